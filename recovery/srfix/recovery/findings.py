@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from srfix.recovery.html import diagnosis_html, finding_html
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
@@ -153,6 +154,9 @@ class Finding:
     mirrors: tuple[Subject, ...] = ()
     """The same subject in other contexts, at fault as well."""
 
+    def _repr_html_(self) -> str:
+        return finding_html(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
@@ -205,6 +209,9 @@ class Diagnosis:
     """What to do for each application that has findings, by name."""
     ignored: tuple[Ignored, ...] = ()
     """What a person has acknowledged; no part of the outcome."""
+
+    def _repr_html_(self) -> str:
+        return diagnosis_html(self)
 
     @property
     def has_findings(self) -> bool:

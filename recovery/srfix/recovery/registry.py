@@ -7,9 +7,11 @@ Another registry is a class with these methods. It answers as Confluent's does, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
+from srfix.serde.errors import UsageError
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar
+from srfix.serde.registries import AnyClient, whole_registry
 from srfix.serde.registry import (
     CompatibilityCheck,
     Json,
@@ -109,3 +111,26 @@ class Registry(ReadableRegistry, SchemaRegistrar, Protocol):
 
     def delete_mode(self, subject: str) -> None:
         """Removes a subject's own mode."""
+
+
+GivenRegistry: TypeAlias = "Registry | AnyClient"
+"""A registry in each of the forms in which it may be given: `srfix.serde.registries` lists them."""
+
+
+def usable(given: object) -> Registry:
+    """A registry that answers all that is asked here: a URL, a configuration and confluent_kafka's client become a client of
+    srfix's own, for confluent_kafka's answers a registration from what it has read.
+
+    :raises UsageError: if it is no registry in any form, or lacks what a diagnosis asks.
+    """
+    registry: Any = whole_registry(given)
+    missing = [name for name in _ASKED if not callable(getattr(registry, name, None))]
+    if missing:
+        raise UsageError(
+            f"registry is of the type {type(registry).__name__}, which cannot {missing[0]}(). Pass a "
+            "srfix.serde.RegistryClient, or the registry's URL."
+        )
+    return cast("Registry", registry)
+
+
+_ASKED: Final = ("schema_by_id", "lookup", "subjects", "versions", "forget_unknown_ids")

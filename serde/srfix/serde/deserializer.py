@@ -27,15 +27,18 @@ Columns that are marked as KEY make the keys, the others the values (by `ctx.fie
 
 from __future__ import annotations
 
+from srfix.serde.arguments import check_instance, flag, member
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns
+from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Times
 from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import Context, Deserializer, Value
+from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
+from srfix.serde.registries import AnyClient
 from srfix.serde.resolve import Resolver
 from srfix.serde.serdes import FramedDeserializer, SchemalessDeserializer, read_from
+from srfix.serde.subjects import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind, split
 
 
@@ -73,10 +76,10 @@ class JsonSchemaDeserializer(FramedDeserializer):
 
     def __init__(
         self,
-        resolver: Resolver,
+        resolver: Resolver | AnyClient,
         *,
         columns: GivenColumns | None = None,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
         validate: bool = False,
@@ -89,7 +92,7 @@ class JsonSchemaDeserializer(FramedDeserializer):
         :raises ColumnError: if the columns cannot be used.
         """
         super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict, times=times)
-        self._validate = validate
+        self._validate = flag("validate", validate)
 
 
 class SchemaDeserializer(FramedDeserializer):
@@ -109,10 +112,10 @@ class SchemaDeserializer(FramedDeserializer):
 
     def __init__(
         self,
-        resolver: Resolver,
+        resolver: Resolver | AnyClient,
         *,
         columns: GivenColumns | None = None,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
         reader_schema: str | ReaderSchema | None = None,
@@ -137,7 +140,7 @@ class SchemaDeserializer(FramedDeserializer):
             reader_schema=reader_schema,
             times=times,
         )
-        self._validate = validate
+        self._validate = flag("validate", validate)
 
 
 class JsonDeserializer(SchemalessDeserializer):
@@ -169,7 +172,7 @@ class KafkaDeserializer(SchemalessDeserializer):
 
     def __init__(self, columns: GivenColumns) -> None:
         """:raises ColumnError: if a half has several columns, or the format cannot hold the type."""
-        super().__init__(columns, wrap=False)
+        super().__init__(given_columns(columns), wrap=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._columns,)
@@ -195,11 +198,12 @@ class WindowedDeserializer:
             if kind is WindowKind.SESSION:
                 raise UsageError("Sessions have no size: their end is in the bytes. Leave size_ms out.")
             Window(0).with_size(size_ms)
+        check_instance("deserializer", deserializer)
         self._deserializer = deserializer
-        self._kind = kind
+        self._kind = member("kind", WindowKind, kind)
         self._size_ms = size_ms
 
-    def __call__(self, payload: bytes | None, ctx: Context) -> WindowedKey[Value] | None:
+    def __call__(self, payload: bytes | None, ctx: Context | str) -> WindowedKey[Value] | None:
         """The key and its window; None for a null key.
 
         :raises DecodeError: if the payload is too short for a window of the kind, or its times are none.
@@ -207,6 +211,8 @@ class WindowedDeserializer:
         """
         if not payload:
             return None
+        if isinstance(ctx, str):
+            ctx = SerdeContext(ctx, Role.KEY)
         try:
             key, window = split(payload, self._kind)
         except DecodeError as error:

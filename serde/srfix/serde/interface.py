@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
-from srfix.serde.errors import CasingError, DecodeError, EncodeError, SchemaError, WireError
+from srfix.serde.errors import CasingError, DecodeError, EncodeError, SchemaError, UsageError, WireError
 from srfix.serde.registry import RegisteredSchema, Registration, Schema, SchemaVersion
 from srfix.serde.subjects import Role
 from srfix.serde.wire import Headers, SchemaId
@@ -51,11 +51,18 @@ class SerdeContext:
     def __init__(
         self,
         topic: str,
-        role: Role = Role.VALUE,
+        role: Role | Literal["key", "value"] = Role.VALUE,
         headers: Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]] | None = None,
     ) -> None:
+        """:raises UsageError: if the topic is no text, or the role neither key nor value."""
+        if not isinstance(topic, str):
+            raise UsageError(
+                f"The topic of a context is of the type {type(topic).__name__}; it must be the topic's name."
+            )
+        if not isinstance(role, Role) and role not in ("key", "value"):
+            raise UsageError(f"The role of a context is {role!r}; it must be Role.KEY or Role.VALUE.")
         self.topic: str = topic
-        self.field: str = role.value
+        self.field: str = role.value if isinstance(role, Role) else role
         self.headers: Headers = headers
 
     def __repr__(self) -> str:

@@ -21,16 +21,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal, Self
 
+from srfix.serde.arguments import check_instance, flag, member
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns
+from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Times, given_times
 from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar, Serializer
+from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar, SerdeContext, Serializer
+from srfix.serde.registries import AnyClient
 from srfix.serde.registry import Schema
 from srfix.serde.serdes import TOPIC_SUBJECT, FramedSerializer, OwnOptions, SchemalessSerializer, written_to
-from srfix.serde.subjects import SubjectStrategy
+from srfix.serde.subjects import Role, SubjectStrategy
 from srfix.serde.windowed import WindowedKey, WindowKind, join
 from srfix.serde.wire import Framing
 
@@ -59,11 +61,11 @@ class AvroSerializer(FramedSerializer):
 
     def __init__(
         self,
-        registry: SchemaRegistrar | SchemaLookup,
+        registry: SchemaRegistrar | SchemaLookup | AnyClient,
         columns: GivenColumns | None = None,
         *,
         subjects: SubjectStrategy = TOPIC_SUBJECT,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         full_name: str | None = None,
         generation: Generation = Generation.UP_TO_0_28,
@@ -84,7 +86,9 @@ class AvroSerializer(FramedSerializer):
         :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
         :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
         """
-        self._own_options = OwnOptions(full_name=full_name, cut_times=cut_times, times=given_times(times))
+        self._own_options = OwnOptions(
+            full_name=full_name, cut_times=flag("cut_times", cut_times), times=given_times(times)
+        )
         super().__init__(
             registry,
             columns,
@@ -118,11 +122,11 @@ class JsonSchemaSerializer(FramedSerializer):
 
     def __init__(
         self,
-        registry: SchemaRegistrar | SchemaLookup,
+        registry: SchemaRegistrar | SchemaLookup | AnyClient,
         columns: GivenColumns | None = None,
         *,
         subjects: SubjectStrategy = TOPIC_SUBJECT,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         generation: Generation = Generation.UP_TO_0_28,
         written_by: WrittenBy = WrittenBy.SERIALIZER,
@@ -143,7 +147,9 @@ class JsonSchemaSerializer(FramedSerializer):
         :raises ColumnError: if the columns cannot be used.
         :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
         """
-        self._own_options = OwnOptions(validate=validate, cut_times=cut_times, times=given_times(times))
+        self._own_options = OwnOptions(
+            validate=flag("validate", validate), cut_times=flag("cut_times", cut_times), times=given_times(times)
+        )
         super().__init__(
             registry,
             columns,
@@ -162,7 +168,7 @@ class JsonSchemaSerializer(FramedSerializer):
     @classmethod
     def for_schema(
         cls,
-        registry: SchemaRegistrar,
+        registry: SchemaRegistrar | AnyClient,
         schema: str | Schema,
         *,
         subjects: SubjectStrategy = TOPIC_SUBJECT,
@@ -210,9 +216,9 @@ class KafkaSerializer(SchemalessSerializer):
 
     _format = Format.KAFKA
 
-    def __init__(self, columns: GivenColumns, *, case_rule: CaseRule = CaseRule.UNIQUE) -> None:
+    def __init__(self, columns: GivenColumns, *, case_rule: CaseRule | str = CaseRule.UNIQUE) -> None:
         """:raises ColumnError: if a half has several columns, or the format cannot hold the type."""
-        super().__init__(columns, case_rule=case_rule, wrap=False)
+        super().__init__(given_columns(columns, names="upper"), case_rule=case_rule, wrap=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(type(self), case_rule=self._case_rule), (self._columns,)
@@ -230,10 +236,11 @@ class WindowedSerializer:
     """
 
     def __init__(self, serializer: Serializer, kind: WindowKind) -> None:
+        check_instance("serializer", serializer)
         self._serializer = serializer
-        self._kind = kind
+        self._kind = member("kind", WindowKind, kind)
 
-    def __call__(self, key: object, ctx: Context) -> bytes | None:
+    def __call__(self, key: object, ctx: Context | str) -> bytes | None:
         """The payload; None for None (a null key).
 
         :raises EncodeError: if it is no `WindowedKey`, the key in it is null, or the window lacks what the kind writes.
@@ -241,6 +248,8 @@ class WindowedSerializer:
         """
         if key is None:
             return None
+        if isinstance(ctx, str):
+            ctx = SerdeContext(ctx, Role.KEY)
         if not isinstance(key, WindowedKey):
             error = EncodeError(f"A windowed key is a WindowedKey(key, window), not of the type {type(key).__name__}.")
             raise written_to(error, ctx)

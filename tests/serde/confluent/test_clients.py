@@ -19,7 +19,6 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
 from srfix.serde.confluent.deserializer import ConfluentDeserializer
 from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
-from srfix.serde.confluent.registry import AnyClient
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.errors import (
     DecodeError,
@@ -32,6 +31,7 @@ from srfix.serde.errors import (
     WireError,
 )
 from srfix.serde.interface import SerdeContext
+from srfix.serde.registries.given import AnyClient
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import IncompatibleSchemaError, RegistryUnreachableError, SubjectNotFoundError
 from srfix.serde.subjects.names import Role

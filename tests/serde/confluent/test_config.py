@@ -14,10 +14,10 @@ from confluent_kafka.schema_registry.serde import ValidationRulesExecution
 
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
 from srfix.serde.confluent.config import _KEYS, SerdeClass, settings
-from srfix.serde.confluent.confluent_client import AnySchema
 from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.interface import SchemaLookup
+from srfix.serde.registries.confluent_schema import AnySchema
 from tests.serde.fakes import MemoryRegistry
 
 AVRO = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'

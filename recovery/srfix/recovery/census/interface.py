@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from srfix.recovery.html import census_html
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.wire import SchemaId
@@ -122,6 +123,9 @@ class Census:
     def is_partial(self) -> bool:
         """True if some partition was not read to its end: such a census never calls anything healthy."""
         return any(partition.stopped_early for partition in self.partitions)
+
+    def _repr_html_(self) -> str:
+        return census_html(self)
 
     def ids(self, role: Role) -> tuple[SchemaId, ...]:
         """Every id still in the log, ascending."""

@@ -18,6 +18,7 @@ from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.evidence import Verdict, unseen_source
 from srfix.recovery.facts import CheckContext, Circumstances, KnownStore, StoreFacts, Survey, SuspectStore
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, finding_order
+from srfix.recovery.html import diagnosis_html
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Topic
 
@@ -31,6 +32,9 @@ class Examination:
     """Per examined store all that was learned."""
     applications: tuple[Circumstances, ...] = ()
     """What is known of each application that has findings, by name."""
+
+    def _repr_html_(self) -> str:
+        return diagnosis_html(self.diagnosis)
 
 
 def diagnose(

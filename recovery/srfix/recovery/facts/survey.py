@@ -12,7 +12,7 @@ from srfix.recovery.facts.stores import Membership, SuspectStore
 from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.internal_topics import is_internal
-from srfix.recovery.registry import ReadableRegistry
+from srfix.recovery.registry import ReadableRegistry, usable
 from srfix.serde.errors import ClusterError
 from srfix.serde.registry import (
     EndpointNotSupportedError,
@@ -67,6 +67,7 @@ class Survey:
 
     cluster: Cluster
     registry: ReadableRegistry
+    """A registry in any form (`srfix.recovery.registry.usable`)."""
     sources: Mapping[str, Topic] = field(default_factory=dict)
     """The source topic that the person named: per store, or per `APPLICATION/STORE` for one of several applications."""
     supplied: Supplied = field(default_factory=Supplied)
@@ -83,6 +84,9 @@ class Survey:
     _versions: dict[Subject, tuple[SchemaVersion, ...]] = field(default_factory=dict)
     _schemas: dict[tuple[SchemaId, str], Schema | None] = field(default_factory=dict)
     _peeks: dict[Topic, Peek] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.registry = usable(self.registry)
 
     def named_source(self, store: SuspectStore) -> NamedSource | None:
         """The topic that the person named for a store; what is said of its application goes first."""

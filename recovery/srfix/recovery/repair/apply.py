@@ -11,7 +11,7 @@ from srfix.recovery.actions import Action, Register, added_versions, as_it_came,
 from srfix.recovery.clock import now
 from srfix.recovery.errors import AppliedInPartError, PlanError
 from srfix.recovery.facts import SubjectState, difference, look_up, read_subject_state
-from srfix.recovery.registry import Registry
+from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.journal import Journal, open_journal, set_aside
 from srfix.recovery.repair.journal_lines import JournalState
 from srfix.recovery.repair.plan_file import Plan
@@ -61,7 +61,7 @@ Event = StepDone | StepFound | AlreadyApplied | Reopened | JournalSetAside
 
 
 def apply_plan(
-    plan: Plan, registry: Registry, journal_path: Path, *, clock: Callable[[], str] = now
+    plan: Plan, registry: GivenRegistry, journal_path: Path, *, clock: Callable[[], str] = now
 ) -> Iterator[Event]:
     """Carries out the plan, step by step, and yields each as it is done.
 
@@ -79,6 +79,7 @@ def apply_plan(
     :raises RegistryError: if the registry did not answer before the first write, or refused that one; nothing was
         written then.
     """
+    registry = usable(registry)
     registry.forget_unknown_ids()
     while True:
         with open_journal(journal_path, clock) as (journal, state):

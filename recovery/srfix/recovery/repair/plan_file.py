@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
-from srfix.recovery.actions import Action, Register, action_document, action_from
+from srfix.recovery.actions import Action, Register, action_document, action_from, describe
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts import (
     Circumstances,
@@ -21,6 +21,7 @@ from srfix.recovery.facts import (
     subject_state_document,
     subject_state_from,
 )
+from srfix.recovery.html import plan_html
 from srfix.serde import bounds
 from srfix.serde.files import parse_json, read_file, write_whole
 from srfix.serde.printable import capitalized, printable_json
@@ -94,6 +95,9 @@ class Plan:
     """What to do around it, for the application at hand, in order."""
     applications: tuple[Circumstances, ...] = ()
     """What was known of each application that it concerns, by name: what comes after the repair depends on it."""
+
+    def _repr_html_(self) -> str:
+        return plan_html(self, ((action.subject, describe(action)) for action in self.actions))
 
     @property
     def digest(self) -> str:

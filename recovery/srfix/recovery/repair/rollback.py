@@ -25,7 +25,7 @@ from srfix.recovery.actions import (
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError, RolledBackInPartError
 from srfix.recovery.facts import SubjectState, look_up, read_subject_state
-from srfix.recovery.registry import Registry
+from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.apply import note_done, undo_wrong_id
 from srfix.recovery.repair.journal import Journal, open_journal, says_nothing
 from srfix.recovery.repair.journal_lines import JournalState
@@ -67,13 +67,14 @@ _OURS: Final = "IMPORT"
 """The one mode that plans set: gone with a subject's last version, nobody misses it."""
 
 
-def roll_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str] = now) -> Iterator[Event]:
+def roll_back(journal_path: Path, registry: GivenRegistry, *, clock: Callable[[], str] = now) -> Iterator[Event]:
     """Undoes what the journal says was done, last step first, and yields each. Can be killed and called again.
 
     :raises PlanError: if there is no journal, it cannot be read, or it is in use; nothing was written then.
     :raises RolledBackInPartError: if it stopped after it had begun.
     :raises RegistryError: if the registry does not answer before that.
     """
+    registry = usable(registry)
     registry.forget_unknown_ids()
     with open_journal(journal_path, clock, create=False) as (journal, state):
         if state is None:

@@ -22,7 +22,18 @@ from srfix.serde.arrow.misfits import misfits, row_error
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.types import arrow_schema
-from srfix.serde.batches import BadRow, Contexts, OnError, Payloads, Reason, chunks_of_rows, error_at, reason_of
+from srfix.serde.batches import (
+    BadRow,
+    Contexts,
+    GivenContexts,
+    OnError,
+    Payloads,
+    Reason,
+    chunks_of_rows,
+    error_at,
+    reason_of,
+    usable_contexts,
+)
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Columns, half_of
 from srfix.serde.engine import BatchDecode, DecodedBatch
@@ -42,7 +53,7 @@ REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, Value
 
 def to_arrow(
     payloads: Payloads,
-    ctx: Contexts,
+    ctx: GivenContexts,
     deserializer: Deserializer,
     *,
     columns: GivenColumns | None = None,
@@ -73,13 +84,14 @@ def to_arrow(
     >>> to_arrow([b'{"id": 7}', b'{"id": null}'], SerdeContext("users"), deserializer).to_pydict()
     {'ID': [7, None], 'NAME': [None, None]}
     """
-    role = _role_of(ctx)
+    contexts = usable_contexts(ctx)
+    role = _role_of(contexts)
     given = columns
     columns = _vouched(deserializer, role) if given is None else half_of(given_columns(given), role, None).columns
     if columns is None:
         raise UsageError("The deserializer has no columns. Make it with columns=…, or pass them here (columns=…).")
     payloads = _of_binary(payloads)
-    decoded = (engine or RowWise)(deserializer, columns, role)(payloads, ctx)
+    decoded = (engine or RowWise)(deserializer, columns, role)(payloads, contexts)
     if on_error == "fail" and decoded.bad:
         first = decoded.bad[0]
         raise error_at(first.error, first.position) from first.error

@@ -21,7 +21,7 @@ from srfix.serde.arrow.values import Read, TimeUnit, struct_reader
 from srfix.serde.batches import (
     ROWS_AT_A_TIME,
     BadRow,
-    Contexts,
+    GivenContexts,
     OnError,
     contexts_of,
     error_at,
@@ -59,7 +59,7 @@ class EncodedBatch:
 def from_arrow(
     rows: Rows,
     serializer: Serializer,
-    ctx: Contexts,
+    ctx: GivenContexts,
     *,
     tombstones: Tombstones | None = None,
     on_error: Literal["fail"] = "fail",
@@ -71,7 +71,7 @@ def from_arrow(
 def from_arrow(
     rows: Rows,
     serializer: Serializer,
-    ctx: Contexts,
+    ctx: GivenContexts,
     *,
     tombstones: Tombstones | None = None,
     on_error: Literal["quarantine"],
@@ -82,7 +82,7 @@ def from_arrow(
 def from_arrow(
     rows: Rows,
     serializer: Serializer,
-    ctx: Contexts,
+    ctx: GivenContexts,
     *,
     tombstones: Tombstones | None = None,
     on_error: OnError = "fail",

@@ -5,6 +5,7 @@ from srfix.serde.batches.rows import (
     ROWS_AT_A_TIME,
     BadRow,
     Contexts,
+    GivenContexts,
     OnError,
     Payloads,
     Reason,
@@ -13,5 +14,6 @@ from srfix.serde.batches.rows import (
     error_at,
     payloads_from,
     reason_of,
+    usable_contexts,
     without_frames,
 )

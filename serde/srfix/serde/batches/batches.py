@@ -29,12 +29,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from srfix.serde.batches.rows import BadRow, Contexts, OnError, Payloads, chunks_of_rows, error_at
+from srfix.serde.batches.rows import BadRow, GivenContexts, OnError, Payloads, chunks_of_rows, error_at
 from srfix.serde.interface import Deserializer, Value
 
 
 def deserialize_many(
-    payloads: Payloads, ctx: Contexts, deserializer: Deserializer, *, on_error: OnError = "fail"
+    payloads: Payloads, ctx: GivenContexts, deserializer: Deserializer, *, on_error: OnError = "fail"
 ) -> Iterator[Value | BadRow]:
     """The rows of payloads, in order; None for a tombstone.
 

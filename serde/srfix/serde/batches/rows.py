@@ -6,8 +6,9 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
+from srfix.serde.arguments import usable_context
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.errors import (
     CasingError,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 OnError: TypeAlias = Literal["fail", "quarantine"]
 """What a bad row does: raise its error, saying its position; or become a `BadRow`."""
+GivenContexts: TypeAlias = "Context | Sequence[Context] | str"
+"""What the functions for batches take as contexts: a topic's name stands for its values."""
 Contexts: TypeAlias = "Context | Sequence[Context]"
 """One context for all rows, or one for each (topics or headers that differ)."""
 
@@ -133,19 +136,38 @@ def error_at(error: SrfixError, position: int) -> SrfixError:
     return located
 
 
-def contexts_of(ctx: Contexts, rows: int) -> Sequence[Context]:
+def usable_contexts(ctx: GivenContexts) -> Contexts:
+    """One context, or one for each row.
+
+    :raises UsageError: if it is neither, nor a topic's name.
+    """
+    if isinstance(ctx, str):
+        return usable_context(ctx)
+    if not isinstance(ctx, Sequence):
+        return usable_context(ctx)
+    for each in ctx[:1]:  # one of many: what they are is alike
+        usable_context(each)
+    return cast("Contexts", ctx)
+
+
+def contexts_of(ctx: GivenContexts, rows: int) -> Sequence[Context]:
     """A context for each row.
 
     :raises UsageError: if there are several, and not as many as rows.
     """
-    if not isinstance(ctx, Sequence):
-        return [ctx] * rows
-    if len(ctx) != rows:
-        raise UsageError(f"There are {len(ctx)} contexts for {rows} rows. Pass one for all of them, or one for each.")
-    return ctx
+    contexts = usable_contexts(ctx)
+    if not isinstance(contexts, Sequence):
+        return [contexts] * rows
+    if len(contexts) != rows:
+        raise UsageError(
+            f"There are {len(contexts)} contexts for {rows} rows. Pass one for all of them, or one for each."
+        )
+    return contexts
 
 
-def chunks_of_rows(payloads: Payloads, ctx: Contexts, deserializer: Deserializer) -> Iterator[list[Value | BadRow]]:
+def chunks_of_rows(
+    payloads: Payloads, ctx: GivenContexts, deserializer: Deserializer
+) -> Iterator[list[Value | BadRow]]:
     """The rows of payloads in lists of 1,000 (the last one shorter, and those of large payloads), bad ones as values.
 
     :raises UsageError: if there are several contexts, and not as many as payloads.

@@ -97,7 +97,7 @@ class _Reader:
         self, field: dataclasses.Field[object], hint: object, *, path: str, depth: int, is_column: bool
     ) -> SourceField:
         said = [field.metadata[key] for key in ("column_type", "namespace") if key in field.metadata]
-        hint, annotated = _without_annotations(hint)
+        hint, annotated = without_annotations(hint)
         namespaces = [each for each in (*said, *annotated) if isinstance(each, Namespace)]
         if namespaces and not is_column:
             raise ColumnError(f"The field {path} of a STRUCT is declared a key. Only columns are keys.")
@@ -115,7 +115,7 @@ class _Reader:
             raise ColumnError(
                 f"The type hints nest deeper than {MAX_NESTING} levels at {path}. Flatten the innermost ones."
             )
-        hint, annotated = _without_annotations(hint)
+        hint, annotated = without_annotations(hint)
         for each in annotated:
             said = each if _is_column_type(each) else said
         if hint is decimal.Decimal:
@@ -148,7 +148,7 @@ class _Reader:
                 raise ColumnError(f"The field {path} is {_hint_text(hint)}, which fits no column type.")
 
 
-def _without_annotations(hint: object) -> tuple[object, list[object]]:
+def without_annotations(hint: object) -> tuple[object, list[object]]:
     """The hint without `Annotated`, `NewType` and `| None`, and what the annotations said."""
     said: list[object] = []
     while True:

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
+from srfix.serde.column_sources.from_dataclass import columns_from_dataclass
 from srfix.serde.column_sources.from_spark import SparkSchema, columns_from_spark
-from srfix.serde.columns import Columns, parse_columns, usable_columns
+from srfix.serde.column_sources.into_dataclass import row_class
+from srfix.serde.columns import Column, Columns, parse_columns, usable_columns
 from srfix.serde.connect import NameRule
+from srfix.serde.errors import ColumnError
 
-GivenColumns: TypeAlias = "Columns | SparkSchema"
-"""Columns that were parsed, their text in ksqlDB's words or Spark's, a StructType (`ReadPlan.schema` too), or its JSON."""
+GivenColumns: TypeAlias = "Columns | SparkSchema | type[Any]"
+"""Columns that were parsed, their text in ksqlDB's words or Spark's, a StructType (`ReadPlan.schema` too), its JSON, or a
+dataclass."""
 
 
-def given_columns(columns: GivenColumns, *, names: NameRule = "keep") -> Columns:
-    """The columns of a list, of ksqlDB's words, of a StructType or of its JSON.
+def given_columns(columns: GivenColumns, *, names: NameRule = "keep", dataclass_names: NameRule = "upper") -> Columns:
+    """The columns of a list, of ksqlDB's words, of a StructType or of its JSON, or of a dataclass.
 
     :param names: whether Spark's names stay as they are.
+    :param dataclass_names: whether a dataclass's do.
     :raises ColumnError: if they cannot be read or used, or a type fits no column.
     :raises SchemaError: if it is not Spark's JSON form of a struct.
     """
-    if isinstance(columns, tuple):
-        return usable_columns(columns)
-    if isinstance(columns, str) and not columns.lstrip().startswith("{"):
-        return parse_columns(columns)
-    return columns_from_spark(columns, names=names)
+    if isinstance(columns, tuple | list):
+        for each in columns:
+            if not isinstance(each, Column):
+                raise ColumnError(
+                    f"Columns are a sequence of Column, and one of it is of the type {type(each).__name__}. Pass their text: "
+                    "'ID BIGINT, NAME STRING'."
+                )
+        return usable_columns(tuple(columns))
+    if isinstance(columns, type):
+        if row_class(columns) is None:
+            raise ColumnError(
+                f"Columns are given as the class {columns.__qualname__}, which is no dataclass. Pass their text "
+                "('ID BIGINT, NAME STRING'), a dataclass, or an instance of StructType."
+            )
+        return columns_from_dataclass(columns, names=dataclass_names)
+    if isinstance(columns, str):
+        return columns_from_spark(columns, names=names) if columns.lstrip().startswith("{") else parse_columns(columns)
+    if isinstance(columns, Mapping) or hasattr(columns, "jsonValue"):
+        return columns_from_spark(columns, names=names)
+    what = "None" if columns is None else f"of the type {type(columns).__name__}"
+    raise ColumnError(
+        f"Columns are {what}. Pass their text ('ID BIGINT, NAME STRING'), what parse_columns gives, a dataclass, or a "
+        "StructType."
+    )

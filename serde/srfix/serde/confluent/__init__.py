@@ -1,5 +1,11 @@
 """Drop-in for confluent-kafka's schema registry serdes: `srfix.serde.confluent.avro` says what differs, and why."""
 
+from srfix.serde.confluent.asynchronous import (
+    AsyncAvroDeserializer,
+    AsyncAvroSerializer,
+    AsyncJSONDeserializer,
+    AsyncJSONSerializer,
+)
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
 from srfix.serde.confluent.framing import (
     SchemaId,
@@ -18,6 +24,10 @@ from srfix.serde.confluent.strategies import (
 )
 
 __all__ = [
+    "AsyncAvroDeserializer",
+    "AsyncAvroSerializer",
+    "AsyncJSONDeserializer",
+    "AsyncJSONSerializer",
     "AvroDeserializer",
     "AvroSerializer",
     "FALLBACK_TYPE",

@@ -36,14 +36,21 @@ What differs from confluent-kafka 2.16, and why:
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import GivenColumns
 from srfix.serde.confluent.avro_codec import AvroSchema, prepared_text
 from srfix.serde.confluent.config import Conf, SerdeClass, check_no_rules
-from srfix.serde.confluent.confluent_client import AnySchema
 from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict
-from srfix.serde.confluent.registry import AnyClient
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict
+from srfix.serde.confluent.shape import AnyPolicy, remade, shape_of
+from srfix.serde.confluent.types import R, T
+from srfix.serde.confluent.written_columns import written_columns
+from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import UsageError
+from srfix.serde.interface import Context
+from srfix.serde.registries import AnyClient, AnySchema
 
 
 class AvroSerializer(ConfluentSerializer):
@@ -59,22 +66,98 @@ class AvroSerializer(ConfluentSerializer):
         conf: Conf = None,
         rule_conf: object = None,
         rule_registry: object = None,
+        *,
+        columns: GivenColumns | None = None,
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        full_name: str | None = None,
+        generation: Generation | None = None,
+        written_by: WrittenBy | None = None,
+        cut_times: bool = False,
     ) -> None:
         """See `ConfluentSerde`.
 
-        :param schema_str: None where the configuration says which of the registry's schemas to use.
+        :param schema_str: None where columns, or the configuration, say what to write under.
         :param to_dict: called with object and context; what it answers is written.
+        :param columns: what a row has: text, a dataclass, a StructType. Its keys are matched whatever their letter case, and
+            without a schema it is written under the columns' internal schema, as ksqlDB does.
+        :param case_rule: how a row's keys are matched to the columns, as a `CaseRule` or its word.
+        :param wrap: whether a single column stands in a record; None is ksqlDB's default.
+        :param full_name: the internal schema's record name with its namespace; None is ksqlDB's.
+        :param generation: which ksqlDB's internal schema is written under.
+        :param written_by: which of its two writers'.
+        :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
         """
         check_no_rules(rule_conf, rule_registry)
-        self._begin(schema_registry_client, schema_str, to_dict, conf, AvroSchema)
-        self._remake = partial(type(self), schema_str=schema_str, to_dict=to_dict, conf=conf)
+        options: dict[str, Any] = {
+            "columns": columns,
+            "case_rule": case_rule,
+            "wrap": wrap,
+            "full_name": full_name,
+            "generation": generation,
+            "written_by": written_by,
+            "cut_times": cut_times,
+        }
+        written = written_columns(**options)
+        self._begin(schema_registry_client, schema_str, to_dict, conf, AvroSchema, columns=written)
+        if written is not None:
+            options["columns"] = written.columns
+        self._remake = partial(type(self), schema_str=schema_str, to_dict=to_dict, conf=conf, **options)
 
 
-class AvroDeserializer(ConfluentDeserializer):
-    """Avro payload → row. Called `(payload, context)`. Thread-safe."""
+class AvroDeserializer(ConfluentDeserializer, Generic[T]):
+    """Avro payload → row. Called `(payload, context)`. Thread-safe.
+
+    With `into=Order` (or `columns=Order`), a dataclass, it is an `AvroDeserializer[Order | None]`: None is a tombstone.
+    """
 
     _kind, _schema_type, _prepare = SerdeClass.AVRO_DESERIALIZER, "AVRO", staticmethod(prepared_text)
 
+    @overload
+    def __init__(
+        self: AvroDeserializer[R | None],
+        schema_registry_client: AnyClient,
+        schema_str: AnySchema = None,
+        *,
+        conf: Conf = None,
+        columns: type[R],
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        strict: bool = False,
+        policy: AnyPolicy | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AvroDeserializer[R | None],
+        schema_registry_client: AnyClient,
+        schema_str: AnySchema = None,
+        *,
+        conf: Conf = None,
+        columns: GivenColumns | None = None,
+        into: type[R],
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        strict: bool = False,
+        policy: AnyPolicy | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AvroDeserializer[object],
+        schema_registry_client: AnyClient,
+        schema_str: AnySchema = None,
+        from_dict: FromDict | None = None,
+        return_record_name: bool = False,
+        conf: Conf = None,
+        rule_conf: object = None,
+        rule_registry: object = None,
+        *,
+        columns: GivenColumns | None = None,
+        into: None = None,
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        strict: bool = False,
+        policy: AnyPolicy | None = None,
+    ) -> None: ...
     def __init__(
         self,
         schema_registry_client: AnyClient,
@@ -84,12 +167,26 @@ class AvroDeserializer(ConfluentDeserializer):
         conf: Conf = None,
         rule_conf: object = None,
         rule_registry: object = None,
+        *,
+        columns: GivenColumns | None = None,
+        into: type[Any] | None = None,
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        strict: bool = False,
+        policy: AnyPolicy | None = None,
     ) -> None:
         """See `ConfluentSerde`.
 
         :param schema_str: the reader's schema; None to read as the writer wrote.
         :param from_dict: called with row and context; what it answers is given.
         :param return_record_name: True for records in unions of records as (name, record).
+        :param columns: what a row has: text, a dataclass, a StructType. They are fed by the writer's fields under the case
+            rule; a column that none feeds is None.
+        :param into: a dataclass whose instances the rows become, of the columns or, without, of its own.
+        :param case_rule: which field feeds which column, as a `CaseRule` or its word.
+        :param wrap: whether a single column stands in a record; None is ksqlDB's default.
+        :param strict: True to refuse what leaves any of the columns unfed.
+        :param policy: which ids are accepted: a `DualSubject`, say, or the word `by-id` or `one-subject`; None is by id.
         """
         check_no_rules(rule_conf, rule_registry)
         if not isinstance(return_record_name, bool):
@@ -99,11 +196,19 @@ class AvroDeserializer(ConfluentDeserializer):
         if schema_registry_client is None:
             raise UsageError("schema_registry_client is None, and the writer's schema is found by nothing else.")
         make = partial(AvroSchema, return_record_name=return_record_name)
-        self._begin(schema_registry_client, schema_str, from_dict, conf, make)
+        shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
+        if shape is not None and return_record_name:
+            raise UsageError("return_record_name is for rows as the writer has them, not for columns. Leave one out.")
+        self._begin(schema_registry_client, schema_str, from_dict, conf, make, shape=shape, policy=policy)
         self._remake = partial(
-            type(self),
+            cast("Any", type(self)),
             schema_str=schema_str,
             from_dict=from_dict,
             return_record_name=return_record_name,
             conf=conf,
+            **remade(shape, policy),
         )
+
+    if TYPE_CHECKING:
+
+        def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T: ...  # type: ignore[override]

@@ -22,17 +22,28 @@ from fastavro.validation import ValidationError, validate
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Times
+from srfix.serde.columns import Half, Times
 from srfix.serde.confluent.config import SerdeSettings
 from srfix.serde.confluent.serde import References
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats import avro
 from srfix.serde.formats.avro import AvroNode, ParsedSchema, analyse, every_node, fastavro_decoder, has_decimals, load
-from srfix.serde.formats.avro.read import CONTAINER, Costs, check_body, far_time_check, guard_of, text_cost
+from srfix.serde.formats.avro.read import (
+    CONTAINER,
+    Costs,
+    ReaderSchema,
+    check_body,
+    far_time_check,
+    guard_of,
+    text_cost,
+    usable_reader,
+)
 from srfix.serde.formats.rows import MISSING, nests_deeper
+from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
 from srfix.serde.printable import shortened
+from srfix.serde.serdes import decode_plan
 
 _Parsed: TypeAlias = "str | list[object] | dict[object, object]"
 
@@ -153,6 +164,15 @@ class AvroSchema:
             guard=check_long if has_decimals(self._graph) else guard,
             explain=explain,
             refusal=_unreadable,
+        )
+
+    def columns_decoder(self, reader: AvroSchema | None, half: Half, case_rule: CaseRule, *, strict: bool) -> Decode:
+        """Reads rows of columns; a reader's schema counts with its aliases and defaults."""
+        given = None if reader is None else ReaderSchema(text=reader.text, references=reader._references)
+        given = usable_reader(given, case_rule)
+        references, times = self._references, self._times
+        return decode_plan(
+            Format.AVRO, self.text, half, case_rule, references, strict=strict, reader=given, times=times
         )
 
     def _decoder_of(self, times: Times) -> Decode:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias, cast
+from typing import TypeAlias, cast, overload
 from uuid import UUID
 
+from srfix.serde.arguments import usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
+from srfix.serde.columns import roles_of
+from srfix.serde.confluent.argument_order import check_no_columns
 from srfix.serde.confluent.config import Conf, check_callable, settings
-from srfix.serde.confluent.confluent_client import AnySchema, given_schema
 from srfix.serde.confluent.framing import SchemaId, deserializer_of, header_role
-from srfix.serde.confluent.registry import AnyClient, Registry
 from srfix.serde.confluent.rules import Direction, check_migrations, check_rules
 from srfix.serde.confluent.serde import Codec, ConfluentSerde, MakeCodec
+from srfix.serde.confluent.shape import AnyPolicy, Shape, check_no_latest, policy_of
 from srfix.serde.engine import Decode
 from srfix.serde.errors import (
+    DecodeError,
     MalformedHeaderError,
     RegistryError,
     ResolveError,
@@ -23,12 +26,13 @@ from srfix.serde.errors import (
     WireError,
 )
 from srfix.serde.formats.table import check_schema_type, format_of
-from srfix.serde.interface import Context, GuidSource, Value
+from srfix.serde.interface import Context, GuidSource, Row, Value
+from srfix.serde.registries import AnyClient, AnySchema, Registry, given_schema
 from srfix.serde.registry import RegistryAnswerError, Schema, SchemaNotFoundError, SchemaVersion, SubjectNotFoundError
-from srfix.serde.resolve import words_for
-from srfix.serde.serdes import ABOUT_THE_PAYLOAD, FramedReader
+from srfix.serde.resolve import Resolver, words_for
+from srfix.serde.serdes import ABOUT_THE_PAYLOAD, FramedReader, read_from, record_of
 from srfix.serde.subjects import Role
-from srfix.serde.wire import Framing, given_schema_id, header_guid, parse, schema_id_header
+from srfix.serde.wire import Framing, given_schema_id, header_guid, parse, prefix_of, schema_id_header
 
 FromDict: TypeAlias = "Callable[[Value, Context], object]"
 _Identity: TypeAlias = "int | UUID"
@@ -41,33 +45,55 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
     _about = (*ABOUT_THE_PAYLOAD, ResolveError)
 
     def _begin(
-        self, client: AnyClient | None, schema_str: AnySchema, from_dict: FromDict | None, conf: Conf, make: MakeCodec
+        self,
+        client: AnyClient | None,
+        schema_str: AnySchema,
+        from_dict: FromDict | None,
+        conf: Conf,
+        make: MakeCodec,
+        *,
+        shape: Shape | None = None,
+        policy: AnyPolicy | None = None,
     ) -> None:
         check_callable("from_dict", from_dict, "(dict, context) -> object")
         asked = settings(self._kind, conf)
+        check_no_columns(schema_str)
         given = given_schema(schema_str, self._schema_type, self._prepare)
         framings = deserializer_of(asked.id_deserializer)
         self._identify = None if isinstance(framings, frozenset) else framings
         self._framings = framings if isinstance(framings, frozenset) else frozenset[Framing]()
         if client is None and given is None:
             raise UsageError("schema_registry_client is needed where there is no schema_str: schemas are found by id.")
+        if shape is not None:
+            check_no_latest(asked)
+            if shape.into is not None and asked.times == "integers":
+                raise UsageError(
+                    "times is 'integers' in the configuration, which a dataclass does not hold. Leave one of them out."
+                )
         self._start(client, asked, make, needs_client=False)
+        self._shape = shape
+        self._policy = policy_of(policy, self._registry)
         self._format = format_of(self._schema_type)
         self._from_dict = from_dict
         self._given: Codec | None = None
         if given is not None:
             check_rules(given.rule_set, Direction.READ, where="The reader schema that was passed")
             self._given = self._codec(given, None)
+            if shape is not None:
+                self._columns_decode(
+                    self._given, self._given, roles_of(shape.columns)[-1]
+                )  # what cannot be is said now
         self._asks_latest = asked.metadata is not None or asked.latest
         self._is_stable = self._is_by_topic and not (self._asks_latest and self._latest_may_change)
         self._forget_plans()
-        self._made: dict[tuple[_Identity, str | None, SchemaVersion | None], Decode] = {}
+        self._made: dict[tuple[_Identity, str | None, SchemaVersion | None, Role | None], Decode] = {}
         self._latest: dict[str, SchemaVersion] = {}
         self._writers: dict[tuple[_Identity, str | None], _Writer] = {}
 
-    def __call__(self, data: bytes | None, ctx: Context | None = None) -> object:  # type: ignore[override]
-        """The row, or what `from_dict` makes of it; None for None (a tombstone).
+    def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> object:  # type: ignore[override]
+        """The row, or what `into` or `from_dict` makes of it; None for None (a tombstone).
 
+        :param ctx: the context, or the topic's name for its values.
         :raises WireError: if the payload is not framed.
         :raises ResolveError: if the registry does not know its schema, or not under the subject that is asked.
         :raises SchemaError: if its schema is not of the deserializer's type.
@@ -77,14 +103,60 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
         """
         if data is None:
             return None
-        if data.__class__ is not bytes:
-            data = _bytes(data)
-        value = self._read(data, None) if ctx is None else self._row(data, ctx)
-        if self._from_dict is None:
+        if ctx.__class__ is str:
+            ctx = usable_context(ctx)
+        value = self._value(data, ctx)  # type: ignore[arg-type]
+        if self._from_dict is None and (self._shape is None or self._shape.into is None):
             return value
+        return self._made_of(value, ctx)  # type: ignore[arg-type]
+
+    @overload
+    def row(self, payload: None, ctx: Context | str | None = None) -> None: ...
+    @overload
+    def row(self, payload: bytes, ctx: Context | str | None = None) -> Row: ...
+    @overload
+    def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None: ...
+    def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None:
+        """The row as a dict, whatever `into` and `from_dict` say; None for None (a tombstone). For type checkers.
+
+        :raises DecodeError: if the payload is no record: a bare value, or null.
+        :raises SrfixError: as a call.
+        """
+        if payload is None:
+            return None
+        value = self._value(payload, usable_context(ctx) if isinstance(ctx, str) else ctx)
+        return record_of(value, None if ctx is None else usable_context(ctx))
+
+    def _value(self, data: bytes, ctx: Context | None) -> Value:
+        if data.__class__ is not bytes:
+            data = usable_payload(data)
+        return self._read(data, None) if ctx is None else self._row(data, ctx)
+
+    def _made_of(self, value: Value, ctx: Context | None) -> object:
+        made: object = value
+        if self._shape is not None and self._shape.into is not None:
+            try:
+                made = self._shape.build(Role.VALUE if ctx is None else self._role(ctx))(value)
+            except DecodeError as error:
+                if ctx is None:
+                    raise
+                raise read_from(error, ctx) from error
+        if self._from_dict is None:
+            return made
         if ctx is None:
             raise UsageError("from_dict is called with a context, and there is none. Pass a SerializationContext.")
-        return self._from_dict(value, ctx)
+        return self._from_dict(cast("Value", made), ctx)
+
+    def is_ready(self, data: object, ctx: object) -> bool:
+        """True if a call asks the registry nothing: this payload's schema has been met on this topic."""
+        if data is None:
+            return True
+        topic, field = getattr(ctx, "topic", None), getattr(ctx, "field", None)
+        if not isinstance(data, bytes) or topic is None or field is None:
+            return False
+        if getattr(ctx, "headers", None) and self._is_named_by_header(cast("Context", ctx)):
+            return False
+        return (prefix_of(data), topic, field) in self._plans
 
     _row = FramedReader.__call__
 
@@ -121,9 +193,12 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
 
     def _plan(self, identity: _Identity, ctx: Context | None) -> Decode:
         if self._registry is None:  # JSON: the reader's schema is all there is
-            return cast("Codec", self._given).decoder(None)
+            given = cast("Codec", self._given)
+            if self._shape is not None:
+                return self._columns_decode(given, None, Role.VALUE if ctx is None else self._role(ctx))
+            return given.decoder(None)
         subject = None if ctx is None else self._strategy(ctx, None)
-        writer = self._writer(self._registry, identity, subject)
+        writer = self._writer(self._registry, identity, subject, ctx)
         if subject is None and ctx is not None:
             subject = self._strategy(ctx, writer[1].record_name)
         latest = None
@@ -131,7 +206,8 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
             if self._latest_may_change or subject not in self._latest:
                 self._latest[subject] = self._latest_of(self._registry, subject)
             latest = self._latest[subject]
-        key = (identity, subject, latest)
+        role = None if self._shape is None else Role.VALUE if ctx is None else self._role(ctx)
+        key = (identity, subject, latest, role)
         decode = self._made.get(key)
         if decode is None:
             schema, codec = writer
@@ -139,9 +215,14 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
             reader = self._given
             if latest is not None and subject is not None:
                 reader = self._latest_reader(self._registry, identity, schema, subject, latest)
-            decode = codec.decoder(reader)
+            decode = codec.decoder(reader) if role is None else self._columns_decode(codec, reader, role)
             remember(self._made, key, decode, payload_bounds().plans)
         return decode
+
+    def _columns_decode(self, writer: Codec, reader: Codec | None, role: Role) -> Decode:
+        assert self._shape is not None
+        half = self._shape.half(role)
+        return writer.columns_decoder(reader, half, self._shape.case_rule, strict=self._shape.strict)
 
     def _latest_reader(
         self, registry: Registry, identity: _Identity, writer: Schema, subject: str, latest: SchemaVersion
@@ -165,7 +246,11 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
         check_migrations(registry, subject, source.version, latest)
         return self._codec(latest.schema, subject)
 
-    def _writer(self, registry: Registry, identity: _Identity, subject: str | None) -> _Writer:
+    def _writer(self, registry: Registry, identity: _Identity, subject: str | None, ctx: Context | None) -> _Writer:
+        if self._policy is not None:
+            schema = self._accepted(self._policy, identity, ctx)
+            check_schema_type(schema.schema_type, self._format)
+            return schema, self._codec(schema, subject)
         key = (identity, subject)
         found = self._writers.get(key)
         if found is None:
@@ -174,6 +259,13 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
             found = (schema, self._codec(schema, subject))
             remember(self._writers, key, found, payload_bounds().plans)
         return found
+
+    def _accepted(self, policy: Resolver, identity: _Identity, ctx: Context | None) -> Schema:
+        if ctx is None:
+            raise UsageError("The policy asks by topic, and there is no context. Pass one, or the topic's name.")
+        if isinstance(identity, UUID):
+            return policy.resolve_guid(identity, topic=ctx.topic, role=self._role(ctx)).schema
+        return policy.resolve(identity, topic=ctx.topic, role=self._role(ctx)).schema
 
 
 def _schema(registry: Registry, identity: _Identity, subject: str | None) -> Schema:
@@ -192,9 +284,3 @@ def _schema(registry: Registry, identity: _Identity, subject: str | None) -> Sch
             error_code=error.error_code,
         ) from error
     raise RegistryError(f"{type(registry).__name__} does not resolve GUIDs; the payload carries {identity}.")
-
-
-def _bytes(data: object) -> bytes:
-    if isinstance(data, bytes | bytearray | memoryview):
-        return bytes(data)
-    raise UsageError(f"A payload is of the type {type(data).__name__}; it must be bytes, or None for a tombstone.")

@@ -22,13 +22,22 @@ What differs from confluent-kafka 2.16, besides what `srfix.serde.confluent.avro
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import GivenColumns
+from srfix.serde.confluent.argument_order import in_order
 from srfix.serde.confluent.config import Conf, SerdeClass, check_callable, check_no_rules
-from srfix.serde.confluent.confluent_client import AnySchema
 from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict
 from srfix.serde.confluent.json_codec import JsonDecode, JsonEncode, JsonSchema
-from srfix.serde.confluent.registry import AnyClient
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict
+from srfix.serde.confluent.shape import AnyPolicy, remade, shape_of
+from srfix.serde.confluent.types import R, T
+from srfix.serde.confluent.written_columns import written_columns
+from srfix.serde.connect import Generation, WrittenBy
+from srfix.serde.errors import UsageError
+from srfix.serde.interface import Context
+from srfix.serde.registries import AnyClient, AnySchema
 
 
 class JSONSerializer(ConfluentSerializer):
@@ -38,43 +47,121 @@ class JSONSerializer(ConfluentSerializer):
 
     def __init__(
         self,
-        schema_str: AnySchema,
-        schema_registry_client: AnyClient,
+        schema_str: AnySchema | AnyClient = None,
+        schema_registry_client: AnyClient | None = None,
         to_dict: ToDict | None = None,
         conf: Conf = None,
         rule_conf: object = None,
         rule_registry: object = None,
         json_encode: JsonEncode | None = None,
+        *,
+        columns: GivenColumns | None = None,
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        generation: Generation | None = None,
+        written_by: WrittenBy | None = None,
+        cut_times: bool = False,
     ) -> None:
-        """See `ConfluentSerde`.
+        """See `ConfluentSerde`; columns and what belongs to them as of `AvroSerializer`. `JSONSerializer(client, columns=…)`
+        works too.
 
-        :param schema_str: None where the configuration says which of the registry's schemas to use.
+        :param schema_str: None where columns, or the configuration, say what to write under.
         :param to_dict: called with object and context; what it answers is written.
         :param json_encode: writes in place of orjson: object → str or bytes.
         :raises UsageError: if it is to validate and jsonschema-rs is not installed.
         """
         check_no_rules(rule_conf, rule_registry)
         check_callable("json_encode", json_encode, "(object) -> str or bytes")
-        self._begin(schema_registry_client, schema_str, to_dict, conf, partial(JsonSchema, encode=json_encode))
-        self._remake = partial(type(self), schema_str, to_dict=to_dict, conf=conf, json_encode=json_encode)
+        schema_str, schema_registry_client = in_order(schema_str, schema_registry_client)
+        options: dict[str, Any] = {
+            "columns": columns,
+            "case_rule": case_rule,
+            "wrap": wrap,
+            "generation": generation,
+            "written_by": written_by,
+            "cut_times": cut_times,
+        }
+        written = written_columns(**options)
+        if written is not None and json_encode is not None:
+            raise UsageError(
+                "json_encode writes objects as they are, and columns say how rows are written. Leave one out."
+            )
+        make = partial(JsonSchema, encode=json_encode)
+        self._begin(schema_registry_client, schema_str, to_dict, conf, make, columns=written)
+        if written is not None:
+            options["columns"] = written.columns
+        self._remake = partial(type(self), schema_str, to_dict=to_dict, conf=conf, json_encode=json_encode, **options)
 
 
-class JSONDeserializer(ConfluentDeserializer):
-    """JSON payload → row. Called `(payload, context)`. Thread-safe."""
+class JSONDeserializer(ConfluentDeserializer, Generic[T]):
+    """JSON payload → row. Called `(payload, context)`. Thread-safe. With `into=`, typed as `AvroDeserializer` is."""
 
     _kind, _schema_type = SerdeClass.JSON_DESERIALIZER, "JSON"
 
+    @overload
     def __init__(
-        self,
-        schema_str: AnySchema,
+        self: JSONDeserializer[R | None],
+        schema_str: AnySchema | AnyClient = None,
+        *,
+        schema_registry_client: AnyClient | None = None,
+        conf: Conf = None,
+        columns: type[R],
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        strict: bool = False,
+        policy: AnyPolicy | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: JSONDeserializer[R | None],
+        schema_str: AnySchema | AnyClient = None,
+        *,
+        schema_registry_client: AnyClient | None = None,
+        conf: Conf = None,
+        columns: GivenColumns | None = None,
+        into: type[R],
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        strict: bool = False,
+        policy: AnyPolicy | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: JSONDeserializer[object],
+        schema_str: AnySchema | AnyClient = None,
         from_dict: FromDict | None = None,
         schema_registry_client: AnyClient | None = None,
         conf: Conf = None,
         rule_conf: object = None,
         rule_registry: object = None,
         json_decode: JsonDecode | None = None,
+        *,
+        columns: GivenColumns | None = None,
+        into: None = None,
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        strict: bool = False,
+        policy: AnyPolicy | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        schema_str: AnySchema | AnyClient = None,
+        from_dict: FromDict | None = None,
+        schema_registry_client: AnyClient | None = None,
+        conf: Conf = None,
+        rule_conf: object = None,
+        rule_registry: object = None,
+        json_decode: JsonDecode | None = None,
+        *,
+        columns: GivenColumns | None = None,
+        into: type[Any] | None = None,
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        strict: bool = False,
+        policy: AnyPolicy | None = None,
     ) -> None:
-        """See `ConfluentSerde`.
+        """See `ConfluentSerde`; columns and what belongs to them as of `AvroDeserializer`. `JSONDeserializer(client,
+        columns=…)` works too.
 
         :param schema_str: the reader's schema, which validates; None to take the writer's.
         :param from_dict: called with row and context; what it answers is given.
@@ -83,5 +170,28 @@ class JSONDeserializer(ConfluentDeserializer):
         """
         check_no_rules(rule_conf, rule_registry)
         check_callable("json_decode", json_decode, "(bytes) -> value")
-        self._begin(schema_registry_client, schema_str, from_dict, conf, partial(JsonSchema, decode=json_decode))
-        self._remake = partial(type(self), schema_str, from_dict, conf=conf, json_decode=json_decode)
+        schema_str, schema_registry_client = in_order(schema_str, schema_registry_client)
+        shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
+        if shape is not None and json_decode is not None:
+            raise UsageError("json_decode reads documents as they are, and columns say what a row has. Leave one out.")
+        make = partial(JsonSchema, decode=json_decode)
+        self._begin(schema_registry_client, schema_str, from_dict, conf, make, shape=shape, policy=policy)
+        self._remake = partial(
+            _json_deserializer, cast("Any", type(self)), schema_str, from_dict, conf, json_decode, remade(shape, policy)
+        )
+
+    if TYPE_CHECKING:
+
+        def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T: ...  # type: ignore[override]
+
+
+def _json_deserializer(
+    kind: type[JSONDeserializer],
+    schema_str: AnySchema,
+    from_dict: FromDict | None,
+    conf: Conf,
+    json_decode: JsonDecode | None,
+    options: dict[str, Any],
+    client: AnyClient | None,
+) -> JSONDeserializer:
+    return kind(schema_str, from_dict, client, conf, json_decode=json_decode, **options)

@@ -15,13 +15,17 @@ from typing import TypeAlias
 
 import orjson
 
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Half
 from srfix.serde.confluent.config import SerdeSettings
 from srfix.serde.confluent.serde import References
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats.json_schema import FirstMisfit, first_misfit_of
+from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
 from srfix.serde.registry import Json
+from srfix.serde.serdes import decode_plan
 
 JsonEncode: TypeAlias = "Callable[[object], str | bytes]"
 JsonDecode: TypeAlias = "Callable[[bytes], Value]"
@@ -44,6 +48,7 @@ class JsonSchema:
         :param decode: reads in place of orjson.
         :raises SchemaError: if the text is not JSON, or neither an object nor true or false.
         """
+        self._text, self._reference_texts = text, tuple(dict.fromkeys(referred for _, referred in references))
         self._document = _document(text)
         self._references: Mapping[str, Json] = {name: _document(referred) for name, referred in references}
         self._validate = settings.validate
@@ -100,6 +105,19 @@ class JsonSchema:
             return value
 
         return decode
+
+    def columns_decoder(self, reader: JsonSchema | None, half: Half, case_rule: CaseRule, *, strict: bool) -> Decode:
+        """Reads rows of columns, of what was validated."""
+        decode = decode_plan(Format.JSON_SR, self._text, half, case_rule, self._reference_texts, strict=strict)
+        if not self._validate:
+            return decode
+        validated = self.decoder(reader)
+
+        def decode_validated(payload: bytes, body_offset: int) -> Value:
+            validated(payload, body_offset)
+            return decode(payload, body_offset)
+
+        return decode_validated
 
     @cached_property
     def _first_misfit(self) -> FirstMisfit | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeAlias
 
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns import Half
 from srfix.serde.confluent.config import SerdeClass, SerdeSettings
-from srfix.serde.confluent.registry import AnyClient, Registry, portable, registry_of
 from srfix.serde.confluent.strategies import strategy_of
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ResolveError, SchemaError, UsageError
+from srfix.serde.registries import AnyClient, Registry, given_registry, portable
 from srfix.serde.registry import Schema, SchemaVersion, SubjectNotFoundError, VersionNotFoundError, named_references
 
 
@@ -30,6 +32,9 @@ class Codec(Protocol):
     def decoder(self, reader: Any) -> Decode:
         """How bodies that were written under it are read, as the reader schema has them if there is one."""
 
+    def columns_decoder(self, reader: Any, half: Half, case_rule: CaseRule, *, strict: bool) -> Decode:
+        """How they are read as rows of columns."""
+
 
 References: TypeAlias = tuple[tuple[str, str], ...]
 """Name and text, directly or not, none before those that it refers to itself."""
@@ -42,7 +47,7 @@ class ConfluentSerde:
 
     | argument | |
     |---|---|
-    | `schema_registry_client` | ours, confluent_kafka's, or a URL |
+    | `schema_registry_client` | ours, confluent_kafka's, its configuration (a dict), or a URL |
     | `schema_str` | a text, or a `Schema` of either side |
     | `conf` | keys as in `srfix.serde.confluent.config` |
     | `rule_conf`, `rule_registry` | refused unless empty |
@@ -65,7 +70,9 @@ class ConfluentSerde:
         self._settings = settings
         self._make = make
         is_needed = needs_client or client is not None
-        self._registry, self._close = registry_of(client) if is_needed else (None, lambda: None)
+        self._registry, self._close = (
+            given_registry(client, "schema_registry_client") if is_needed else (None, lambda: None)
+        )
         self._cluster_id: Callable[[], str | None] = lambda: None
         self._strategy, self._is_by_topic = strategy_of(
             settings, registry=self._registry, client=client, cluster_id=lambda: self._cluster_id()
@@ -86,7 +93,7 @@ class ConfluentSerde:
         self._cluster_id = resolver
 
     def _codec(self, schema: Schema, subject: str | None) -> Codec:
-        return self._make(schema.text, _references_of(self._registry, schema, subject), self._settings)
+        return self._make(schema.text, references_of(self._registry, schema, subject), self._settings)
 
     def _latest_of(self, registry: Registry, subject: str) -> SchemaVersion:
         """The version that `use.latest.with.metadata`, else `use.latest.version`, means."""
@@ -98,7 +105,7 @@ class ConfluentSerde:
         return self._remake, (portable(self._client),)
 
 
-def _references_of(registry: Registry | None, schema: Schema, subject: str | None) -> References:
+def references_of(registry: Registry | None, schema: Schema, subject: str | None) -> References:
     """What a schema refers to. Without references, nothing is asked.
 
     :raises ResolveError: if the registry does not have one of them.

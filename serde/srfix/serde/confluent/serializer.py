@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 from uuid import UUID
 
+from srfix.serde.arguments import plain_row, usable_context
+from srfix.serde.confluent.argument_order import check_no_columns
 from srfix.serde.confluent.config import Conf, check_callable, settings
-from srfix.serde.confluent.confluent_client import AnySchema, given_schema
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
-from srfix.serde.confluent.registry import AnyClient, Registry, register
 from srfix.serde.confluent.rules import Direction, check_rules
-from srfix.serde.confluent.serde import ConfluentSerde, MakeCodec
-from srfix.serde.engine import Encode
+from srfix.serde.confluent.serde import ConfluentSerde, MakeCodec, references_of
+from srfix.serde.confluent.written_columns import WrittenColumns
 from srfix.serde.errors import EncodeError, SchemaError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import Context
+from srfix.serde.registries import AnyClient, AnySchema, Registry, given_schema, register
 from srfix.serde.registry import Registration, Schema, SchemaNotFoundError, SchemaVersion, SubjectNotFoundError
-from srfix.serde.serdes import written_to
+from srfix.serde.serdes import EncodeOrNone, written_to
+from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import Framing
 
 ToDict: TypeAlias = "Callable[[object, Context], object]"
@@ -28,12 +30,21 @@ ToDict: TypeAlias = "Callable[[object, Context], object]"
 class _Target:
     """What the records of a subject are written under."""
 
-    encode: Encode
+    encode: EncodeOrNone
     prefix: bytes
     """Written before the body."""
     header: UUID | None
     """Put into the record's headers."""
     identity: SchemaId
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoding:
+    """A schema that is known without the registry."""
+
+    schema: Schema
+    encode: EncodeOrNone
+    record_name: str | None
 
 
 class ConfluentSerializer(ConfluentSerde):
@@ -42,36 +53,56 @@ class ConfluentSerializer(ConfluentSerde):
     _registry: Registry
 
     def _begin(
-        self, client: AnyClient, schema_str: AnySchema, to_dict: ToDict | None, conf: Conf, make: MakeCodec
+        self,
+        client: AnyClient | None,
+        schema_str: AnySchema,
+        to_dict: ToDict | None,
+        conf: Conf,
+        make: MakeCodec,
+        *,
+        columns: WrittenColumns | None = None,
     ) -> None:
         check_callable("to_dict", to_dict, "(object, context) -> dict")
         asked = settings(self._kind, conf)
+        check_no_columns(schema_str)
         given = given_schema(schema_str, self._schema_type, self._prepare)
         self._framing = serializer_of(asked.id_serializer)
         self._start(client, asked, make, needs_client=True)
         self._given = given
         self._to_dict = to_dict
         self._asks_latest = bool(asked.schema_id or asked.metadata is not None or asked.latest)
-        self._encode: Encode | None = None
-        self._record_name: str | None = None
+        self._columns = columns
+        self._encoding: dict[Role, _Encoding] = {}
         if given is not None:
             self._check_type(given, self._kind.value)
             check_rules(given.rule_set, Direction.WRITE, where="The schema that was passed")
-            codec = self._codec(given, None)
-            self._encode, self._record_name = codec.encoder(), codec.written_name
+        if columns is not None:
+            columns.start(
+                self._schema_type,
+                validate=asked.validate,
+                is_own=given is None and not self._asks_latest,
+                conf=conf,
+                times=asked.times,
+            )
+            for role in columns.roles if not self._asks_latest else ():
+                self._encoding_of(role)
+        elif given is not None:
+            self._encoding_of(Role.VALUE)
         elif not self._asks_latest:
             raise UsageError(
-                f"{self._kind.value} needs schema_str, a schema to write under; or use.latest.version, "
+                f"{self._kind.value} needs schema_str, a schema to write under; or columns; or use.latest.version, "
                 "use.latest.with.metadata or use.schema.id in its configuration, by which the registry has it."
             )
         self._is_stable = self._is_by_topic and not (self._asks_latest and self._latest_may_change)
         self._targets: dict[tuple[str, str], _Target] = {}
-        self._by_subject: dict[str, _Target] = {}
-        self._by_version: dict[tuple[str, SchemaVersion], _Target] = {}
+        self._by_subject: dict[tuple[str, Role], _Target] = {}
+        self._by_version: dict[tuple[str, Role, SchemaVersion], _Target] = {}
         self._lock = ForkLock()
 
-    def __call__(self, obj: object, ctx: Context | None = None) -> bytes | None:
-        """The payload; None for None (a tombstone), without asking the registry.
+    def __call__(self, obj: object, ctx: Context | str | None = None) -> bytes | None:
+        """The payload; None for None (a tombstone), without asking the registry; a dataclass's instance is its fields.
+
+        :param ctx: the context, or the topic's name for its values.
 
         With header framing the schema's GUID is added to the context's headers.
 
@@ -83,16 +114,31 @@ class ConfluentSerializer(ConfluentSerde):
         """
         if obj is None:
             return None
+        if ctx.__class__ is str:
+            ctx = usable_context(ctx)
+        return self._payload(obj, ctx)  # type: ignore[arg-type]
+
+    def _payload(self, obj: object, ctx: Context | None) -> bytes | None:
         value = obj
         if self._to_dict is not None:
             if ctx is None:
                 raise UsageError("to_dict is called with a context, and there is none. Pass a SerializationContext.")
             value = self._to_dict(obj, ctx)
-        target = None if ctx is None else self._targets.get((ctx.topic, ctx.field))
+        if value.__class__ is not dict:
+            value = plain_row(value)
+        try:
+            target = None if ctx is None else self._targets.get((ctx.topic, ctx.field))
+            if ctx is not None and target is None:
+                usable_context(ctx)
+        except AttributeError:
+            usable_context(ctx)
+            raise
         try:
             if target is None:
                 target = self._target(value, ctx)
-            payload = target.encode(value, target.prefix)
+            payload = None if target is None else target.encode(value, target.prefix)
+            if target is None or payload is None:
+                return None  # columns: a bare null is a null payload
             if target.header is not None:
                 add_header(ctx, target.header)
         except EncodeError as error:
@@ -101,56 +147,91 @@ class ConfluentSerializer(ConfluentSerde):
             return self._framing(payload, ctx, target.identity)
         return payload
 
-    def _target(self, value: object, ctx: Context | None) -> _Target:
-        subject = self._strategy(ctx, self._record_name)
+    def is_ready(self, obj: object, ctx: object) -> bool:
+        """True if a call asks the registry nothing: the topic's schema is known."""
+        return obj is None or (getattr(ctx, "topic", None), getattr(ctx, "field", None)) in self._targets
+
+    def _role(self, ctx: Context | None) -> Role:
+        return Role.VALUE if ctx is None or self._columns is None else role_of(ctx.field)
+
+    def _encoding_of(self, role: Role) -> _Encoding:
+        """How a schema that was passed, or the columns' own, is written under."""
+        if role not in self._encoding:
+            if self._columns is None:
+                assert self._given is not None
+                codec = self._codec(self._given, None)
+                self._encoding[role] = _Encoding(self._given, codec.encoder(), codec.written_name)
+            else:
+                schema = self._columns.schema(role) if self._given is None else self._given
+                name = self._codec(schema, None).written_name
+                self._encoding[role] = _Encoding(schema, self._columns.encode(schema, self._texts(schema), role), name)
+        return self._encoding[role]
+
+    def _texts(self, schema: Schema, subject: str | None = None) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(text for _, text in references_of(self._registry, schema, subject)))
+
+    def _target(self, value: object, ctx: Context | None) -> _Target | None:
+        role = self._role(ctx)
+        encoding = None if self._asks_latest and self._given is None else self._encoding_of(role)
+        subject = self._strategy(ctx, None if encoding is None else encoding.record_name)
         if subject is None:
             raise UsageError(
                 "The subject name strategy has no subject for this schema: it has no record name"
-                f"{'' if self._encode else ', since none was passed'}. Pass a schema of a named record (JSON: with a title), "
+                f"{'' if encoding else ', since none was passed'}. Pass a schema of a named record (JSON: with a title), "
                 "or use subject.name.strategy.type TOPIC."
             )
-        target = self._existing(subject) if self._asks_latest else self._own(subject, value)
+        if self._asks_latest:
+            target = self._existing(subject, role)
+        else:
+            assert encoding is not None
+            if (subject, role) not in self._by_subject and encoding.encode(value, b"") is None:
+                return None
+            target = self._own(subject, encoding, role)
         if self._is_stable and ctx is not None:
             self._targets[ctx.topic, ctx.field] = target
         return target
 
-    def _own(self, subject: str, value: object) -> _Target:
-        """The schema that was passed, registered or looked up: once per subject, and not for a value that does not fit."""
-        assert self._encode is not None
-        if subject not in self._by_subject:
-            self._encode(value, b"")
+    def _own(self, subject: str, encoding: _Encoding, role: Role) -> _Target:
+        """The schema that was passed, or the columns' own, registered or looked up: once per subject, and not for a value
+        that does not fit."""
+        if (subject, role) not in self._by_subject:
             with self._lock:
-                if subject not in self._by_subject:
-                    self._by_subject[subject] = self._made(self._encode, self._published(subject))
-        return self._by_subject[subject]
+                if (subject, role) not in self._by_subject:
+                    self._by_subject[subject, role] = self._made(
+                        encoding.encode, self._published(subject, encoding.schema)
+                    )
+        return self._by_subject[subject, role]
 
-    def _published(self, subject: str) -> Registration | SchemaVersion:
-        assert self._given is not None
+    def _published(self, subject: str, schema: Schema) -> Registration | SchemaVersion:
         normalize = self._settings.normalize
         if not self._settings.auto_register:
             # A stand-in for a registry need not know `normalize`.
             more = {"normalize": True} if normalize else {}
-            return self._registry.lookup(subject, self._given, deleted=False, **more)
-        if self._given.rule_set:
+            return self._registry.lookup(subject, schema, deleted=False, **more)
+        if schema.rule_set:
             raise UsageError(
                 "The schema that was passed carries a rule set, which is not registered from here. Register it with "
                 "confluent_kafka's client, and set auto.register.schemas to False."
             )
-        return register(self._registry, subject, self._given, normalize=normalize)
+        return register(self._registry, subject, schema, normalize=normalize)
 
-    def _existing(self, subject: str) -> _Target:
+    def _existing(self, subject: str, role: Role) -> _Target:
         """The version that the configuration means: asked once per subject, or for as long as the client says."""
-        if not self._latest_may_change and subject in self._by_subject:
-            return self._by_subject[subject]
+        if not self._latest_may_change and (subject, role) in self._by_subject:
+            return self._by_subject[subject, role]
         with self._lock:
             found = self._version(subject)
-            key = (subject, found)
+            key = (subject, role, found)
             if key not in self._by_version:
                 where = f"The schema of subject {subject!r} (id {found.schema_id})"
                 self._check_type(found.schema, where)
                 check_rules(found.schema.rule_set, Direction.WRITE, where=where)
-                self._by_version[key] = self._made(self._codec(found.schema, subject).encoder(), found)
-            self._by_subject[subject] = self._by_version[key]
+                if self._columns is None:
+                    encode: EncodeOrNone = self._codec(found.schema, subject).encoder()
+                else:
+                    encode = self._columns.encode(found.schema, self._texts(found.schema, subject), role)
+                self._by_version[key] = self._made(encode, found)
+            self._by_subject[subject, role] = self._by_version[key]
             return self._by_version[key]
 
     def _version(self, subject: str) -> SchemaVersion:
@@ -170,7 +251,7 @@ class ConfluentSerializer(ConfluentSerde):
             ) from error
         return replace(found, schema=known.schema, schema_id=known.schema_id)
 
-    def _made(self, encode: Encode, known: Registration | SchemaVersion) -> _Target:
+    def _made(self, encode: EncodeOrNone, known: Registration | SchemaVersion) -> _Target:
         identity = SchemaId(self._schema_type, known.schema_id, known.guid)
         prefix, header = b"", None
         match self._framing:

@@ -21,10 +21,10 @@ from typing import Final, TypeAlias, cast
 
 from srfix.serde.casing import is_same
 from srfix.serde.confluent.config import SerdeSettings, described
-from srfix.serde.confluent.registry import Registry
 from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.hints import nearest
 from srfix.serde.interface import Context
+from srfix.serde.registries import Registry
 from srfix.serde.registry import EndpointNotSupportedError, RegistryAnswerError
 from srfix.serde.subjects import (
     RecordSubject,

@@ -20,16 +20,18 @@ else is the same: membership is asked by content anyway.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 from uuid import UUID
 
+from srfix.serde.arguments import check_callable, flag, strategy, type_words
 from srfix.serde.bounds import payload_bounds, remember
-from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionError
+from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
 from srfix.serde.printable import capitalized
+from srfix.serde.registries import AnyClient, is_registry, usable_registry
 from srfix.serde.registry import Schema
 from srfix.serde.resolve.question import Question
 from srfix.serde.resolve.resolved import (
@@ -150,10 +152,13 @@ class ById(_Policy):
     `ResolveError` if the registry does not know the id or the GUID.
     """
 
-    def __init__(self, registry: SchemaSource, *, context: str = DEFAULT_CONTEXT) -> None:
-        """:raises UsageError: if it is no context's name, such as `.staging`."""
+    def __init__(self, registry: SchemaSource | AnyClient, *, context: str = DEFAULT_CONTEXT) -> None:
+        """
+        :param registry: a client of ours or confluent_kafka's, that one's configuration, or a URL.
+        :raises UsageError: if it is no registry, or `context` is no context's name, such as `.staging`.
+        """
         super().__init__()
-        self._registry = registry
+        self._registry: SchemaSource = usable_registry(registry)
         self._hint = context_alone(join_context(context, ""))
         self.context = context
         """The context that was given; `.` for the URL's own."""
@@ -181,10 +186,15 @@ class UnderOneSubject(_Policy):
     `ResolveError` if the registry does not know the id or the GUID.
     """
 
-    def __init__(self, registry: SchemaLookup, subjects: SubjectStrategy = TopicSubject()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        registry: SchemaLookup | AnyClient,
+        subjects: SubjectStrategy = TopicSubject(),  # noqa: B008 - frozen
+    ) -> None:
+        """:raises UsageError: if one is no registry in any form, or no strategy."""
         super().__init__()
-        self._registry = registry
-        self._subjects = subjects
+        self._registry: SchemaLookup = usable_registry(registry)
+        self._subjects = strategy("subjects", subjects)
 
     def __repr__(self) -> str:
         return f"UnderOneSubject({self._registry!r}, {self._subjects!r})"
@@ -226,19 +236,21 @@ class DualSubject(_Policy):
 
     def __init__(
         self,
-        registry: SerdeRegistry,
+        registry: SerdeRegistry | AnyClient,
         *,
         first: SubjectStrategy,
         second: SubjectStrategy,
         on_second: Callable[[SecondAnswered], None] | None = None,
         register_missing: bool = False,
     ) -> None:
+        """:raises UsageError: if one is no registry in any form, no strategy, or no callable."""
         super().__init__()
-        self._registry = registry
-        self._first = first
-        self._second = second
+        check_callable("on_second", on_second, "(SecondAnswered) -> None")
+        self._registry: SerdeRegistry = usable_registry(registry)
+        self._first = strategy("first", first)
+        self._second = strategy("second", second)
         self._on_second = on_second
-        self._register_missing = register_missing
+        self._register_missing = flag("register_missing", register_missing)
         self._refusals: dict[tuple[Identity, Subject], RefusedRegistration] = {}
 
     def __repr__(self) -> str:
@@ -314,4 +326,19 @@ def _under_neither(question: Question, first: SubjectVersionError, second: Subje
         first_error=first,
         second_error=second,
         **attributes_of(question.identity),
+    )
+
+
+def usable_policy(given: Resolver | AnyClient) -> Resolver:
+    """A policy; a registry, in any form, stands for `ById` over it.
+
+    :raises UsageError: if it is neither.
+    """
+    if not isinstance(given, type) and callable(getattr(given, "resolve", None)):
+        return cast("Resolver", given)
+    if is_registry(given) or isinstance(given, str | Mapping):
+        return ById(cast("AnyClient", given))
+    raise UsageError(
+        f"resolver is {type_words(given)}; it must be a policy (ById, UnderOneSubject, DualSubject), or a registry, which is "
+        "asked by id: a client, its configuration (a dict with url), or a URL."
     )

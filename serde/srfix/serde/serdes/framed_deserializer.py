@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from srfix.serde.arguments import flag, flag_or_none, member
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Columns, Times, given_times, half_of, with_times
@@ -15,7 +16,8 @@ from srfix.serde.formats.avro import columns_from_avro
 from srfix.serde.formats.avro.read import ReaderSchema, usable_reader
 from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.interface import Context
-from srfix.serde.resolve import ResolvedSchema, Resolver
+from srfix.serde.registries import AnyClient
+from srfix.serde.resolve import ResolvedSchema, Resolver, usable_policy
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.plans import decode_plan, validated_decode
 from srfix.serde.subjects import Role, role_of
@@ -33,17 +35,18 @@ class FramedDeserializer(FramedReader):
 
     def __init__(
         self,
-        resolver: Resolver,
+        resolver: Resolver | AnyClient,
         *,
         columns: GivenColumns | None = None,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
         reader_schema: str | ReaderSchema | None = None,
         times: Times = "datetimes",
     ) -> None:
         """
-        :param columns: what a row has: parsed, text, or a StructType (its names stay as they are).
+        :param resolver: which ids are accepted; a registry, in any form, stands for `ById` over it.
+        :param columns: what a row has: parsed, text, a dataclass, or a StructType (its names stay as they are).
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
         :param reader_schema: an Avro schema whose aliases and defaults count (Avro's schema resolution). Without columns a
             row has its fields.
@@ -51,16 +54,18 @@ class FramedDeserializer(FramedReader):
             (`srfix.serde.columns.times`).
         :raises ColumnError: if the columns cannot be used.
         :raises SchemaError: if the reader's schema is none of Avro.
-        :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules; if `times` is no word of its.
+        :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules; if `times` is no word of its, or an
+            argument is of the wrong type.
         """
-        self._resolver = resolver
+        case_rule = member("case_rule", CaseRule, case_rule)
+        self._resolver = usable_policy(resolver)
         self._reader = usable_reader(reader_schema, case_rule)
         if self._reader is not None and columns is None:
             columns = columns_from_avro(self._reader.text, names="keep", references=self._reader.references)
         self._columns = None if columns is None else given_columns(columns)
         self._case_rule = case_rule
-        self._wrap = wrap
-        self._strict = strict
+        self._wrap = flag_or_none("wrap", wrap)
+        self._strict = flag("strict", strict)
         self._times = given_times(times)
         self._forget_plans()
 

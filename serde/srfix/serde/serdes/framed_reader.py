@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, overload
 from uuid import UUID
 
+from srfix.serde.arguments import usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
-from srfix.serde.interface import Context, Value
+from srfix.serde.interface import Context, Row, Value
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
+from srfix.serde.serdes.records import record_of
 from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import PREFIX_ID_SIZE, header_guid, parse, prefix_of, schema_id_of
 
@@ -26,8 +28,10 @@ class FramedReader:
         self._plans: dict[tuple[bytes, str, str], Decode] = {}
         self._plans_by_identity: dict[tuple[int | UUID, str, str], Decode] = {}
 
-    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+    def __call__(self, payload: bytes | None, ctx: Context | str) -> Value:
         """The row; None for a tombstone, and without columns for a null that its writer framed.
+
+        :param ctx: the context, or the topic's name for its values.
 
         :raises WireError: if the payload is not framed.
         :raises ResolveError: if the resolver does not accept the schema id or GUID.
@@ -42,13 +46,38 @@ class FramedReader:
         if payload is None:
             return None
         # One look-up per record, without taking the payload apart: this is the hot path.
-        decode = self._plans.get((prefix_of(payload), ctx.topic, ctx.field))
-        if decode is None or (ctx.headers and self._is_named_by_header(ctx)):
+        if isinstance(ctx, str):
+            ctx = usable_context(ctx)
+        try:
+            decode = self._plans.get((prefix_of(payload), ctx.topic, ctx.field))
+            headers = ctx.headers
+        except (AttributeError, TypeError):
+            usable_context(ctx)
+            if isinstance(payload, bytes):
+                raise
+            return self(usable_payload(payload), ctx)
+        if decode is None:
+            return self._read(payload if isinstance(payload, bytes) else usable_payload(payload), usable_context(ctx))
+        if headers and self._is_named_by_header(ctx):
             return self._read(payload, ctx)
         try:
             return decode(payload, PREFIX_ID_SIZE)
         except self._about as error:
             raise read_from(error, ctx, schema_id_of(payload)) from error
+
+    @overload
+    def row(self, payload: None, ctx: Context | str) -> None: ...
+    @overload
+    def row(self, payload: bytes, ctx: Context | str) -> Row: ...
+    @overload
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
+        """The row as what it is to type checkers, a dict; None for a tombstone.
+
+        :raises DecodeError: if the payload is no record: a bare value, or null.
+        :raises SrfixError: as a call.
+        """
+        return None if payload is None else record_of(self(payload, ctx), usable_context(ctx))
 
     def _read(self, payload: bytes, ctx: Context | None) -> Value:
         identity: int | UUID | None = None

@@ -8,6 +8,16 @@ from functools import partial
 from typing import Any, ClassVar, Final, Literal, Self, cast
 from uuid import UUID
 
+from srfix.serde.arguments import (
+    flag,
+    flag_or_none,
+    member,
+    number_or_none,
+    plain_row,
+    strategy,
+    type_words,
+    usable_context,
+)
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Times, given_times, roles_of
@@ -15,6 +25,7 @@ from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, check_schema_type, schema_module_of
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
+from srfix.serde.registries import AnyClient, usable_registry
 from srfix.serde.registry import Schema
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
 from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
@@ -58,11 +69,11 @@ class FramedSerializer:
 
     def __init__(
         self,
-        registry: SchemaRegistrar | SchemaLookup,
+        registry: SchemaRegistrar | SchemaLookup | AnyClient,
         columns: GivenColumns | None = None,
         *,
         subjects: SubjectStrategy = TOPIC_SUBJECT,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         generation: Generation = Generation.UP_TO_0_28,
         written_by: WrittenBy = WrittenBy.SERIALIZER,
@@ -74,7 +85,8 @@ class FramedSerializer:
     ) -> None:
         """A serializer of columns, or of rows under a schema that exists.
 
-        :param columns: what is written: parsed, text, or a StructType (its names in upper case, as unquoted
+        :param registry: a client of ours or confluent_kafka's, that one's configuration, or a URL.
+        :param columns: what is written: parsed, text, a dataclass, or a StructType (its names in upper case, as unquoted
             ones). With `schema_id` or `version` None for rows with the schema's field names.
         :param subjects: under which subject the schema is.
         :param case_rule: how a row's keys are matched to the columns.
@@ -87,8 +99,19 @@ class FramedSerializer:
         :param normalize: True to let the registry normalise what it registers or looks up.
         :param schema_id_framing: where the schema's id or GUID stands.
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
-        :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
+        :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are; if an argument is of
+            the wrong type.
         """
+        registry = usable_registry(registry)
+        case_rule = member("case_rule", CaseRule, case_rule)
+        generation, written_by = (
+            member("generation", Generation, generation),
+            member("written_by", WrittenBy, written_by),
+        )
+        _check(subjects, schema_id_framing, wrap=wrap, register=register, normalize=normalize)
+        number_or_none("schema_id", schema_id)
+        if version != "latest":
+            number_or_none("version", version)
         options: dict[str, Any] = {
             "subjects": subjects,
             "case_rule": case_rule,
@@ -141,7 +164,7 @@ class FramedSerializer:
     @classmethod
     def for_schema(
         cls,
-        registry: SchemaRegistrar,
+        registry: SchemaRegistrar | AnyClient,
         schema: str | Schema,
         *,
         subjects: SubjectStrategy = TOPIC_SUBJECT,
@@ -165,13 +188,18 @@ class FramedSerializer:
     @classmethod
     def _for_schema(
         cls,
-        registry: SchemaRegistrar,
+        registry: SchemaRegistrar | AnyClient,
         schema: str | Schema,
         own: OwnOptions,
         framing: Framing,
         options: Mapping[str, Any],
     ) -> Self:
         """:param options: `subjects`, `register` and `normalize`, as `OwnSchema` takes them."""
+        registry = usable_registry(registry)
+        flags = {name: options[name] for name in ("register", "normalize")}
+        _check(options["subjects"], framing, **flags, validate=own.validate, cut_times=own.cut_times)
+        if not isinstance(schema, str | Schema):
+            raise UsageError(f"schema is {type_words(schema)}; it must be a schema's text, or a Schema of srfix.serde.")
         serializer = cls.__new__(cls)
         make = partial(cls.for_schema, registry, schema, schema_id_framing=framing, **options, **own.given())
         serializer._set(framing, make)
@@ -247,8 +275,11 @@ class FramedSerializer:
             return self._choice.schema
         return self._choice.written("", role).schema
 
-    def __call__(self, row: object, ctx: Context) -> bytes | None:
+    def __call__(self, row: object, ctx: Context | str) -> bytes | None:
         """The payload; None for None (a tombstone), without asking the registry, and for a bare null.
+
+        :param row: a mapping, or a dataclass's instance.
+        :param ctx: the context, or the topic's name for its values.
 
         :raises EncodeError: if the row does not fit; nothing is registered for a row that does not.
         :raises ColumnError: if there is no column for this half, or the format cannot hold one.
@@ -259,9 +290,17 @@ class FramedSerializer:
         """
         if row is None:
             return None
-        plan = self._plans.get((ctx.topic, ctx.field))
+        if isinstance(ctx, str):
+            ctx = usable_context(ctx)
+        if row.__class__ is not dict:
+            row = plain_row(row)
+        try:
+            plan = self._plans.get((ctx.topic, ctx.field))
+        except AttributeError:
+            usable_context(ctx)
+            raise
         if plan is None:
-            return self._otherwise(row, ctx)
+            return self._otherwise(row, usable_context(ctx))
         encode, prefix = plan
         try:
             return encode(row, prefix)
@@ -299,6 +338,14 @@ class FramedSerializer:
 
     def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
         return self._make, ()
+
+
+def _check(subjects: object, schema_id_framing: object, **flags: object) -> None:
+    """:raises UsageError: if one is not what it must be."""
+    strategy("subjects", subjects)
+    member("schema_id_framing", Framing, schema_id_framing)
+    for name, value in flags.items():
+        (flag_or_none if name == "wrap" else flag)(name, value)
 
 
 def _guid(published: Published) -> UUID:

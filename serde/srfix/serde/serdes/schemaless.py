@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar, overload
 
+from srfix.serde.arguments import flag, flag_or_none, member, plain_row, usable_context, usable_payload
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Columns, Half, Times, given_times, half_of, roles_of, with_times
 from srfix.serde.connect import NameRule
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import Context, Value
+from srfix.serde.interface import Context, Row, SerdeContext, Value
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
+from srfix.serde.serdes.records import record_of
 from srfix.serde.subjects import Role, role_of
 
 _Plan = TypeVar("_Plan")
@@ -26,12 +28,16 @@ class _Schemaless(Generic[_Plan]):
     _times: Times = "datetimes"
 
     def __init__(
-        self, columns: GivenColumns | None = None, *, case_rule: CaseRule = CaseRule.UNIQUE, wrap: bool | None = None
+        self,
+        columns: GivenColumns | None = None,
+        *,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
+        wrap: bool | None = None,
     ) -> None:
         """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
         self._columns = None if columns is None else given_columns(columns, names=self._names)
-        self._case_rule = case_rule
-        self._wrap = wrap
+        self._case_rule = member("case_rule", CaseRule, case_rule)
+        self._wrap = flag_or_none("wrap", wrap)
         self._plans: dict[str, _Plan] = {}
         roles = () if self._columns is None else roles_of(self._columns)
         # What the format cannot hold is said at once, where it is known which halves there will be.
@@ -71,7 +77,7 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
         self,
         columns: GivenColumns | None = None,
         *,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         cut_times: bool = False,
         times: Times = "datetimes",
@@ -81,7 +87,7 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
         :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         """
-        self._cut_times = cut_times
+        self._cut_times = flag("cut_times", cut_times)
         self._times = given_times(times)
         super().__init__(columns, case_rule=case_rule, wrap=wrap)
 
@@ -91,7 +97,7 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
             make = partial(make, times=self._times)
         return make, (self._columns,)
 
-    def __call__(self, row: object, ctx: Context) -> bytes | None:
+    def __call__(self, row: object, ctx: Context | str) -> bytes | None:
         """The payload; None for None (a tombstone), and for a bare null.
 
         :raises EncodeError: if the row does not fit.
@@ -99,6 +105,10 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
         """
         if row is None:
             return None
+        if row.__class__ is not dict:
+            row = plain_row(row)
+        if ctx.__class__ is not SerdeContext:
+            ctx = usable_context(ctx)
         try:
             return (self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))(row, b"")
         except ABOUT_THE_ROW as error:
@@ -115,7 +125,7 @@ class SchemalessDeserializer(_Schemaless[Decode]):
         self,
         columns: GivenColumns | None = None,
         *,
-        case_rule: CaseRule = CaseRule.UNIQUE,
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
         wrap: bool | None = None,
         strict: bool = False,
         times: Times = "datetimes",
@@ -127,11 +137,11 @@ class SchemalessDeserializer(_Schemaless[Decode]):
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         :raises UsageError: if `times` is no word of its.
         """
-        self._strict = strict
+        self._strict = flag("strict", strict)
         self._times = given_times(times)
         super().__init__(columns, case_rule=case_rule, wrap=wrap)
 
-    def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+    def __call__(self, payload: bytes | None, ctx: Context | str) -> Value:
         """The row; None for a null payload.
 
         :raises DecodeError: if the payload is not of the format, or a value cannot feed its column.
@@ -140,10 +150,28 @@ class SchemalessDeserializer(_Schemaless[Decode]):
         """
         if payload is None:
             return None
+        if ctx.__class__ is not SerdeContext:
+            ctx = usable_context(ctx)
+        if not isinstance(payload, bytes):
+            payload = usable_payload(payload)
         try:
             return (self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))(payload, 0)
         except ABOUT_THE_PAYLOAD as error:
             raise read_from(error, ctx) from error
+
+    @overload
+    def row(self, payload: None, ctx: Context | str) -> None: ...
+    @overload
+    def row(self, payload: bytes, ctx: Context | str) -> Row: ...
+    @overload
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
+        """The row as what it is to type checkers, a dict; None for a null payload.
+
+        :raises DecodeError: if the payload is no record.
+        :raises SrfixError: as a call.
+        """
+        return None if payload is None else record_of(self(payload, ctx), usable_context(ctx))
 
     def _made(self, half: Half | None) -> Decode:
         return decode_plan(self._format, None, half, self._case_rule, strict=self._strict, times=self._times)

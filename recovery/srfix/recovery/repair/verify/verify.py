@@ -19,7 +19,7 @@ from srfix.recovery.facts import (
     read_subject_state,
 )
 from srfix.recovery.ids_in_words import listed
-from srfix.recovery.registry import Registry
+from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.ids import AskedIds, left_out_elsewhere
@@ -55,7 +55,7 @@ def verify(
     plan: Plan,
     cluster: Cluster,
     engine: CensusEngine,
-    registry: Registry,
+    registry: GivenRegistry,
     *,
     supplied: Supplied | None = None,
     deadline_s: float | None = None,
@@ -80,6 +80,7 @@ def verify(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
+    registry = usable(registry)
     registry.forget_unknown_ids()
     supplied = supplied or Supplied()
     known_global = {

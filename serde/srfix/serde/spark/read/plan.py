@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from srfix.serde.bounds import PayloadBounds, payload_bounds
 from srfix.serde.casing import CaseRule
@@ -28,7 +28,9 @@ from srfix.serde.deserializer import (
 from srfix.serde.formats.avro.read import ReaderSchema
 from srfix.serde.formats.json_schema import reference_name
 from srfix.serde.formats.table import Format
+from srfix.serde.html import preformatted
 from srfix.serde.interface import Deserializer
+from srfix.serde.registries import AnyClient, usable_registry
 from srfix.serde.resolve import Resolver
 from srfix.serde.serdes import FramedDeserializer
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
@@ -130,6 +132,9 @@ class ReadPlan:
 
         return StructType.fromJson(json.loads(self.spark_schema()))
 
+    def _repr_html_(self) -> str:
+        return preformatted(self.explain())
+
     def explain(self, extended: bool = False) -> str:
         """The plan for a person, in at most ten lines: columns, which ids are read, whose rows are bad and why, which
         columns stay null.
@@ -139,7 +144,7 @@ class ReadPlan:
         """
         return explanation(self) if extended else summary(self)
 
-    def refreshed(self, registry: PlanRegistry) -> ReadPlan:
+    def refreshed(self, registry: PlanRegistry | AnyClient) -> ReadPlan:
         """The plan with the versions that its subjects have got since; asks for those alone, and again for the ids that
         were refused. Columns stay as they are, `NEWEST` ones too.
 
@@ -147,7 +152,11 @@ class ReadPlan:
         """
         if self.policy is None:
             return self
-        return filled(self, Asked(registry), (refusal.schema_id for refusal in self.refusals))
+        return filled(
+            self,
+            Asked(cast("PlanRegistry", usable_registry(registry))),
+            (refusal.schema_id for refusal in self.refusals),
+        )
 
     @property
     def digest(self) -> str:

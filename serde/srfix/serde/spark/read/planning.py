@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, get_args
+from typing import Final, cast, get_args
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import SparkSchema, given_columns
-from srfix.serde.columns import Columns, Half, Times, given_times, half_of, with_times
+from srfix.serde.column_sources import GivenColumns, given_columns
+from srfix.serde.columns import Half, Times, given_times, half_of, with_times
 from srfix.serde.errors import (
     ImpossibleSchemaIdError,
     UsageError,
 )
 from srfix.serde.formats.avro.read import ReaderSchema, usable_reader
 from srfix.serde.formats.table import Format
+from srfix.serde.registries import AnyClient, usable_registry
 from srfix.serde.resolve import ById, PlannablePolicy, Resolver
 from srfix.serde.serdes import decode_plan
 from srfix.serde.spark.interface import MissingColumns, NewestSchema
@@ -50,9 +51,9 @@ Instants in microseconds are TIMESTAMP, and local times TIMESTAMP_NTZ, but under
 
 
 def plan_read(
-    registry: PlanRegistry | None,
+    registry: PlanRegistry | AnyClient | None,
     topic: str,
-    columns: Columns | SparkSchema | Newest | None = None,
+    columns: GivenColumns | Newest | None = None,
     *,
     role: Role = Role.VALUE,
     format: Format | None = Format.AVRO,  # noqa: A002 - its name everywhere
@@ -93,6 +94,7 @@ def plan_read(
         for the topic; if there can be no schema with one of the ids.
     :raises RegistryError: if the registry could not be asked.
     """
+    registry = None if registry is None else cast("PlanRegistry", usable_registry(registry))
     reader, times = usable_reader(reader_schema, case_rule), given_times(times)
     if columns is None and reader is None:
         raise UsageError("Name the columns of the rows, or say NEWEST: those of the newest schema.")
@@ -154,7 +156,7 @@ def plan_read(
 
 
 def newest_columns(
-    registry: PlanRegistry,
+    registry: PlanRegistry | AnyClient,
     topic: str,
     *,
     role: Role,
@@ -166,12 +168,19 @@ def newest_columns(
     """The columns that `plan_read` takes for `NEWEST`, whose they are, and the schema itself if its aliases and defaults count:
     two requests, however many versions there are."""
     own = _own_subjects(policy, topic, role)[-1:]
-    return newest_half(Asked(registry), own, format_=format, role=role, wrap=wrap, case_rule=case_rule)
+    return newest_half(
+        Asked(cast("PlanRegistry", usable_registry(registry))),
+        own,
+        format_=format,
+        role=role,
+        wrap=wrap,
+        case_rule=case_rule,
+    )
 
 
 def _schemaless(
     topic: str,
-    columns: Columns | SparkSchema | Newest,
+    columns: GivenColumns | Newest,
     *,
     role: Role,
     format_: Format | None,

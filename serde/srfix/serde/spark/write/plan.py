@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import SparkSchema, given_columns
+from srfix.serde.column_sources import GivenColumns, SparkSchema, given_columns
 from srfix.serde.columns import Columns, Times, given_times, half_of
 from srfix.serde.connect import Generation, NameRule, WrittenBy
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.formats.table import Format, record_name
+from srfix.serde.html import preformatted
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, Serializer
+from srfix.serde.registries import AnyClient
 from srfix.serde.registry import Schema
 from srfix.serde.serdes import TOPIC_SUBJECT, FramedSerializer, SettledSchema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
@@ -105,6 +107,9 @@ class WritePlan:
         """What the serializer is called with, beside a row."""
         return SerdeContext(self.topic, self.role, [] if self.framing is Framing.HEADER_GUID else None)
 
+    def _repr_html_(self) -> str:
+        return preformatted(self.explain())
+
     def explain(
         self, frame: SparkSchema | None = None, *, from_: str | Sequence[str] | None = None, extended: bool = False
     ) -> str:
@@ -121,9 +126,9 @@ class WritePlan:
 
 
 def plan_write(
-    registry: _Registry,
+    registry: _Registry | AnyClient,
     topic: str,
-    columns: Columns | SparkSchema | None = None,
+    columns: GivenColumns | None = None,
     *,
     role: Role = Role.VALUE,
     format: Format = Format.AVRO,  # noqa: A002 - its name everywhere
@@ -210,7 +215,7 @@ def plan_write(
         if declared is not None or exists:
             raise UsageError("schema= says all that is written under: give no columns, schema_id or version beside it.")
         serializer = kind.for_schema(
-            registry,  # type: ignore[arg-type]  # what it lacks is said when it is asked
+            registry,  # what it lacks is said when it is asked
             schema,
             **own,  # type: ignore[arg-type]
         )

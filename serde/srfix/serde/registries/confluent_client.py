@@ -10,21 +10,20 @@ Nothing here imports confluent_kafka, except to make the `Schema` objects that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Final, Literal, Protocol, cast, runtime_checkable
 
-from srfix.serde.errors import SchemaError, SecretError, SrfixError, UsageError
+from srfix.serde.errors import SecretError, SrfixError, UsageError
+from srfix.serde.registries.confluent_schema import confluent_schema, schema_from
 from srfix.serde.registry import (
-    Json,
     RegisteredSchema,
     Registration,
     RegistryProtocolError,
     RegistryUnreachableError,
     Schema,
-    SchemaReference,
     SchemaVersion,
     answer_error_class,
     note_write,
@@ -48,6 +47,7 @@ class ConfluentClient(Protocol):
     def get_latest_version(self, *args: Any, **kwargs: Any) -> Any: ...
     def get_latest_with_metadata(self, *args: Any, **kwargs: Any) -> Any: ...
     def get_version(self, *args: Any, **kwargs: Any) -> Any: ...
+    def get_versions(self, *args: Any, **kwargs: Any) -> Any: ...
     def get_associations_by_resource_name(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
@@ -78,7 +78,7 @@ class ConfluentRegistry:
     ) -> Registration:
         """See `SchemaPublisher`. The metadata is in the object that the schema came as."""
         with self._asking(f"subjects/{subject}/versions", "POST"):
-            theirs = _confluent_schema(schema)
+            theirs = confluent_schema(schema)
             self._client.clear_caches()
             try:
                 found = self._client.register_schema_full_response(subject, theirs, normalize_schemas=normalize)
@@ -86,9 +86,19 @@ class ConfluentRegistry:
                 note_write()
             return Registration(schema_id=found.schema_id, version=found.version, guid=found.guid)
 
+    def register(self, subject: str, schema: Schema) -> SchemaId:
+        """See `SchemaRegistrar`."""
+        return SchemaId(self.register_version(subject, schema).schema_id)
+
+    def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
+        """A subject's version numbers; a Spark plan asks for them."""
+        with self._asking(f"subjects/{subject}/versions"):
+            listed = self._client.get_versions(subject, deleted=True) if deleted else self._client.get_versions(subject)
+            return tuple(listed)
+
     def lookup(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> SchemaVersion:
         with self._asking(f"subjects/{subject}", "POST"):
-            theirs = _confluent_schema(schema)
+            theirs = confluent_schema(schema)
             self._client.clear_caches()
             answer = self._client.lookup_schema(subject, theirs, normalize_schemas=normalize, deleted=deleted)
             return self._version(subject, answer, schema)
@@ -119,6 +129,13 @@ class ConfluentRegistry:
                 limit=-1,
             )
             return tuple(Subject(str(getattr(one, "subject", ""))) for one in found)
+
+    def close(self) -> None:
+        """Closes the client's connections."""
+        self._client.close()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _of_config, (FromConfig.of(self._client),)
 
     def _version(self, subject: str, found: Any, asked: Schema | None = None) -> SchemaVersion:
         """An answer as ours. One to a look-up need not repeat the schema that was asked for."""
@@ -172,11 +189,23 @@ class FromConfig:
         :raises SecretError: if its configuration holds secrets: they would travel in clear.
         :raises UsageError: if it is a mock, whose schemas would stay behind.
         """
-        config = _config(client)
+        return cls.of_config(_config(client))
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, object]) -> FromConfig:
+        """What can travel of a configuration: references to secrets do (`env:NAME`, `file:PATH`).
+
+        :raises SecretError: if it holds secrets.
+        :raises UsageError: if it is a mock's.
+        """
         urls = str(config.get("url"))
         if urls.startswith("mock://"):
             raise UsageError("A mock:// registry lives in one process: its serdes cannot be sent to another one.")
-        secret = sorted(name for name in config if _SECRET_WORDS & set(name.split(".")))
+        secret = sorted(
+            name
+            for name, value in config.items()
+            if _SECRET_WORDS & set(name.split(".")) and not str(value).startswith(("env:", "file:"))
+        )
         if secret or "@" in urls:
             what = ", ".join(secret) or "the URL"
             raise SecretError(
@@ -188,6 +217,10 @@ class FromConfig:
     def client(self) -> ConfluentClient:
         module = import_module("confluent_kafka.schema_registry")
         return cast("ConfluentClient", module.SchemaRegistryClient.new_client(dict(self.config)))
+
+
+def _of_config(config: FromConfig) -> ConfluentRegistry:
+    return ConfluentRegistry(config.client())
 
 
 _SECRET_WORDS: Final = {"password", "secret", "token", "info", "custom"}
@@ -203,96 +236,3 @@ def _urls(config: Mapping[str, object]) -> str:
     urls = config.get("url") or "the confluent_kafka client"
     each = urls.split(",") if isinstance(urls, str) else map(str, urls if isinstance(urls, list | tuple) else (urls,))
     return ",".join(map(without_user_info, each))
-
-
-@runtime_checkable
-class ConfluentSchema(Protocol):
-    """confluent_kafka's `Schema`, as far as it is read."""
-
-    @property
-    def schema_str(self) -> str | None: ...
-    @property
-    def schema_type(self) -> str | None: ...
-    @property
-    def references(self) -> object: ...
-    @property
-    def metadata(self) -> object: ...
-    @property
-    def rule_set(self) -> object: ...
-
-
-AnySchema: TypeAlias = "str | Schema | ConfluentSchema | None"
-"""What the constructors take as `schema_str`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TheirSchema(Schema):
-    """A schema that came as confluent_kafka's: its client is given the same object back, with rules and metadata."""
-
-    original: ConfluentSchema = field(compare=False)
-    """The object."""
-
-
-def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], str]) -> Schema | None:
-    """The schema that a constructor was given; None for None.
-
-    :param prepare: what is done to a plain text before it is sent.
-    :raises UsageError: if it is no schema.
-    :raises SchemaError: if it has no text.
-    """
-    if isinstance(value, Schema | None):
-        return value
-    if isinstance(value, str):
-        return Schema(text=prepare(value), schema_type=schema_type)
-    if isinstance(value, ConfluentSchema):
-        return schema_from(value)
-    raise UsageError(
-        f"schema_str is of the type {type(value).__name__}; it must be a text, a Schema of confluent_kafka or of "
-        "srfix.serde.registry, or None."
-    )
-
-
-def schema_from(value: ConfluentSchema) -> TheirSchema:
-    """confluent_kafka's schema as ours.
-
-    :raises SchemaError: if it has no text, or a reference lacks name, subject or version.
-    """
-    if value.schema_str is None:
-        raise SchemaError("The Schema has no schema_str. Give it the schema's text.")
-    return TheirSchema(
-        text=value.schema_str,
-        schema_type=value.schema_type or "AVRO",
-        references=tuple(_reference(part) for part in cast("Sequence[object]", value.references or ())),
-        rule_set=_plain(value.rule_set),
-        original=value,
-    )
-
-
-def metadata_of(schema: Schema) -> Mapping[str, Json] | None:
-    """The metadata to register a schema with, as the REST interface has it; None for none."""
-    return _plain(schema.original.metadata) if isinstance(schema, TheirSchema) else None
-
-
-def _reference(part: object) -> SchemaReference:
-    name, subject, version = (getattr(part, key, None) for key in ("name", "subject", "version"))
-    if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
-        raise SchemaError(f"A reference needs name, subject and version; one has {name!r}, {subject!r}, {version!r}.")
-    return SchemaReference(name=name, subject=subject, version=version)
-
-
-def _plain(value: object) -> Mapping[str, Json] | None:
-    """confluent_kafka's attrs object in REST's names."""
-    if value is None or isinstance(value, Mapping):
-        return value
-    return cast("Callable[[], dict[str, Json]]", value.to_dict)()  # type: ignore[attr-defined]
-
-
-def _confluent_schema(schema: Schema) -> object:
-    """The schema as confluent_kafka's own: its client keeps them as keys."""
-    if isinstance(schema, TheirSchema):
-        return schema.original
-    module = import_module("confluent_kafka.schema_registry")
-    references = [
-        module.SchemaReference(name=part.name, subject=part.subject, version=part.version) for part in schema.references
-    ]
-    return module.Schema(schema.text, schema.schema_type, references)

@@ -1,0 +1,115 @@
+"""What a constructor was given, checked when it is given: the wrong type, a class for an instance, a word that is none."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from enum import Enum
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from srfix.serde.errors import UsageError
+from srfix.serde.interface import Context, SerdeContext
+
+if TYPE_CHECKING:
+    from srfix.serde.subjects import SubjectStrategy
+
+_E = TypeVar("_E", bound=Enum)
+
+
+def type_words(value: object) -> str:
+    """What a value of the wrong type is, in an error's words."""
+    if inspect.isclass(value):
+        return f"the class {value.__name__}"
+    return "None" if value is None else f"of the type {type(value).__name__}"
+
+
+def flag(name: str, value: object) -> bool:
+    """:raises UsageError: unless it is True or False."""
+    if not isinstance(value, bool):
+        raise UsageError(f"{name} is {type_words(value)}; it must be True or False.")
+    return value
+
+
+def flag_or_none(name: str, value: object) -> bool | None:
+    """:raises UsageError: unless it is True, False or None."""
+    if value is not None and not isinstance(value, bool):
+        raise UsageError(f"{name} is {type_words(value)}; it must be True, False or None.")
+    return value
+
+
+def member(name: str, kind: type[_E], value: object) -> _E:
+    """A member of an enumeration, given as such or by its word.
+
+    :raises UsageError: if it is neither.
+    """
+    if isinstance(value, kind):
+        return value
+    for one in kind:
+        if one.value == value:
+            return one
+    words = ", ".join(repr(one.value) for one in kind)
+    what = repr(value) if isinstance(value, str) else type_words(value)
+    raise UsageError(f"{name} is {what}; it must be a {kind.__name__}, or its word: one of {words}.")
+
+
+def number_or_none(name: str, value: object) -> int | None:
+    """:raises UsageError: unless it is an int or None."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise UsageError(f"{name} is {type_words(value)}; it must be an int, or None.")
+    return value
+
+
+def strategy(name: str, value: object) -> SubjectStrategy:
+    """A subject strategy.
+
+    :raises UsageError: if it is none: no callable, or a class.
+    """
+    if inspect.isclass(value) or not callable(value):
+        raise UsageError(
+            f"{name} is {type_words(value)}; it must be a strategy such as TopicSubject() or FixedSubject('SUBJECT')."
+        )
+    return cast("SubjectStrategy", value)
+
+
+def usable_context(ctx: object) -> Context:
+    """The context that is meant; a topic's name stands for its values.
+
+    :raises UsageError: if it is neither a context nor a topic's name.
+    """
+    if isinstance(ctx, str):
+        return SerdeContext(ctx)
+    if inspect.isclass(ctx) or not all(hasattr(ctx, part) for part in ("topic", "field", "headers")):
+        raise UsageError(
+            f"The context is {type_words(ctx)}; it must be a SerdeContext, a confluent_kafka SerializationContext, or a "
+            "topic's name (which stands for the topic's values)."
+        )
+    return cast("Context", ctx)
+
+
+def usable_payload(payload: object) -> bytes:
+    """The payload's bytes.
+
+    :raises UsageError: if it holds none.
+    """
+    if isinstance(payload, bytes | bytearray | memoryview):
+        return bytes(payload)
+    raise UsageError(f"A payload is {type_words(payload)}; it must be bytes, or None for a tombstone.")
+
+
+def plain_row(row: object) -> object:
+    """A row as serializers take it: the fields of a dataclass's instance, nested ones too; anything else as it is."""
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return dataclasses.asdict(row)
+    return row
+
+
+def check_callable(what: str, value: object, signature: str) -> None:
+    """:raises UsageError: unless the value is None or can be called."""
+    if value is not None and not callable(value):
+        raise UsageError(f"{what} is {type_words(value)}; it must be a callable {signature}, or None.")
+
+
+def check_instance(name: str, value: object) -> None:
+    """:raises UsageError: unless it can be called and is no class."""
+    if inspect.isclass(value) or not callable(value):
+        raise UsageError(f"{name} is {type_words(value)}; it must be one that was made, an instance.")

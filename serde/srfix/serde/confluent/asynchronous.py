@@ -1,0 +1,235 @@
+"""The serdes' twins for asyncio, as confluent-kafka has them: the same arguments, awaited once when made and at each call.
+
+>>> import asyncio
+>>> from srfix.serde.confluent import AsyncAvroDeserializer, AsyncAvroSerializer
+>>> async def there_and_back():
+...     serialize = await AsyncAvroSerializer(registry, columns="ID BIGINT, NAME STRING")
+...     deserialize = await AsyncAvroDeserializer(registry, columns="ID BIGINT, NAME STRING")
+...     return await deserialize(await serialize({"id": 7}, "async-users"), "async-users")
+>>> asyncio.run(there_and_back())
+{'ID': 7, 'NAME': None}
+
+What asks the registry runs on threads of the serde's own, so that the event loop never waits: the first payload of a schema
+and topic, and a schema with references when the serde is made. Everything else is done at once, on the loop. The client may be
+any that the other serdes take, or confluent_kafka's `AsyncSchemaRegistryClient`, whose coroutines run on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
+
+from srfix.serde.arguments import usable_context
+from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
+from srfix.serde.confluent.deserializer import ConfluentDeserializer
+from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.loop_client import LoopClient, is_asynchronous
+from srfix.serde.confluent.serializer import ConfluentSerializer
+from srfix.serde.confluent.types import R, T
+from srfix.serde.interface import Context, Row
+from srfix.serde.registries import AnyClient, AnySchema
+
+if TYPE_CHECKING:
+    from srfix.serde.casing import CaseRule
+    from srfix.serde.column_sources import GivenColumns
+    from srfix.serde.confluent.config import Conf
+    from srfix.serde.confluent.shape import AnyPolicy
+
+_THREADS: Final = 4
+_S = TypeVar("_S", bound="ConfluentSerializer | ConfluentDeserializer")
+_A = TypeVar("_A")
+
+
+class _Twin(Generic[_S]):
+    """A serde that is called from a coroutine."""
+
+    _of: ClassVar[Callable[..., Any]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Arguments as of the class without Async. What is wrong with them is said now, or when this is awaited.
+
+        :raises UsageError: if an argument makes no sense.
+        """
+        self._client: LoopClient | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._serde: _S | None = None
+        self._make: Callable[[], _S] = partial(type(self)._of, *map(self._adapted, args), **self._adapted_all(kwargs))
+        schema = args + tuple(kwargs.values())
+        if not any(getattr(part, "references", None) for part in schema):
+            self._serde = self._make()
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self._made().__await__()
+
+    async def _made(self) -> Self:
+        if self._serde is None:
+            self._serde = await self._on_a_thread(self._make)
+        return self
+
+    def _adapted(self, argument: object) -> object:
+        if not is_asynchronous(argument):
+            return argument
+        self._client = LoopClient(argument)
+        return self._client
+
+    def _adapted_all(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {name: self._adapted(argument) for name, argument in arguments.items()}
+
+    async def _on_a_thread(self, call: Callable[[], _A]) -> _A:
+        # Not the loop's own pool: an asynchronous client looks names up there while these threads wait for it.
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="srfix-serde")
+        loop = asyncio.get_running_loop()
+        if self._client is not None:
+            self._client.loop = loop
+        context = contextvars.copy_context()
+        return await loop.run_in_executor(self._pool, lambda: context.run(call))
+
+    async def _called(self, subject: object, ctx: Context | str | None, call: Callable[[_S], _A]) -> _A:
+        if self._serde is None:
+            await self._made()
+        serde = cast("_S", self._serde)
+        if serde.is_ready(subject, ctx):
+            return call(serde)
+        return await self._on_a_thread(lambda: call(serde))
+
+    async def aclose(self) -> None:
+        """Ends the threads, and the connections of a client that was made for this serde."""
+        if self._serde is not None:
+            self._serde.close()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+            self._pool = None
+
+    async def __aenter__(self) -> Self:
+        return await self._made()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class _AsyncSerializer(_Twin[ConfluentSerializer]):
+    async def __call__(self, obj: object, ctx: Context | str | None = None) -> bytes | None:
+        """The payload; see `ConfluentSerializer.__call__`."""
+        known = usable_context(ctx) if isinstance(ctx, str) else ctx
+        return await self._called(obj, known, lambda serde: serde(obj, known))
+
+
+class _AsyncDeserializer(_Twin[ConfluentDeserializer], Generic[T]):
+    async def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T:
+        """The row, or what `into` or `from_dict` makes of it; see `ConfluentDeserializer.__call__`."""
+        known = usable_context(ctx) if isinstance(ctx, str) else ctx
+        return cast("T", await self._called(data, known, lambda serde: serde(data, known)))
+
+    @overload
+    async def row(self, payload: None, ctx: Context | str | None = None) -> None: ...
+    @overload
+    async def row(self, payload: bytes, ctx: Context | str | None = None) -> Row: ...
+    @overload
+    async def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None: ...
+    async def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None:
+        """The row as a dict; see `ConfluentDeserializer.row`."""
+        known = usable_context(ctx) if isinstance(ctx, str) else ctx
+        return await self._called(payload, known, lambda serde: serde.row(payload, known))
+
+
+class AsyncAvroSerializer(_AsyncSerializer):
+    """`AvroSerializer`, awaited."""
+
+    _of = AvroSerializer
+
+
+class AsyncJSONSerializer(_AsyncSerializer):
+    """`JSONSerializer`, awaited."""
+
+    _of = JSONSerializer
+
+
+class AsyncAvroDeserializer(_AsyncDeserializer[T]):
+    """`AvroDeserializer`, awaited."""
+
+    _of = AvroDeserializer
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: AsyncAvroDeserializer[R | None],
+            first: AnyClient | AnySchema = None,
+            second: AnySchema = None,
+            *,
+            schema_registry_client: object = None,
+            schema_str: AnySchema = None,
+            conf: Conf = None,
+            columns: type[R],
+            case_rule: CaseRule | str | None = None,
+            wrap: bool | None = None,
+            strict: bool = False,
+            policy: AnyPolicy | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: AsyncAvroDeserializer[R | None],
+            first: AnyClient | AnySchema = None,
+            second: AnySchema = None,
+            *,
+            schema_registry_client: object = None,
+            schema_str: AnySchema = None,
+            conf: Conf = None,
+            columns: GivenColumns | None = None,
+            into: type[R],
+            case_rule: CaseRule | str | None = None,
+            wrap: bool | None = None,
+            strict: bool = False,
+            policy: AnyPolicy | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(self: AsyncAvroDeserializer[object], *args: Any, **kwargs: Any) -> None: ...
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+
+class AsyncJSONDeserializer(_AsyncDeserializer[T]):
+    """`JSONDeserializer`, awaited."""
+
+    _of = JSONDeserializer
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: AsyncJSONDeserializer[R | None],
+            first: AnyClient | AnySchema = None,
+            second: AnySchema = None,
+            *,
+            schema_registry_client: object = None,
+            schema_str: AnySchema = None,
+            conf: Conf = None,
+            columns: type[R],
+            case_rule: CaseRule | str | None = None,
+            wrap: bool | None = None,
+            strict: bool = False,
+            policy: AnyPolicy | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: AsyncJSONDeserializer[R | None],
+            first: AnyClient | AnySchema = None,
+            second: AnySchema = None,
+            *,
+            schema_registry_client: object = None,
+            schema_str: AnySchema = None,
+            conf: Conf = None,
+            columns: GivenColumns | None = None,
+            into: type[R],
+            case_rule: CaseRule | str | None = None,
+            wrap: bool | None = None,
+            strict: bool = False,
+            policy: AnyPolicy | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(self: AsyncJSONDeserializer[object], *args: Any, **kwargs: Any) -> None: ...
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...

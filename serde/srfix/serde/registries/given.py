@@ -1,0 +1,191 @@
+"""A registry in each of the forms in which it may be given, wherever srfix takes one.
+
+| what is passed | what is asked |
+|---|---|
+| `srfix.serde.RegistryClient`, or anything with its methods | that |
+| a URL, or several with commas between | a `RegistryClient` of our own |
+| the configuration of confluent_kafka's client, a dict with `url` | a `RegistryClient` of our own, or theirs (see below) |
+| confluent_kafka's `SchemaRegistryClient` | that, through its public methods (`confluent_client`) |
+
+A configuration that only their client knows (OAuth, `mock://`, `cache.latest.ttl.sec`) makes one of theirs. A repair asks a
+`RegistryClient` made of the configuration: confluent_kafka's client answers a registration from what it has read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Final, TypeAlias, cast
+
+from srfix.serde.errors import UsageError
+from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
+from srfix.serde.properties import open_registry, registry_settings
+from srfix.serde.registries.confluent_client import ConfluentClient, ConfluentRegistry, FromConfig
+from srfix.serde.registries.confluent_schema import metadata_of
+from srfix.serde.registry import Registration, RegistryClient, Schema
+
+AnyClient: TypeAlias = "SchemaSource | SchemaLookup | SchemaRegistrar | ConfluentClient | Mapping[str, Any] | str"
+"""What is taken wherever srfix takes a registry."""
+Registry: TypeAlias = "RegistryClient | ConfluentRegistry"
+"""A registry as the serdes ask it. A stand-in for `RegistryClient` needs the methods that its serde calls, no other."""
+GivenRegistry: TypeAlias = "tuple[Registry, Callable[[], None]]"
+"""The registry, and what closes a client that was made for it."""
+_FORMS: Final = (
+    "a srfix.serde.RegistryClient, a confluent_kafka SchemaRegistryClient, that client's configuration (a dict with url), "
+    "or a URL"
+)
+_METHODS: Final = ("schema_by_id", "register", "lookup", "register_version")
+_UNUSED: Final = {"cache.capacity"}
+"""Keys of confluent_kafka's client that change nothing of what ours gives."""
+_THEIRS_ALONE: Final = {"cache.latest.ttl.sec"}
+
+
+def given_registry(given: AnyClient | None, name: str = "registry") -> GivenRegistry:
+    """The registry that is meant, and what closes a client that was made for it.
+
+    :param name: of the argument, for errors.
+    :raises UsageError: if it is no registry in any form, or its configuration or URL cannot be used.
+    :raises SecretError: if its configuration names a secret that cannot be read.
+    """
+    if isinstance(given, str):
+        own = RegistryClient(given)
+        return own, own.close
+    if isinstance(given, FromConfig):
+        made = ConfluentRegistry(given.client())
+        return made, made.close
+    if isinstance(given, Mapping):
+        return _of_config(given, name)
+    if inspect.isclass(given):
+        raise UsageError(f"{name} is the class {given.__name__}; pass an instance of it, such as {given.__name__}(…).")
+    if inspect.iscoroutinefunction(getattr(given, "get_schema", None)):
+        raise UsageError(
+            f"{type(given).__name__} is asynchronous, and these serdes are not: pass a SchemaRegistryClient or a "
+            "srfix.serde.RegistryClient, or take the serdes whose names begin with Async (srfix.serde.confluent)."
+        )
+    if any(callable(getattr(given, method, None)) for method in _METHODS) and not isinstance(given, ConfluentClient):
+        return cast("RegistryClient", given), _nothing
+    if isinstance(given, ConfluentClient):
+        return ConfluentRegistry(given), _nothing
+    what = "None" if given is None else f"of the type {type(given).__name__}"
+    raise UsageError(f"{name} is {what}; it must be {_FORMS}.")
+
+
+def usable_registry(given: AnyClient, name: str = "registry") -> Registry:
+    """As `given_registry`, of which nothing needs to be closed: what was made of a URL ends with its owner.
+
+    :raises UsageError: if it is no registry in any form.
+    """
+    return given_registry(given, name)[0]
+
+
+def is_registry(given: object) -> bool:
+    """True if it looks like a registry: a client, a configuration with a `url`, or a text that begins as a URL."""
+    if isinstance(given, str):
+        return given.lstrip().startswith(("http://", "https://"))
+    if isinstance(given, Mapping):
+        return "url" in given or "schema.registry.url" in given
+    if inspect.isclass(given):
+        return False
+    return isinstance(given, ConfluentClient) or any(
+        callable(getattr(given, method, None)) for method in (*_METHODS, "get_schema")
+    )
+
+
+def whole_registry(given: object, name: str = "registry") -> object:
+    """A registry that answers everything that a diagnosis and a repair ask: never confluent_kafka's client itself.
+
+    :raises UsageError: if it is no registry in any form, or confluent_kafka's client has a configuration that ours cannot
+        take.
+    """
+    if isinstance(given, ConfluentClient):
+        config = given.config()
+        given = config if isinstance(config, Mapping) else {}
+        if not given.get("url"):
+            raise UsageError(f"{name} is a client of confluent_kafka without a configuration. Pass the registry's URL.")
+    if isinstance(given, Mapping):
+        return _own(given, name)
+    return given_registry(cast("AnyClient", given), name)[0]
+
+
+def _of_config(config: Mapping[str, Any], name: str) -> GivenRegistry:
+    if _only_theirs(config):
+        made = ConfluentRegistry(_theirs(config, name))
+        return made, made.close
+    own = _own(config, name)
+    return own, own.close
+
+
+def _only_theirs(config: Mapping[str, Any]) -> bool:
+    source = str(config.get("bearer.auth.credentials.source", "STATIC_TOKEN"))
+    return (
+        str(config.get("url", "")).startswith("mock://")
+        or source != "STATIC_TOKEN"
+        or any(config.get(key) is not None for key in _THEIRS_ALONE)
+    )
+
+
+def _theirs(config: Mapping[str, Any], name: str) -> ConfluentClient:
+    module = import_module("confluent_kafka.schema_registry")
+    try:
+        return cast("ConfluentClient", module.SchemaRegistryClient.new_client(dict(config)))
+    except (ValueError, TypeError) as error:
+        # Its texts name keys; of values only a URL that it does not like, so what was raised is not shown whole.
+        raise UsageError(
+            f"{name} is a configuration that confluent_kafka's client does not take ({type(error).__name__}). Its keys are "
+            f"{', '.join(sorted(map(str, config)))}; look for one that is misspelt or lacks its partner."
+        ) from None
+
+
+def _own(config: Mapping[str, Any], name: str) -> RegistryClient:
+    """A client of our own from confluent_kafka's keys, or from ours (`srfix.serde.properties`)."""
+    properties: dict[str, str] = {}
+    for key, value in config.items():
+        if value is None or key in _UNUSED or key in _THEIRS_ALONE:
+            continue
+        if not isinstance(key, str):
+            raise UsageError(
+                f"{name} has a key of the type {type(key).__name__}; the keys of a configuration are texts."
+            )
+        if key == "url" and isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+            properties[key] = ",".join(value)
+        elif key == "timeout" and isinstance(value, int | float) and not isinstance(value, bool):
+            milliseconds = str(round(value * 1000))
+            properties |= {"http.connect.timeout.ms": milliseconds, "http.read.timeout.ms": milliseconds}
+        elif isinstance(value, str | int) and not isinstance(value, bool):
+            properties[key] = str(value)
+        else:
+            raise UsageError(
+                f"{name}: {key} is of the type {type(value).__name__}; it must be a text or a whole number."
+            )
+    try:
+        settings = registry_settings(properties)
+        # Without a URL the client says what it lacks.
+        return open_registry(settings, settings.urls or "", kafka={})
+    except UsageError as error:
+        error.args = (f"{name}: {error.message}",)
+        raise
+
+
+def _nothing() -> None:
+    """A client that was passed is its owner's."""
+
+
+def portable(client: AnyClient | None) -> object:
+    """The client, or what stands for it in another process.
+
+    :raises SecretError: if it is confluent_kafka's and holds secrets.
+    """
+    if isinstance(client, ConfluentClient) and not hasattr(client, "schema_by_id"):
+        return FromConfig.of(client)
+    if isinstance(client, Mapping):
+        return dict(FromConfig.of_config(client).config)
+    return client
+
+
+def register(registry: Registry, subject: str, schema: Schema, *, normalize: bool) -> Registration:
+    """Registers: always sent, whatever was read before. A registry that knows `register` alone gives the id alone."""
+    if isinstance(registry, SchemaPublisher):
+        return registry.register_version(subject, schema, metadata=metadata_of(schema), normalize=normalize)
+    schema_id = cast("SchemaRegistrar", registry).register(subject, schema)
+    return Registration(schema_id=schema_id, version=None, guid=None)

@@ -1,0 +1,139 @@
+"""The twins for asyncio: the same answers, and a loop that never waits for the registry."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, assert_type
+
+import pytest
+from confluent_kafka.schema_registry import AsyncSchemaRegistryClient
+
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde import RegistryClient, SerdeContext
+from srfix.serde.confluent import (
+    AsyncAvroDeserializer,
+    AsyncAvroSerializer,
+    AsyncJSONDeserializer,
+    AsyncJSONSerializer,
+)
+from srfix.serde.errors import ColumnError, ResolveError, UsageError
+from srfix.serde.interface import Row
+from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaReference
+from srfix.serde.wire import frame_id
+
+COLUMNS = "ID BIGINT, NAME STRING"
+RECORD = '{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
+
+
+@dataclass
+class User:
+    id: int | None
+    name: str | None
+
+
+def run(make: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(make(), 30))
+
+
+class TestCalls:
+    def test_each_form_of_a_client_writes_and_reads(self, server: FixtureRegistry, ours: RegistryClient) -> None:
+        async def check() -> None:
+            async with AsyncSchemaRegistryClient({"url": server.url}) as theirs:
+                for number, given in enumerate((ours, theirs, {"url": server.url}, server.url)):
+                    ctx = SerdeContext(f"t{number}")
+                    write = await AsyncAvroSerializer(given, columns=COLUMNS)
+                    read = await AsyncAvroDeserializer(given, columns=COLUMNS)
+                    payload = await write({"id": 7}, ctx)
+                    for _ in range(2):
+                        assert await read(payload, ctx) == {"ID": 7, "NAME": None}
+                        assert await write({"id": 7}, f"t{number}") == payload
+                    json_write = await AsyncJSONSerializer(given, columns=COLUMNS)
+                    json_read = await AsyncJSONDeserializer(given, columns=COLUMNS)
+                    topic = f"j{number}"
+                    assert await json_read(await json_write({"id": 7}, topic), topic) == {"ID": 7, "NAME": None}
+                    for serde in (write, read, json_write, json_read):
+                        await serde.aclose()
+
+        run(check)
+
+    def test_dataclasses_and_rows_are_typed(self, ours: RegistryClient) -> None:
+        async def check() -> None:
+            async with AsyncAvroSerializer(ours, columns=User) as write, AsyncAvroDeserializer(ours, into=User) as read:
+                payload = await write(User(7, "Ada"), "t")
+                assert payload is not None
+                assert_type(await read(payload, "t"), User | None)
+                assert_type(await read.row(payload, "t"), Row)
+                assert await read(payload, "t") == User(7, "Ada")
+                assert await read.row(payload, "t") == {"ID": 7, "NAME": "Ada"}
+                assert await read(None) is None
+                assert await write(None) is None
+
+        run(check)
+
+    def test_a_schema_with_references_is_resolved_off_the_loop(
+        self, server: FixtureRegistry, ours: RegistryClient
+    ) -> None:
+        ours.register("inner", Schema(text=RECORD))
+        outer = '{"type":"record","name":"O","fields":[{"name":"r","type":"R"}]}'
+        schema = Schema(text=outer, references=(SchemaReference(name="R", subject="inner", version=1),))
+
+        async def check() -> None:
+            async with AsyncSchemaRegistryClient({"url": server.url}) as theirs:
+                write = await AsyncAvroSerializer(theirs, schema)
+                payload = await write({"r": {"id": 7}}, "t")
+                async with AsyncAvroDeserializer(theirs) as read:
+                    assert await read(payload, "t") == {"r": {"id": 7}}
+                await write.aclose()
+
+        run(check)
+
+    def test_errors_are_those_of_the_others(self, ours: RegistryClient) -> None:
+        async def check() -> None:
+            async with AsyncAvroDeserializer(ours) as read:
+                with pytest.raises(ResolveError, match=r"^A value of topic 't', schema id 9: "):
+                    await read(frame_id(9, b"\x02"), "t")
+
+        run(check)
+
+    def test_what_is_wrong_is_said_when_it_is_made(self, ours: RegistryClient) -> None:
+        with pytest.raises(UsageError, match=r"^schema_registry_client is None"):
+            AsyncAvroDeserializer(None)
+        with pytest.raises(UsageError, match=r"^schema_registry_client is the class AsyncSchemaRegistryClient;"):
+            AsyncAvroDeserializer(AsyncSchemaRegistryClient)
+        with pytest.raises(ColumnError):
+            AsyncAvroSerializer(ours, columns="ID")
+
+
+class Slow:
+    """A registry whose first answer takes until the loop has done something else."""
+
+    def __init__(self, client: RegistryClient) -> None:
+        self._client = client
+        self.turned = threading.Event()
+        self.threads: list[str] = []
+
+    def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+        self.threads.append(threading.current_thread().name)
+        assert self.turned.wait(20), "the loop waits for the registry"
+        return self._client.schema_by_id(schema_id, subject=subject)
+
+
+def test_the_loop_never_waits_for_the_registry(ours: RegistryClient) -> None:
+    slow = Slow(ours)
+
+    async def check() -> None:
+        async with AsyncAvroSerializer(ours, RECORD) as write, AsyncAvroDeserializer(slow) as read:
+            payload = await write({"id": 7}, "t")
+            first = asyncio.create_task(read(payload, "t"))
+            while not slow.threads:
+                await asyncio.sleep(0)
+            slow.turned.set()
+            assert await first == {"id": 7}
+            assert await asyncio.gather(*(read(payload, "t") for _ in range(50))) == [{"id": 7}] * 50
+
+    run(check)
+    assert len(slow.threads) == 1
+    assert slow.threads[0].startswith("srfix-serde")
