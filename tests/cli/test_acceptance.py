@@ -70,7 +70,9 @@ class TestTheWholeWay:
         assert again["steps"] == []
         assert demo.dump() == repaired
 
-        undone = json.loads(told(srfix("rollback", "p.json.journal.jsonl", "--output", "json", cwd=tmp_path), 0))
+        undone = json.loads(
+            told(srfix("rollback", "--yes", "p.json.journal.jsonl", "--output", "json", cwd=tmp_path), 0)
+        )
         assert undone["left"] == []
         assert demo.dump() == before
         assert findings(run("diagnose", "--output", "json", expected=1)) == broken
@@ -79,7 +81,7 @@ class TestTheWholeWay:
         run("apply", "p.json", "--yes", expected=0)
         assert demo.dump()["subjects"].keys() == before["subjects"].keys()
         assert (tmp_path / "p.json.journal.jsonl.1").exists()
-        run("rollback", "p.json", expected=0)  # the plan's own name does as well
+        run("rollback", "--yes", "p.json", expected=0)  # the plan's own name does as well
         assert demo.dump() == before
 
 
@@ -214,7 +216,7 @@ class TestPlan:
         assert any(line.startswith("No census was made of ") for line in plan["price"])
         told(srfix("apply", path, "--yes"), 0)
         told(srfix("verify", path), 0)
-        told(srfix("rollback", path), 0)
+        told(srfix("rollback", "--yes", path), 0)
         assert demo.dump() == before
 
     def test_all_versions_and_only_live_contradict_each_other(self, demo: KeptDemo) -> None:
@@ -237,7 +239,7 @@ class TestPlan:
                 told(srfix("plan", "--exact-ids", "-o", path, env=demo.environment), 0)
                 told(srfix("apply", path, "--yes"), 0)
                 told(srfix("verify", path), 0)
-                told(srfix("rollback", path), 0)
+                told(srfix("rollback", "--yes", path), 0)
                 assert demo.dump() == before
             finally:
                 assert version is not None
@@ -250,7 +252,7 @@ class TestPlan:
         told(srfix("plan", "-o", plan, env=demo.environment), 0)
         applied = srfix("apply", plan, "--yes")
         verified = srfix("verify", journal, "--details", "--output", "markdown")  # a journal does as well as the plan
-        undone = srfix("rollback", plan)
+        undone = srfix("rollback", "--yes", plan)
         subject = demo.ready["phantom_subject"]
         assert f"Applied\n\nregistry {demo.ready['registry']}\nsubject  {subject}\n" in told(applied, 0)
         assert applied.stdout.endswith(f"To undo it:\n\n  srfix rollback {journal}\n")

@@ -48,7 +48,7 @@ def run(
         if room is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
-    arguments = ["p.json", "--yes"] if command == "apply" else ["p.json.journal.jsonl"]
+    arguments = ["p.json" if command == "apply" else "p.json.journal.jsonl", "--yes"]
     return subprocess.run(
         [SRFIX, command, *arguments, "--registry", registry.url],
         stdin=subprocess.DEVNULL,

@@ -165,7 +165,7 @@ class TestWhereFilesAreWritten:
         assert parts.srfix("apply", path, "--yes").returncode == 0
         journal = Path(f"{path}.journal.jsonl")
         content = journal.read_bytes()
-        assert parts.srfix("rollback", path).returncode == 0
+        assert parts.srfix("rollback", "--yes", path).returncode == 0
         rolled = journal.read_bytes()
         assert rolled.startswith(content)
         assert "is the journal of a repair" in sentence(parts.srfix("plan", "-o", journal))

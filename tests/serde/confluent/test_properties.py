@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, event, given, settings
 
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
 from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
-from srfix.serde.errors import EncodeError, SchemaError
+from srfix.serde.errors import EncodeError, OutOfRangeError, SchemaError
 from tests.serde.confluent import peers
 from tests.serde.confluent.strategies import AvroCase, JsonCase, avro_cases, avro_cases_with_references, json_cases
 
@@ -39,7 +39,15 @@ def _avro_both_ways(case: AvroCase) -> None:
             continue
         assert ours(value, CTX) == expected
         if expected is not None and len(expected) > 5:
-            assert repr(read_ours(expected, CTX)) == repr(read_theirs(expected, CTX))
+            try:
+                row = read_ours(expected, CTX)
+            except OutOfRangeError as error:
+                of_no_day = "TIME: Python's time has the" in str(error)
+                if not of_no_day:
+                    raise
+                event("a time before its day, of which they make another time")
+                continue
+            assert repr(row) == repr(read_theirs(expected, CTX))
             assert repr(named_ours(expected, CTX)) == repr(named_theirs(expected, CTX))
 
 

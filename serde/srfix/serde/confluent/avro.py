@@ -26,7 +26,8 @@ What differs from confluent-kafka 2.16, and why:
 | an id that its subject does not hold, in a named context | refused: the request names the subject | read |
 | an id, where another context has a subject of the same name | that context's schema | the own context's |
 | a registration | answered from what the client has read | always sent, once per subject |
-| times beyond the years 1 to 9999 | fastavro's OverflowError | `OutOfRangeError` says which; `"times": "integers"` reads them |
+| times beyond the years 1 to 9999 | OverflowError | `OutOfRangeError` says which; `"times": "integers"` reads them |
+| a time before or after its day | another time | the same |
 | rules, CSFLE, inline validation rules | executed | refused by name |
 | a schema of another type | read as Avro | `SchemaError` |
 | errors | fastavro's, SerializationError, SchemaRegistryError | `SrfixError`; producers and consumers wrap them |
