@@ -10,9 +10,9 @@
 {'ID': 7, 'NAME': None}
 
 What asks the registry runs on threads of the serde's own, so that the event loop never waits: the first payload of a schema
-and topic, and a schema with references when the serde is made. Tasks that need the same answer wait for the first of them, which
-a cancelled task does not end. Everything else is done at once, on the loop. The client may be any that the other serdes take, or
-confluent_kafka's `AsyncSchemaRegistryClient`, whose coroutines run on the loop.
+and topic, and a schema with references when the serde is made. Tasks that need the same answer wait for the first of them,
+also where that one is cancelled. Everything else is done at once, on the loop. The client may be any that the other serdes take,
+or confluent_kafka's `AsyncSchemaRegistryClient`, whose coroutines run on the loop.
 """
 
 from __future__ import annotations
