@@ -11,8 +11,8 @@
 
 What asks the registry runs on threads of the serde's own, so that the event loop never waits: the first payload of a schema
 and topic, and a schema with references when the serde is made. Tasks that need the same answer wait for the first of them,
-also where that one is cancelled. Everything else is done at once, on the loop. The client may be any that the other serdes take,
-or confluent_kafka's `AsyncSchemaRegistryClient`, whose coroutines run on the loop.
+also where that one is cancelled. Everything else is done at once, on the loop. The client may be any that the other serdes
+take, or confluent_kafka's `AsyncSchemaRegistryClient`, whose coroutines run on the loop.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Twin(Generic[_S]):
         A task that is cancelled does not end it: others wait for it.
         """
         if self._running(key) is not None:
-            return await asyncio.shield(self._asked[key])  # type: ignore[no-any-return]
+            return await asyncio.shield(self._asked[key])
         asked = asyncio.ensure_future(self._on_a_thread(call))
         self._asked[key] = asked
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from srfix.serde.closing import Closing
 from srfix.serde.casing import CaseRule
+from srfix.serde.closing import Closing
 from srfix.serde.columns import Half
 from srfix.serde.confluent.config import SerdeClass, SerdeSettings
 from srfix.serde.confluent.strategies import strategy_of
