@@ -92,7 +92,7 @@ def _unfed(root: Projected[W], absent: Sequence[str], *, strict: bool) -> Unfed 
 class _Walk:
     def __init__(self, case_rule: CaseRule, times: Times) -> None:
         self._case_rule = case_rule
-        self._leaves_times = times == "integers"
+        self._times = times
         self._reads_units = reads_units(case_rule)
         self.absent: list[str] = []
         """The paths of columns, and of fields inside them, that nothing feeds."""
@@ -124,7 +124,7 @@ class _Walk:
                 )
             case ScalarType() | Decimal(), _:
                 # A time that is left as it was written is a number and nothing else: no bound of a day.
-                is_left = column != declared or (self._leaves_times and writer.name == TIME_NAME)
+                is_left = column != declared or (self._times == "integers" and writer.name == TIME_NAME)
                 name = None if is_left else writer.name
                 return Scalar(
                     type=column,
@@ -165,7 +165,7 @@ class _Walk:
             return {}
         placed = self._placed(writer, columns, writer.defaults, _READER, path)
         # What a default lacks says nothing about the writer.
-        walk = _Walk(self._case_rule)
+        walk = _Walk(self._case_rule, self._times)
         return {
             column.name: walk.target(field, column, path, types[column.name], counts=counts)
             for field, column, counts in placed
