@@ -52,6 +52,13 @@ def member(name: str, kind: type[_E], value: object) -> _E:
     raise UsageError(f"{name} is {what}; it must be a {kind.__name__}, or its word: one of {words}.")
 
 
+def word(name: str, given: object, words: tuple[str, ...]) -> None:
+    """:raises UsageError: unless it is one of the words."""
+    if given not in words:
+        what = repr(given) if isinstance(given, str) else type_words(given)
+        raise UsageError(f"{name} is {what}; it must be one of {', '.join(map(repr, words))}.")
+
+
 def number_or_none(name: str, value: object) -> int | None:
     """:raises UsageError: unless it is an int or None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
@@ -77,6 +84,8 @@ def usable_context(ctx: object) -> Context:
     :raises UsageError: if it is neither a context nor a topic's name.
     """
     if isinstance(ctx, str):
+        if not ctx:
+            raise UsageError("The topic's name is empty. Pass the topic that the payload is of.")
         return SerdeContext(ctx)
     if inspect.isclass(ctx) or not all(hasattr(ctx, part) for part in ("topic", "field", "headers")):
         raise UsageError(

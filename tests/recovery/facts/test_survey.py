@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
@@ -79,3 +80,10 @@ class TestTheLatestVersion:
         listed = RegistryClient.schemas
         monkeypatch.setattr(RegistryClient, "schemas", lambda client, latest_only: reversed([*listed(client)]))
         assert latest(survey) == EXPECTED
+
+
+def test_a_registry_is_typed_in_every_form_that_is_taken() -> None:
+    """Seen: mypy refused a URL, which is taken."""
+    survey = Survey(cast("Cluster", None), "http://registry:8081")
+    assert isinstance(survey.registry, RegistryClient)
+    survey.registry.close()

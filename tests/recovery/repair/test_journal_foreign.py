@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.errors import PlanError
 from srfix.recovery.repair.apply import JournalSetAside, StepDone, apply_plan
 from srfix.recovery.repair.journal import open_journal, read_journal, read_plan_or_journal
+from srfix.recovery.repair.journal_lines import is_cut_first_line
 from srfix.recovery.repair.plan_file import save_plan
 from srfix.recovery.repair.rollback import roll_back
 from srfix.serde.registry.client import RegistryClient
@@ -67,11 +68,18 @@ class TestForeignFiles:
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(content=st.binary(min_size=1, max_size=200) | st.text(min_size=1).map(str.encode))
+    @example(content=b'{"at": "')
     def test_of_any_content(self, tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+        """What begins as a journal does, as far as it goes, is a line that a crash has cut: it is renamed, whole."""
         path = tmp_path_factory.mktemp("any") / "notes"
         path.write_bytes(content)
-        with pytest.raises(PlanError), open_journal(path, clock):
-            pass
+        if is_cut_first_line(content):
+            with open_journal(path, clock) as (journal, state):
+                assert (journal.set_aside, state) == (path.with_name("notes.1"), None)
+            path = path.with_name("notes.1")
+        else:
+            with pytest.raises(PlanError), open_journal(path, clock):
+                pass
         assert path.read_bytes() == content
 
     def test_the_plan_itself(self, registry: FixtureRegistry, client: RegistryClient, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from srfix.serde.confluent import (
     AsyncJSONDeserializer,
     AsyncJSONSerializer,
 )
-from srfix.serde.errors import ColumnError, ResolveError, UsageError
+from srfix.serde.errors import ColumnError, RegistryError, ResolveError, UsageError
 from srfix.serde.interface import Row
 from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaReference
 from srfix.serde.wire import frame_id
@@ -137,3 +137,45 @@ def test_the_loop_never_waits_for_the_registry(ours: RegistryClient) -> None:
     run(check)
     assert len(slow.threads) == 1
     assert slow.threads[0].startswith("srfix-serde")
+
+
+class TestManyTasksAtOnce:
+    def test_ask_the_registry_once_also_when_the_first_is_cancelled(self, ours: RegistryClient) -> None:
+        """Seen: as many requests as the serde has threads."""
+        slow = Slow(ours)
+
+        async def check() -> None:
+            async with AsyncAvroSerializer(ours, RECORD) as write, AsyncAvroDeserializer(slow) as read:
+                payload = await write({"id": 7}, "t")
+                tasks = [asyncio.create_task(read(payload, "t")) for _ in range(50)]
+                while not slow.threads:
+                    await asyncio.sleep(0)
+                tasks[0].cancel()
+                await asyncio.sleep(0.05)
+                slow.turned.set()
+                assert await asyncio.gather(*tasks[1:]) == [{"id": 7}] * 49
+                with pytest.raises(asyncio.CancelledError):
+                    await tasks[0]
+
+        run(check)
+        assert len(slow.threads) == 1
+
+    def test_are_all_told_that_it_cannot_be_asked(self, ours: RegistryClient) -> None:
+        class Down(Slow):
+            def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+                super().schema_by_id(schema_id, subject=subject)
+                raise RegistryError("it is down")
+
+        slow = Down(ours)
+
+        async def check() -> None:
+            async with AsyncAvroSerializer(ours, RECORD) as write, AsyncAvroDeserializer(slow) as read:
+                payload = await write({"id": 7}, "t")
+                tasks = [asyncio.create_task(read(payload, "t")) for _ in range(50)]
+                await asyncio.sleep(0.05)
+                slow.turned.set()
+                failed = await asyncio.gather(*tasks, return_exceptions=True)
+                assert [str(error) for error in failed] == ["it is down"] * 50
+
+        run(check)
+        assert len(slow.threads) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.cluster import Cluster, Commit, GroupState, TopicConfigs
 from srfix.recovery.facts.stores import Membership, SuspectStore
@@ -14,6 +14,7 @@ from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry, usable
 from srfix.serde.errors import ClusterError
+from srfix.serde.registries import AnyClient
 from srfix.serde.registry import (
     EndpointNotSupportedError,
     InvalidSchemaError,
@@ -67,7 +68,7 @@ class Survey:
 
     cluster: Cluster
     registry: ReadableRegistry
-    """A registry in any form (`srfix.recovery.registry.usable`)."""
+    """It is given in any form (`srfix.recovery.registry.usable`)."""
     sources: Mapping[str, Topic] = field(default_factory=dict)
     """The source topic that the person named: per store, or per `APPLICATION/STORE` for one of several applications."""
     supplied: Supplied = field(default_factory=Supplied)
@@ -84,6 +85,16 @@ class Survey:
     _versions: dict[Subject, tuple[SchemaVersion, ...]] = field(default_factory=dict)
     _schemas: dict[tuple[SchemaId, str], Schema | None] = field(default_factory=dict)
     _peeks: dict[Topic, Peek] = field(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            cluster: Cluster,
+            registry: ReadableRegistry | AnyClient,
+            sources: Mapping[str, Topic] = ...,
+            supplied: Supplied = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         self.registry = usable(self.registry)

@@ -28,7 +28,9 @@ Every other error, above all a registry that cannot be asked, says nothing about
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
+from srfix.serde.arguments import word
 from srfix.serde.batches.rows import BadRow, GivenContexts, OnError, Payloads, chunks_of_rows, error_at
 from srfix.serde.interface import Deserializer, Value
 
@@ -43,7 +45,7 @@ def deserialize_many(
     ahead; keep no more of them than you need: many thousands of dicts at a time are slow, because Python's garbage
     collector walks them.
 
-    :raises UsageError: if there are several contexts, and not as many as payloads.
+    :raises UsageError: if there are several contexts, and not as many as payloads; if `on_error` is no word of its.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
     :raises SrfixError: what the deserializer raises, with the row's position (`.position`), unless in quarantine.
 
@@ -53,6 +55,7 @@ def deserialize_many(
     >>> rows[:2], rows[2].reason.value
     ([{'a': 1}, None], 'TRUNCATED')
     """
+    word("on_error", on_error, get_args(OnError))
     return _raising(chunks_of_rows(payloads, ctx, deserializer), is_raised=on_error == "fail")
 
 

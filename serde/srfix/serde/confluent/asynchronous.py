@@ -10,16 +10,18 @@
 {'ID': 7, 'NAME': None}
 
 What asks the registry runs on threads of the serde's own, so that the event loop never waits: the first payload of a schema
-and topic, and a schema with references when the serde is made. Everything else is done at once, on the loop. The client may be
-any that the other serdes take, or confluent_kafka's `AsyncSchemaRegistryClient`, whose coroutines run on the loop.
+and topic, and a schema with references when the serde is made. Tasks that need the same answer wait for the first of them,
+also where that one is cancelled. Everything else is done at once, on the loop. The client may be any that the other serdes
+take, or confluent_kafka's `AsyncSchemaRegistryClient`, whose coroutines run on the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
 
@@ -30,6 +32,7 @@ from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.loop_client import LoopClient, is_asynchronous
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.confluent.types import R, T
+from srfix.serde.errors import RegistryError
 from srfix.serde.interface import Context, Row
 from srfix.serde.registries import AnyClient, AnySchema
 
@@ -57,6 +60,7 @@ class _Twin(Generic[_S]):
         self._client: LoopClient | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._serde: _S | None = None
+        self._asked: dict[Hashable, asyncio.Future[Any]] = {}
         self._make: Callable[[], _S] = partial(type(self)._of, *map(self._adapted, args), **self._adapted_all(kwargs))
         schema = args + tuple(kwargs.values())
         if not any(getattr(part, "references", None) for part in schema):
@@ -67,8 +71,31 @@ class _Twin(Generic[_S]):
 
     async def _made(self) -> Self:
         if self._serde is None:
-            self._serde = await self._on_a_thread(self._make)
+            self._serde = await self._first(None, self._make)
         return self
+
+    async def _first(self, key: Hashable, call: Callable[[], _A]) -> _A:
+        """The call's answer; others with the key find the call in `_asked` until it has ended.
+
+        A task that is cancelled does not end it: others wait for it.
+        """
+        if self._running(key) is not None:
+            return await asyncio.shield(self._asked[key])
+        asked = asyncio.ensure_future(self._on_a_thread(call))
+        self._asked[key] = asked
+
+        def ended(_: asyncio.Future[_A]) -> None:
+            self._asked.pop(key, None)
+            if not asked.cancelled():
+                asked.exception()  # seen: nobody may be left who waits for it
+
+        asked.add_done_callback(ended)
+        return await asyncio.shield(asked)
+
+    def _running(self, key: Hashable) -> asyncio.Future[Any] | None:
+        """The call in hand; one that another loop has left behind does not count."""
+        asked = self._asked.get(key)
+        return asked if asked is not None and asked.get_loop() is asyncio.get_running_loop() else None
 
     def _adapted(self, argument: object) -> object:
         if not is_asynchronous(argument):
@@ -95,7 +122,20 @@ class _Twin(Generic[_S]):
         serde = cast("_S", self._serde)
         if serde.is_ready(subject, ctx):
             return call(serde)
-        return await self._on_a_thread(lambda: call(serde))
+        key = serde.asks_for(subject, ctx)
+        if key is None:
+            return await self._on_a_thread(lambda: call(serde))
+        if (asked := self._running(key)) is not None:
+            await asyncio.wait([asked])
+            if serde.is_ready(subject, ctx):
+                return call(serde)
+            failed = None if asked.cancelled() else asked.exception()
+            if isinstance(
+                failed, RegistryError
+            ):  # not asked again by each: its time-out would be waited for many times
+                raise copy(failed) from failed
+            return await self._on_a_thread(lambda: call(serde))
+        return await self._first(key, lambda: call(serde))
 
     async def aclose(self) -> None:
         """Ends the threads, and the connections of a client that was made for this serde."""

@@ -149,14 +149,16 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
 
     def is_ready(self, data: object, ctx: object) -> bool:
         """True if a call asks the registry nothing: this payload's schema has been met on this topic."""
-        if data is None:
-            return True
+        return data is None or self.asks_for(data, ctx) in self._plans
+
+    def asks_for(self, data: object, ctx: object) -> tuple[bytes, str, str] | None:
+        """What a call has in common with those that ask the registry the same; None if that is unknown."""
         topic, field = getattr(ctx, "topic", None), getattr(ctx, "field", None)
-        if not isinstance(data, bytes) or topic is None or field is None:
-            return False
+        if not self._is_stable or not isinstance(data, bytes) or topic is None or field is None:
+            return None
         if getattr(ctx, "headers", None) and self._is_named_by_header(cast("Context", ctx)):
-            return False
-        return (prefix_of(data), topic, field) in self._plans
+            return None
+        return prefix_of(data), topic, field
 
     _row = FramedReader.__call__
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from srfix.serde.casing import CaseRule
+from srfix.serde.closing import Closing
 from srfix.serde.columns import Half
 from srfix.serde.confluent.config import SerdeClass, SerdeSettings
 from srfix.serde.confluent.strategies import strategy_of
@@ -42,7 +43,7 @@ MakeCodec: TypeAlias = "Callable[[str, References, SerdeSettings], Codec]"
 """Schema text, what it refers to, and the configuration → the codec."""
 
 
-class ConfluentSerde:
+class ConfluentSerde(Closing):
     """The part that is the same for both directions and each format. So are these arguments of the constructors:
 
     | argument | |
@@ -62,7 +63,6 @@ class ConfluentSerde:
     _kind: ClassVar[SerdeClass]
     _schema_type: ClassVar[str]
     _registry: Registry | None
-    _close: Callable[[], None]
     _remake: Callable[[Any], ConfluentSerde]
 
     def _start(self, client: AnyClient | None, settings: SerdeSettings, make: MakeCodec, *, needs_client: bool) -> None:
@@ -83,10 +83,6 @@ class ConfluentSerde:
     def _prepare(text: str) -> str:
         """A schema's text as it is sent."""
         return text
-
-    def close(self) -> None:
-        """Closes the connections of a client that was made for this serde, from a URL; one that was passed is its owner's."""
-        self._close()
 
     def set_cluster_id_resolver(self, resolver: Callable[[], str | None]) -> None:
         """Names the Kafka cluster to the strategy ASSOCIATED; confluent_kafka's producers and consumers call this."""

@@ -149,7 +149,12 @@ class ConfluentSerializer(ConfluentSerde):
 
     def is_ready(self, obj: object, ctx: object) -> bool:
         """True if a call asks the registry nothing: the topic's schema is known."""
-        return obj is None or (getattr(ctx, "topic", None), getattr(ctx, "field", None)) in self._targets
+        return obj is None or self.asks_for(obj, ctx) in self._targets
+
+    def asks_for(self, _: object, ctx: object) -> tuple[str, str] | None:
+        """What a call has in common with those that ask the registry the same; None if that is unknown."""
+        topic, field = getattr(ctx, "topic", None), getattr(ctx, "field", None)
+        return None if not self._is_stable or topic is None or field is None else (topic, field)
 
     def _role(self, ctx: Context | None) -> Role:
         return Role.VALUE if ctx is None or self._columns is None else role_of(ctx.field)

@@ -100,11 +100,13 @@ def columns_of(
     role: Role = Role.VALUE,
     wrapped: bool | None = None,
     for_spark: bool = False,
+    keeps_time: bool = False,
 ) -> Inferred:
     """The columns of a schema.
 
     :param for_spark: leaves out also what no column of Spark's holds, and types that contain themselves: the innermost field
         that has them.
+    :param keeps_time: True for TIME columns with `for_spark` also, whose numbers it holds.
     :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
     :param wrapped: False takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's
         default: every key is taken so (`DefaultSchemaInjector`), a record's too, which becomes a STRUCT, and no value.
@@ -119,7 +121,7 @@ def columns_of(
             f"{role.value} is not wrapped (ksqlDB's WRAP_SINGLE_VALUE=false); then it is the one column "
             f"{_WRAPPERS[role]}."
         )
-    inference = _Inference(upper=names == "upper", for_spark=for_spark)
+    inference = _Inference(upper=names == "upper", for_spark=for_spark, keeps_time=keeps_time)
     columns = inference.fields(schema, path="", depth=1)
     if not columns:
         reasons = "".join(f" {part.path}: {part.reason}." for part in inference.dropped)
@@ -129,10 +131,11 @@ def columns_of(
 
 
 class _Inference:
-    def __init__(self, *, upper: bool, for_spark: bool) -> None:
+    def __init__(self, *, upper: bool, for_spark: bool, keeps_time: bool) -> None:
         self.dropped: list[Dropped] = []
         self._upper = upper
         self._for_spark = for_spark
+        self._keeps_time = keeps_time
         # The fields of the STRUCTs that are being walked.
         self._open: list[tuple[ConnectField, ...]] = []
         self._count = 0
@@ -177,7 +180,9 @@ class _Inference:
                     raise _UnsupportedTypeError(f"Unsupported type for map key: {_word(keys)}")
                 return Map(self._type(schema.values, path=f"{path}->MAP_VAL", depth=depth + 1))
             case _:
-                return _for_spark(schema, path) if self._for_spark else _scalar(schema, path)
+                if not self._for_spark:
+                    return _scalar(schema, path)
+                return _for_spark(schema, path, keeps_time=self._keeps_time)
 
     def _struct(self, schema: ConnectSchema, *, path: str, depth: int) -> Struct:
         if self._for_spark and schema.fields and any(schema.fields is fields for fields in self._open):
@@ -219,12 +224,12 @@ def _scalar(schema: ConnectSchema, path: str) -> ScalarType | Decimal:
     return _LOGICAL.get((schema.type, schema.name or "")) or _WIDENED[schema.type]
 
 
-def _for_spark(schema: ConnectSchema, path: str) -> ScalarType | Decimal:
+def _for_spark(schema: ConnectSchema, path: str, *, keeps_time: bool) -> ScalarType | Decimal:
     try:
         type_ = _scalar(schema, path)
     except ColumnError as error:
         raise _UnsupportedTypeError(error.message) from None
-    if type_ is TIME:
+    if type_ is TIME and not keeps_time:
         raise _UnsupportedTypeError("Spark has no such type as TIME. Declare a column INTEGER or BIGINT for its number")
     if isinstance(type_, Decimal) and type_.precision > _SPARK_DIGITS:
         raise _UnsupportedTypeError(

@@ -22,6 +22,7 @@ from srfix.serde.columns import (
 )
 from srfix.serde.connect import (
     MILLIS,
+    TIME_NAME,
     TimeUnit,
     coercion_of,
     incompatible,
@@ -65,7 +66,7 @@ def project(
     :raises ColumnError: if two columns get the same name in the format, or several are un-wrapped.
     :raises SchemaError: if the schema is one that cannot be read.
     """
-    walk = _Walk(case_rule)
+    walk = _Walk(case_rule, times)
     shown = with_times(columns, times)
     type_, declared = ((struct_of(each) if wrapped else only_column(each).type) for each in (shown, columns))
     root = walk.value(writer, type_, "", declared)
@@ -89,8 +90,9 @@ def _unfed(root: Projected[W], absent: Sequence[str], *, strict: bool) -> Unfed 
 
 
 class _Walk:
-    def __init__(self, case_rule: CaseRule) -> None:
+    def __init__(self, case_rule: CaseRule, times: Times) -> None:
         self._case_rule = case_rule
+        self._times = times
         self._reads_units = reads_units(case_rule)
         self.absent: list[str] = []
         """The paths of columns, and of fields inside them, that nothing feeds."""
@@ -122,7 +124,8 @@ class _Walk:
                 )
             case ScalarType() | Decimal(), _:
                 # A time that is left as it was written is a number and nothing else: no bound of a day.
-                name = writer.name if column == declared else None
+                is_left = column != declared or (self._times == "integers" and writer.name == TIME_NAME)
+                name = None if is_left else writer.name
                 return Scalar(
                     type=column,
                     connect=connect,
@@ -162,7 +165,7 @@ class _Walk:
             return {}
         placed = self._placed(writer, columns, writer.defaults, _READER, path)
         # What a default lacks says nothing about the writer.
-        walk = _Walk(self._case_rule)
+        walk = _Walk(self._case_rule, self._times)
         return {
             column.name: walk.target(field, column, path, types[column.name], counts=counts)
             for field, column, counts in placed

@@ -27,11 +27,12 @@ from uuid import UUID
 
 from srfix.serde.arguments import check_callable, flag, strategy, type_words
 from srfix.serde.bounds import payload_bounds, remember
+from srfix.serde.closing import Closing
 from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
 from srfix.serde.printable import capitalized
-from srfix.serde.registries import AnyClient, is_registry, usable_registry
+from srfix.serde.registries import AnyClient, given_registry, is_registry
 from srfix.serde.registry import Schema
 from srfix.serde.resolve.question import Question
 from srfix.serde.resolve.resolved import (
@@ -115,7 +116,7 @@ class _Remembered:
         return _Remembered, ()
 
 
-class _Policy:
+class _Policy(Closing):
     """Ids and GUIDs through one door."""
 
     def __init__(self) -> None:
@@ -158,7 +159,8 @@ class ById(_Policy):
         :raises UsageError: if it is no registry, or `context` is no context's name, such as `.staging`.
         """
         super().__init__()
-        self._registry: SchemaSource = usable_registry(registry)
+        given, self._close = given_registry(registry)
+        self._registry: SchemaSource = given
         self._hint = context_alone(join_context(context, ""))
         self.context = context
         """The context that was given; `.` for the URL's own."""
@@ -193,7 +195,8 @@ class UnderOneSubject(_Policy):
     ) -> None:
         """:raises UsageError: if one is no registry in any form, or no strategy."""
         super().__init__()
-        self._registry: SchemaLookup = usable_registry(registry)
+        given, self._close = given_registry(registry)
+        self._registry: SchemaLookup = given
         self._subjects = strategy("subjects", subjects)
 
     def __repr__(self) -> str:
@@ -246,7 +249,8 @@ class DualSubject(_Policy):
         """:raises UsageError: if one is no registry in any form, no strategy, or no callable."""
         super().__init__()
         check_callable("on_second", on_second, "(SecondAnswered) -> None")
-        self._registry: SerdeRegistry = usable_registry(registry)
+        given, self._close = given_registry(registry)
+        self._registry: SerdeRegistry = given
         self._first = strategy("first", first)
         self._second = strategy("second", second)
         self._on_second = on_second

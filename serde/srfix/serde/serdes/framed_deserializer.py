@@ -9,6 +9,7 @@ from uuid import UUID
 
 from srfix.serde.arguments import flag, flag_or_none, member
 from srfix.serde.casing import CaseRule
+from srfix.serde.closing import Closing
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Columns, Times, given_times, half_of, with_times
 from srfix.serde.engine import Decode
@@ -24,7 +25,7 @@ from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import parse
 
 
-class FramedDeserializer(FramedReader):
+class FramedDeserializer(FramedReader, Closing):
     """Reads payloads that name their schema, by id or by GUID, in front or in a header.
 
     Thread-safe; picklable if its resolver is (the plans are made anew).
@@ -59,6 +60,8 @@ class FramedDeserializer(FramedReader):
         """
         case_rule = member("case_rule", CaseRule, case_rule)
         self._resolver = usable_policy(resolver)
+        if self._resolver is not resolver and isinstance(self._resolver, Closing):
+            self._close = self._resolver.close
         self._reader = usable_reader(reader_schema, case_rule)
         if self._reader is not None and columns is None:
             columns = columns_from_avro(self._reader.text, names="keep", references=self._reader.references)

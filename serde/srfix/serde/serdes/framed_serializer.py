@@ -19,13 +19,14 @@ from srfix.serde.arguments import (
     usable_context,
 )
 from srfix.serde.casing import CaseRule
+from srfix.serde.closing import Closing
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Times, given_times, roles_of
 from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, check_schema_type, schema_module_of
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
-from srfix.serde.registries import AnyClient, usable_registry
+from srfix.serde.registries import AnyClient, given_registry
 from srfix.serde.registry import Schema
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
 from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
@@ -60,7 +61,7 @@ class OwnOptions:
         )
 
 
-class FramedSerializer:
+class FramedSerializer(Closing):
     """Writes rows under a schema that the registry knows. Thread-safe; picklable if its registry is."""
 
     _format: ClassVar[Format]
@@ -102,7 +103,7 @@ class FramedSerializer:
         :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are; if an argument is of
             the wrong type.
         """
-        registry = usable_registry(registry)
+        registry, self._close = given_registry(registry)
         case_rule = member("case_rule", CaseRule, case_rule)
         generation, written_by = (
             member("generation", Generation, generation),
@@ -195,12 +196,13 @@ class FramedSerializer:
         options: Mapping[str, Any],
     ) -> Self:
         """:param options: `subjects`, `register` and `normalize`, as `OwnSchema` takes them."""
-        registry = usable_registry(registry)
+        registry, close = given_registry(registry)
         flags = {name: options[name] for name in ("register", "normalize")}
         _check(options["subjects"], framing, **flags, validate=own.validate, cut_times=own.cut_times)
         if not isinstance(schema, str | Schema):
             raise UsageError(f"schema is {type_words(schema)}; it must be a schema's text, or a Schema of srfix.serde.")
         serializer = cls.__new__(cls)
+        serializer._close = close
         make = partial(cls.for_schema, registry, schema, schema_id_framing=framing, **options, **own.given())
         serializer._set(framing, make)
         schema_type = schema_module_of(cls._format).SCHEMA_TYPE

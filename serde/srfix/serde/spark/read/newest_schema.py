@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Half, half_of
+from srfix.serde.columns import Half, Times, half_of
 from srfix.serde.connect import (
     ConnectField,
     ConnectSchema,
@@ -38,11 +38,13 @@ def newest_half(
     role: Role,
     wrap: bool | None,
     case_rule: CaseRule,
+    times: Times,
 ) -> tuple[Half, NewestSchema, ReaderSchema | None]:
     """The columns of the highest live version of the first subject that has one, in its own letters; and the schema itself,
     if it has aliases or defaults, which count then.
 
     :param case_rule: ksqlDB's own take instants in microseconds for numbers, as it does.
+    :param times: `"integers"` keeps times of day, whose numbers Spark holds.
     :param wrap: None takes the fields of a record or an object, and anything else as the one column ROWKEY or ROWVAL.
     :raises UsageError: if no subject has a live version.
     :raises SchemaError: if it is of another format.
@@ -53,7 +55,7 @@ def newest_half(
         found = asked.latest(subject)
         if found is not None:
             try:
-                return _half(asked, subject, found, format_, role, wrap, case_rule)
+                return _half(asked, subject, found, format_, role, wrap, case_rule, times)
             except SrfixError as error:
                 error.args = (
                     f"The newest schema, version {found.version} of {subject!r} (id {found.schema_id}), gives no "
@@ -80,13 +82,14 @@ def _half(
     role: Role,
     wrap: bool | None,
     case_rule: CaseRule,
+    times: Times,
 ) -> tuple[Half, NewestSchema, ReaderSchema | None]:
     schema = found.schema
     if format_ is not None:
         check_schema_type(schema.schema_type, format_)
     references = reference_texts(asked, schema, subject=subject)
     in_format = format_of(schema.schema_type)
-    half, left_out = _half_of(in_format, schema.text, references, role, wrap, case_rule)
+    half, left_out = _half_of(in_format, schema.text, references, role, wrap, case_rule, times)
     newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=left_out)
     is_reader = (
         in_format is Format.AVRO
@@ -97,13 +100,13 @@ def _half(
     return half, newest, ReaderSchema(text=schema.text, references=references) if is_reader else None
 
 
-def reader_half(reader: ReaderSchema, role: Role, wrap: bool | None) -> Half:
+def reader_half(reader: ReaderSchema, role: Role, wrap: bool | None, times: Times) -> Half:
     """The columns that a reader's schema has, in its own letters.
 
     :raises ColumnError: if no columns can be made of it.
     """
     try:
-        half, _ = _half_of(Format.AVRO, reader.text, reader.references, role, wrap, CaseRule.EXACT)
+        half, _ = _half_of(Format.AVRO, reader.text, reader.references, role, wrap, CaseRule.EXACT, times)
     except SrfixError as error:
         error.args = (f"reader_schema gives no columns: {error.message}",)
         raise
@@ -111,12 +114,20 @@ def reader_half(reader: ReaderSchema, role: Role, wrap: bool | None) -> Half:
 
 
 def _half_of(
-    format_: Format, text: str, references: tuple[str, ...], role: Role, wrap: bool | None, case_rule: CaseRule
+    format_: Format,
+    text: str,
+    references: tuple[str, ...],
+    role: Role,
+    wrap: bool | None,
+    case_rule: CaseRule,
+    times: Times,
 ) -> tuple[Half, tuple[Dropped, ...]]:
     """The columns, and the fields that are left out."""
     connect, dropped = _connect_schema(format_, text, references, by_units=reads_units(case_rule))
     wrapped = _is_record(connect) if wrap is None else wrap
-    inferred: Inferred = columns_of(connect, names="keep", role=role, wrapped=wrapped, for_spark=True)
+    inferred: Inferred = columns_of(
+        connect, names="keep", role=role, wrapped=wrapped, for_spark=True, keeps_time=times == "integers"
+    )
     return half_of(inferred.columns, role, wrapped), (*dropped, *inferred.dropped)
 
 

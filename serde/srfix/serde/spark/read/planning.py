@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, cast, get_args
 
+from srfix.serde.arguments import type_words
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Half, Times, given_times, half_of, with_times
@@ -45,7 +46,8 @@ NEWEST: Final = Newest()
 
 That is the policy's last one (the second of a `DualSubject`: the source's), else the first of `subjects` that has one.
 Decided when the plan is made: a running stream's columns do not change. What no column of Spark's holds is left out and
-named (`ReadPlan.newest`): TIME, decimals beyond 38 digits, maps with other keys than strings, types that contain themselves.
+named (`ReadPlan.newest`): TIME (but with `times="integers"`), decimals beyond 38 digits, maps with other keys than strings,
+types that contain themselves.
 Instants in microseconds are TIMESTAMP, and local times TIMESTAMP_NTZ, but under ksqlDB's own case rules.
 """
 
@@ -87,13 +89,17 @@ def plan_read(
     :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
         column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way.
     :param times: `"integers"` makes DATE int, TIME and TIMESTAMP long: the integer that stands in the record, in the unit that
-        the writer's schema declares; one column is never fed in several units. With `NEWEST` times of day are left out still.
+        the writer's schema declares; one column is never fed in several units.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them; if
         all that feeds a column of days, times or instants are numbers of something else (a local timestamp for a TIMESTAMP).
     :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
         for the topic; if there can be no schema with one of the ids.
     :raises RegistryError: if the registry could not be asked.
     """
+    if not isinstance(topic, str) or not topic:
+        raise UsageError(
+            f"topic is {repr(topic) if isinstance(topic, str) else type_words(topic)}; it must be a topic's name."
+        )
     registry = None if registry is None else cast("PlanRegistry", usable_registry(registry))
     reader, times = usable_reader(reader_schema, case_rule), given_times(times)
     if columns is None and reader is None:
@@ -125,11 +131,11 @@ def plan_read(
     newest: NewestSchema | None = None
     if isinstance(columns, Newest):
         half, newest, reader = newest_half(
-            asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap, case_rule=case_rule
+            asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap, case_rule=case_rule, times=times
         )
     elif columns is None:
         assert reader is not None
-        half = reader_half(reader, role, wrap)
+        half = reader_half(reader, role, wrap, times)
     else:
         half = half_of(given_columns(columns), role, wrap)
     _check_columns(half, format)
@@ -164,6 +170,7 @@ def newest_columns(
     case_rule: CaseRule,
     wrap: bool | None,
     policy: Resolver,
+    times: Times,
 ) -> tuple[Half, NewestSchema, ReaderSchema | None]:
     """The columns that `plan_read` takes for `NEWEST`, whose they are, and the schema itself if its aliases and defaults count:
     two requests, however many versions there are."""
@@ -175,6 +182,7 @@ def newest_columns(
         role=role,
         wrap=wrap,
         case_rule=case_rule,
+        times=times,
     )
 
 

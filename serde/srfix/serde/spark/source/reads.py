@@ -79,6 +79,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
         case_rule=options.case_rule,
         wrap=options.wrap,
         policy=_policy(options, registry),
+        times=options.times,
     )
     # What reads is given the frame's columns alone, and takes ksqlDB's default.
     if options.wrap is None and half_of(half.columns, options.role, None).wrapped != half.wrapped:
@@ -115,6 +116,7 @@ def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
         reader_schema=_reader(options, frame, registry),
         missing_columns=options.missing_columns,
         strict=options.strict,
+        times=options.times,
     )
 
 
