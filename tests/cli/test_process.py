@@ -75,6 +75,8 @@ class TestAnInterrupt:
     @pytest.mark.parametrize(
         "module",
         [
+            "srfix.cli.exit_codes",
+            "srfix.cli.process",
             "srfix.cli.command_line",
             "click",
             "srfix.cli.command_table",

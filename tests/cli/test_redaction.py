@@ -46,3 +46,22 @@ class TestNoteProperties:
         assert redactor.scrub("must be one of USER_INFO, URL or STATIC_TOKEN") == (
             "must be one of USER_INFO, URL or STATIC_TOKEN"
         )
+
+
+class TestNamesOfProperties:
+    def test_a_name_that_begins_like_a_secret_stays_readable(self) -> None:
+        redactor = Redactor()
+        redactor.note_text("basic.auth.user.inf=ada:topsecret")
+        said = "did you mean basic.auth.user.info? Known are: basic.auth.user.info, basic.auth.user.info."
+        assert redactor.scrub(f"{said} topsecret") == f"{said} ***"
+
+    @pytest.mark.parametrize("word", ["topsecret", "xtopsecret.y", "client.id.topsecret", "topsecret."])
+    def test_a_secret_within_any_other_word_does_not(self, word: str) -> None:
+        redactor = Redactor()
+        redactor.note("topsecret")
+        assert "topsecret" not in redactor.scrub(f"it was {word} and '{word}'")
+
+    def test_a_secret_that_is_the_name_of_a_property_is_hidden(self) -> None:
+        redactor = Redactor()
+        redactor.note("sasl.password")
+        assert redactor.scrub("it was sasl.password, not xsasl.password") == "it was ***, not x***"

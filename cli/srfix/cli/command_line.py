@@ -13,6 +13,7 @@ from importlib.metadata import version
 
 import click
 
+from srfix.cli.choice import Choice
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.completion import SHELLS, print_completion
 from srfix.cli.exit_codes import ExitCode
@@ -33,7 +34,7 @@ from srfix.serde.errors import SrfixError
 @click.version_option(package_name="srfix", prog_name="srfix", message="%(prog)s %(version)s")
 @click.option(
     "--shell-completion",
-    type=click.Choice(SHELLS),
+    type=Choice(SHELLS),
     expose_value=False,
     is_eager=True,
     callback=print_completion,

@@ -4,10 +4,15 @@ as any other does."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
-from srfix.cli.exit_codes import ExitCode
-from srfix.cli.process import Interrupts, take_over_streams
+try:
+    from collections.abc import Sequence
+
+    from srfix.cli.exit_codes import ExitCode
+    from srfix.cli.process import Interrupts, take_over_streams
+except KeyboardInterrupt:  # nobody looks out for it yet
+    sys.stderr.write("\nStopped; nothing more is done.\n")
+    sys.exit(130)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -37,6 +37,8 @@ _PUBLIC: Final = re.compile(r"-----BEGIN CERTIFICATE-----[\sA-Za-z0-9+/=]*-----E
 """What of PEM is no secret: certificates, and the lines around keys."""
 _NO_SECRETS: Final = frozenset({"username", "clientId", "scope"})
 """Options of JAAS entries that log-ins are known by."""
+_NAME_BEFORE: Final = re.compile(r"[\w.-]{1,100}\Z")
+_NAME_AFTER: Final = re.compile(r"[\w.-]{1,100}")
 _SHORTEST = 4
 """A shorter secret would blacken half of every message."""
 
@@ -141,8 +143,23 @@ class Redactor:
             for form in (value, repr(value)[1:-1], json.dumps(value)[1:-1], quote(value, safe="", errors="replace"))
         }
         for value in sorted(found, key=len, reverse=True):
-            text = text.replace(value, _HIDDEN)
+            text = _hide(value, text)
         return _USER_INFO.sub(_HIDDEN, text)
+
+
+def _hide(secret: str, text: str) -> str:
+    """The text without a secret. A longer name of a property that begins or ends like it stays: it is no secret, and
+    what is left of it, `***o`, would tell the secret.
+    """
+    hidden, rest = [], 0
+    for found in re.finditer(re.escape(secret), text):
+        begin, end = found.span()
+        before, after = _NAME_BEFORE.search(text, max(0, begin - 100), begin), _NAME_AFTER.match(text, end)
+        name = f"{before[0] if before else ''}{secret}{after[0] if after else ''}".rstrip(".")
+        if name == secret or not is_known(name):
+            hidden += [text[rest:begin], _HIDDEN]
+            rest = end
+    return "".join([*hidden, text[rest:]])
 
 
 def _jaas_secrets(text: str) -> set[str] | None:

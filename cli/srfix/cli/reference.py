@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from srfix.cli.choice import Choice
 from srfix.cli.command_line import cli
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.lazy_group import loaded
@@ -71,7 +72,7 @@ def _escaped(text: str) -> str:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["markdown", "man"]))
+@click.argument("kind", type=Choice(["markdown", "man"]))
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 def reference(kind: str, directory: Path) -> None:
     """Write the reference of all commands into DIR, as Markdown or as man pages."""

@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import (
     BY_ID,
     DUAL_SUBJECT,
@@ -73,7 +74,7 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
 )
 @click.option(
     "--role",
-    type=click.Choice(list(_ROLES)),
+    type=Choice(list(_ROLES)),
     default="value",
     show_default=True,
     help="Which payloads to decode; the others are shown as they are.",
@@ -81,7 +82,7 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
 @click.option(
     "--resolve",
     "policy",
-    type=click.Choice([BY_ID, ONE_SUBJECT, DUAL_SUBJECT]),
+    type=Choice([BY_ID, ONE_SUBJECT, DUAL_SUBJECT]),
     help="How a schema id is looked up: as plain deserializers (by-id), as Connect's AvroConverter and ksqlDB "
     "(one-subject), or with a fall-back (dual-subject). Default: by-id, or what the subjects that are named ask for.",
 )

@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import (
     InternalSchemaChoice,
     RecordHalf,
@@ -56,9 +57,7 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 @click.option("--frame", type=_SCHEMA_ID, metavar="ID", help="Put this schema id before the body.")
 @click.option("--window", type=click.IntRange(min=0), metavar="MS", help="Around a key: the start of its window.")
 @click.option("--window-end", type=click.IntRange(min=0), metavar="MS", help="Of a session window: its end, inclusive.")
-@click.option(
-    "--as", "text_of", type=click.Choice(_TEXTS), help="How bytes are shown. Default: text for json, else hex."
-)
+@click.option("--as", "text_of", type=Choice(_TEXTS), help="How bytes are shown. Default: text for json, else hex.")
 @connection_options
 def encode(
     rows: tuple[str, ...],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import ignored_line, open_session, plan_report
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -61,7 +62,7 @@ from srfix.serde.errors import UsageError
 )
 @click.option(
     "--also",
-    type=click.Choice(tuple(ON_REQUEST)),
+    type=Choice(tuple(ON_REQUEST)),
     multiple=True,
     metavar="CODE",
     help="Repair this too, which need not be; repeatable. "

@@ -9,6 +9,7 @@ from importlib.metadata import version
 import click
 from click.core import ParameterSource
 
+from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import open_cluster, show_progress
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -56,12 +57,10 @@ _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VA
     help="Count as live what a restore of this application loads: up to the group's committed offsets.",
 )
 @click.option("--global", "is_global", is_flag=True, help="Count everything, as a global table does (the default).")
-@click.option(
-    "--role", type=click.Choice(list(_ROLES)), default="both", show_default=True, help="Which payloads to look at."
-)
+@click.option("--role", type=Choice(list(_ROLES)), default="both", show_default=True, help="Which payloads to look at.")
 @click.option(
     "--isolation",
-    type=click.Choice([isolation.value for isolation in reversed(Isolation)]),
+    type=Choice([isolation.value for isolation in reversed(Isolation)]),
     default=Isolation.READ_UNCOMMITTED.value,
     show_default=True,
     help="How the restore reads; exactly-once applications read read_committed.",

@@ -14,6 +14,7 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
+from srfix.cli.choice import Choice
 from srfix.cli.options.groups import handing_over, option
 from srfix.cli.options.lines import Lines
 from srfix.cli.options.properties import parse_property
@@ -57,7 +58,7 @@ engine_options = handing_over(
     option(
         "--engine",
         envvar="ENGINE",
-        type=click.Choice([LOCAL, SPARK]),
+        type=Choice([LOCAL, SPARK]),
         default=LOCAL,
         show_default=True,
         help="What reads topics: this process, or Spark (pip install 'srfix[spark]'), for topics that do not fit one machine.",

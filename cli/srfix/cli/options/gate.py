@@ -12,6 +12,7 @@ from typing import Final
 
 import click
 
+from srfix.cli.choice import Choice
 from srfix.cli.completion import path_completion
 from srfix.cli.options.groups import handing_over, option
 from srfix.recovery.findings import Severity
@@ -54,7 +55,7 @@ gate_options = handing_over(
     option(
         "--fail-on",
         envvar="FAIL_ON",
-        type=click.Choice(tuple(SEVERITIES)),
+        type=Choice(tuple(SEVERITIES)),
         default="litter",
         show_default=True,
         help="The least severity that ends in exit code 1. What was not looked at still ends in 2.",

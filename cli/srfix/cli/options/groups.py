@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from srfix.cli.choice import Choice
 from srfix.cli.completion import path_completion
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -21,9 +22,9 @@ def option(*names: str, envvar: str, **attributes: Any) -> Decorator:
     )
 
 
-def choice_of(kind: type[Enum]) -> click.Choice[str]:
+def choice_of(kind: type[Enum]) -> Choice:
     """One of an enumeration's values."""
-    return click.Choice([known.value for known in kind])
+    return Choice([known.value for known in kind])
 
 
 def handing_over(name: str, make: Callable[..., object], *options: Decorator, besides: str = "") -> Decorator:

@@ -18,6 +18,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from srfix.cli.choice import Choice
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.connection import Connection
 from srfix.cli.lazy_group import loaded
@@ -152,7 +153,7 @@ selection_options = handing_over(
     option(
         "--reader",
         envvar="READER",
-        type=click.Choice(READERS),
+        type=Choice(READERS),
         default="unknown",
         show_default=True,
         help="What reads the store: Connect's converters and ksqlDB (connect), plain Avro "

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import click
 
+from srfix.cli.choice import Choice
 from srfix.cli.options import choice_of, handing_over
 from srfix.serde import bounds
 from srfix.serde.casing import CaseRule
@@ -84,7 +85,7 @@ case_rule_option = handing_over(
 
 times_option = click.option(
     "--times",
-    type=click.Choice(get_args(Times)),
+    type=Choice(get_args(Times)),
     default="datetimes",
     show_default=True,
     help="What a DATE, TIME or TIMESTAMP is: a datetime of the years 1 to 9999, or the integer that stands in the record.",
