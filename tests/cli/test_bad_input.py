@@ -257,7 +257,7 @@ class TestAnswers:
         parts.registry.forget_requests()
         said = sentence(parts.srfix("rollback", plan))
         assert said.startswith("srfix rollback asks before it writes, and nobody can answer here. ")
-        assert said.endswith("then pass --yes. Nothing was written.")
+        assert said.endswith("Pass --yes to undo the repair without being asked. Nothing was written.")
         assert parts.registry.writes == 0
         assert parts.srfix("rollback", plan, env={"SRFIX_YES": "1"}).returncode == 0
         again = parts.srfix("rollback", plan)  # it writes nothing: there is nothing to ask

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import pytest
 
 from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import Bodies, StoreFacts, SuspectStore
+from srfix.recovery.facts import Bodies, StoreFacts, SuspectStore, UndecodableRows
 from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, PartitionAtFault, Severity, Source
 from srfix.recovery.report import in_short
 from srfix.serde.subjects import Role, Subject, Topic
@@ -50,6 +51,11 @@ def examined(*findings: Finding, bodies: Bodies | None = None) -> Examination:
     return Examination(diagnosis=Diagnosis(findings=findings, skipped=(), examined=()), facts=(facts,))
 
 
+TRUNCATED: Final = UndecodableRows(
+    partition=0, schema_id=SchemaId(7), keys=1, first_offset=0, last_offset=0, reason="cut off", is_only_too_long=False
+)
+
+
 @pytest.mark.parametrize(
     ("bodies", "words"),
     [
@@ -58,6 +64,14 @@ def examined(*findings: Finding, bodies: Bodies | None = None) -> Examination:
         (
             Bodies(undecodable=(), decoded=2, live_keys=3, newest_only=True),
             "intact as far as looked at: 2 of 3 live rows decode",
+        ),
+        (
+            Bodies(undecodable=(TRUNCATED,), decoded=3, live_keys=3, newest_only=True),
+            "live rows were found that do not decode",
+        ),
+        (
+            Bodies(undecodable=(replace(TRUNCATED, is_only_too_long=True),), decoded=3, live_keys=3, newest_only=True),
+            "live rows were found that have bytes left over",
         ),
         (Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=True), "intact: all 3 live rows decode"),
         (Bodies(undecodable=(), decoded=1, live_keys=1, newest_only=False), "intact: the only live row decodes"),

@@ -95,16 +95,13 @@ def rollback(
     except RolledBackInPartError as error:
         complain(error)
         stopped = True
+    carried_out = read_journal(journal_path).after
     blocks: list[Block] = []
     if already:
         blocks.append(Paragraph("Rolled back before; nothing was written now."))
     elif not undone and not left and not stopped:
-        blocks.append(Paragraph(_NOTHING_LEFT if read_journal(journal_path).after else _NOTHING_DONE))
-    steps = list(
-        steps_told(
-            plan, events, carried_out=read_journal(journal_path).after, undone_before=state.undone, stopped=stopped
-        )
-    )
+        blocks.append(Paragraph(_NOTHING_LEFT if carried_out else _NOTHING_DONE))
+    steps = list(steps_told(plan, events, carried_out=carried_out, undone_before=state.undone, stopped=stopped))
     if undone or left or stopped:
         for title, outcomes in _PARTS:
             lines = tuple(step.line for step in steps if step.outcome in outcomes)
@@ -127,8 +124,8 @@ def rollback(
 def _ask(plan: Plan, *, begun: Collection[int]) -> None:
     if not sys.stdin.isatty():
         raise UsageError(
-            "srfix rollback asks before it writes, and nobody can answer here. Look at what is undone (srfix verify "
-            "reads only), then pass --yes. Nothing was written."
+            "srfix rollback asks before it writes, and nobody can answer here. Pass --yes to undo the repair without being "
+            "asked. Nothing was written."
         )
     steps = [action for action in reversed(plan.actions) if action.step in begun]
     for action in steps:

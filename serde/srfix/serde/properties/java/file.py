@@ -1,6 +1,7 @@
 """A `.properties` file, read as `java.util.Properties` reads it: continued lines, escapes, `=`, `:` or a blank between.
 
-One difference: a line without any value is refused unless its name is known, for it may be a secret that lost its name.
+Two differences: a line without any value is refused unless its name is known, for it may be a secret that lost its name; and
+UTF-8 is read as such, which Java reads as ISO 8859-1.
 """
 
 from __future__ import annotations
