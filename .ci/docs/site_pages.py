@@ -7,19 +7,18 @@ import ast
 import importlib
 import inspect
 import json
-import pkgutil
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import click
 import nbformat
 import yaml
 from nbclient import NotebookClient
 
 from srfix.cli.command_table import COMMANDS
+from srfix.cli.reference import about_command
 from srfix.recovery.checks import CatalogueEntry
 from srfix.recovery.explain import CATALOGUE
 
@@ -101,35 +100,13 @@ def _action_page(action: Mapping[str, Mapping[str, Mapping[str, str]]]) -> str:
 
 
 def _command_pages() -> Iterator[tuple[str, str]]:
-    group = click.Context(click.Group(), info_name="srfix", help_option_names=["-h", "--help"])
     listed = [f"| [srfix {name}]({name}.md) | {_cell(entry.summary)} |" for name, entry in COMMANDS.items()]
     about = (
         "What `srfix COMMAND --help` says of each. [What the exit codes mean](../index.md#options-that-you-will-need)."
     )
     yield "commands/index.md", _lines("# Commands", about, _table(("command", "what"), listed))
-    for name, entry in COMMANDS.items():
-        command = pkgutil.resolve_name(entry.target)
-        yield f"commands/{name}.md", _command_page(command, click.Context(command, info_name=name, parent=group))
-
-
-def _command_page(command: click.Command, context: click.Context) -> str:
-    options = [
-        f"| {_code(record[0])} | {_cell(record[1])} |"
-        for parameter in command.get_params(context)
-        if (record := parameter.get_help_record(context)) is not None
-    ]
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    return _lines(
-        f"# {context.command_path}",
-        _text(command),
-        f"```text\n{usage}\n```",
-        _table(("option", "what"), options),
-        inspect.cleandoc(command.epilog or ""),
-    )
-
-
-def _text(command: click.Command) -> str:
-    return inspect.cleandoc(command.help or "").replace("\b\n", "")
+    for name in COMMANDS:
+        yield f"commands/{name}.md", _lines(f"# srfix {name}", about_command(name))
 
 
 def _finding_pages() -> Iterator[tuple[str, str]]:

@@ -27,12 +27,16 @@ _CODE = re.compile(r"(`[^`]+`)")
 
 def markdown() -> str:
     """All commands with their arguments and options, a part each."""
-    top = click.Context(cli, info_name="srfix")
     parts = ["# Commands", _escaped(cleandoc(cli.help or "")), _escaped(cli.epilog or "")]
-    for name, entry in COMMANDS.items():
-        command = loaded(entry)
-        parts += _command(command, click.Context(command, info_name=name, parent=top))
+    parts += [f"## srfix {name}\n\n{about_command(name)}" for name in COMMANDS]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def about_command(name: str) -> str:
+    """What a command does, and its options, as Markdown without a heading."""
+    command = loaded(COMMANDS[name])
+    context = click.Context(command, info_name=name, parent=click.Context(cli, info_name="srfix"))
+    return "\n\n".join(part for part in _command(command, context) if part)
 
 
 def write_man_pages(directory: Path) -> None:
@@ -48,9 +52,8 @@ def write_man_pages(directory: Path) -> None:
 
 
 def _command(command: click.Command, ctx: click.Context) -> Iterator[str]:
-    yield f"## srfix {ctx.info_name}"
     yield f"```text\n{command.get_usage(ctx).removeprefix('Usage: ')}\n```"
-    yield _escaped(cleandoc(command.help or ""))
+    yield _escaped(cleandoc(command.help or "").replace("\b\n", ""))
     items = [_option(param, ctx) for param in command.params if isinstance(param, click.Option) and not param.hidden]
     yield "\n".join(items)
 
