@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srfix.serde.arrow.decode import RowWise, to_arrow
+from srfix.serde.arrow.decode import to_arrow
+from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches.rows import ROWS_AT_A_TIME, Contexts, OnError, Payloads, Reason
 from srfix.serde.casing import CaseRule

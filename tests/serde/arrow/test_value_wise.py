@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.arrow.decode import RowWise
+from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches.rows import Reason
 from srfix.serde.columns.text import parse_columns

@@ -1,9 +1,10 @@
 """Arrow batches of rows: payloads → typed columns and back. pyarrow is an extra (`srfix[arrow]`), loaded at the first
 call."""
 
-from srfix.serde.arrow.decode import BatchEngine, RowWise, to_arrow
+from srfix.serde.arrow.decode import BatchEngine, to_arrow
 from srfix.serde.arrow.encode import EncodedBatch, from_arrow
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.types import ReasonFields, arrow_schema, arrow_type, columns_from_arrow, reason_fields
 from srfix.serde.arrow.value_wise import ValueWise
 

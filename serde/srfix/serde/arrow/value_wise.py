@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
-from srfix.serde.arrow.decode import REFUSED, RowWise
+from srfix.serde.arrow.odd_rows import with_odd_rows
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.arrow.row_wise import REFUSED, RowWise
 from srfix.serde.batches import Contexts, Payloads, payloads_from, reason_of
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.columns import Columns
@@ -73,7 +73,7 @@ class ValueWise:
         columns = [
             one_array(part, f"the column {field.name!r}") for field, part in zip(self._schema, parts, strict=True)
         ]
-        return self._with_odd(columns, left, payloads, ctx)
+        return with_odd_rows(columns, left, payloads, ctx, self._row_wise)
 
     def _values(self, payloads: Sequence[bytes | None], ctx: Context, plans: _Plans) -> tuple[list[object], list[int]]:
         """The values of the payloads' columns, row by row, and the positions of odd ones, which have nulls."""
@@ -130,33 +130,6 @@ class ValueWise:
         except REFUSED:
             return None
         return arrays
-
-    def _with_odd(
-        self, columns: Sequence[pa.Array], odd: Sequence[int], payloads: Payloads, ctx: Context
-    ) -> DecodedBatch:
-        """The batch, with the odd rows as the row-wise way has them."""
-        pa = pyarrow()
-        rows = pa.RecordBatch.from_arrays(list(columns), schema=self._schema)
-        if not odd:
-            return DecodedBatch(rows=rows, bad=(), tombstones=())
-        some = (
-            [payloads[position] for position in odd] if isinstance(payloads, Sequence) else payloads.take(pa.array(odd))
-        )
-        read = self._row_wise(some, ctx)
-        if len(read.bad) + len(read.tombstones) < len(odd):
-            places = list(range(len(payloads)))
-            for number, position in enumerate(odd, len(payloads)):
-                places[position] = number
-            both = [
-                one_array([column, part], f"the column {field.name!r}").take(pa.array(places))
-                for column, part, field in zip(rows.columns, read.rows.columns, self._schema, strict=True)
-            ]
-            rows = pa.RecordBatch.from_arrays(both, schema=self._schema)
-        return DecodedBatch(
-            rows=rows,
-            bad=tuple(replace(row, position=odd[row.position]) for row in read.bad),
-            tombstones=tuple(odd[position] for position in read.tombstones),
-        )
 
 
 def _never(_payload: bytes, _offset: int) -> NoReturn:

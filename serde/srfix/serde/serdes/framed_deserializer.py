@@ -17,12 +17,13 @@ from srfix.serde.formats.avro import columns_from_avro
 from srfix.serde.formats.avro.read import ReaderSchema, usable_reader
 from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.interface import Context
+from srfix.serde.native import native_decoder_of
 from srfix.serde.registries import AnyClient
 from srfix.serde.resolve import ResolvedSchema, Resolver, usable_policy
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.plans import decode_plan, validated_decode
 from srfix.serde.subjects import Role, role_of
-from srfix.serde.wire import parse
+from srfix.serde.wire import parse, prefix_id_bytes
 
 
 class FramedDeserializer(FramedReader, Closing):
@@ -114,6 +115,17 @@ class FramedDeserializer(FramedReader, Closing):
             reader=self._reader,
             times=self._times,
         )
+
+    def native_decode(self, schema_id: int, ctx: Context) -> object:
+        """For typed arrays: the kernel's decoder for a schema id; None where Python reads it.
+
+        :raises ImpossibleSchemaIdError: if no registry gives such an id.
+        :raises ResolveError: if the resolver does not accept the schema id.
+        :raises SchemaError: if the writer schema cannot be read.
+        :raises RegistryError: if the registry could not be asked.
+        """
+        prefix = prefix_id_bytes(schema_id)
+        return native_decoder_of(self._decode(schema_id, ctx, prefix, len(prefix)))
 
     def _plan(self, identity: int | UUID, ctx: Context | None) -> Decode:
         assert ctx is not None

@@ -22,6 +22,7 @@ from srfix.serde.formats.avro.engine import BodyCheck
 from srfix.serde.formats.avro.plain_times import with_plain_times
 from srfix.serde.formats.avro.read.finish import Finish, unless_none, unscaled_decimal
 from srfix.serde.formats.avro.read.ints import hides_ints, int_check
+from srfix.serde.formats.avro.read.kernel import native_decoder
 from srfix.serde.formats.avro.read.leaves import ReadStep
 from srfix.serde.formats.avro.read.plan import FastavroPlan
 from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
@@ -72,7 +73,10 @@ def decoder(
         plan = FastavroPlan(for_columns=True, as_on_the_wire=as_on_the_wire)
         step = plan.rows(projection)
         finish = _row_of(step) if wrapped else _bare(step, columns[0].name)
-        return _raw_bytes(finish) if root.kind == "bytes" else plan.decoder(root, step, finish, explain=explain)
+        if root.kind == "bytes":
+            return _raw_bytes(finish)
+        decode = plan.decoder(root, step, finish, explain=explain)
+        return decode if as_on_the_wire else native_decoder(lambda to: to.rows(projection), plan.costs, decode)
 
     return decode_by(as_on_the_wire=False)
 
@@ -96,7 +100,8 @@ def as_written(root: AvroNode, times: Times) -> Decode:
 
     def decode_by(*, bounds_decimals: bool) -> Decode:
         plan = FastavroPlan(for_columns=False, checks_ints=checks_ints, bounds_decimals=bounds_decimals)
-        return plan.decoder(root, ReadStep(schema=plan.verbatim(root)), finish, explain=explain)
+        decode = plan.decoder(root, ReadStep(schema=plan.verbatim(root)), finish, explain=explain)
+        return native_decoder(lambda to: to.as_written(root), plan.costs, decode)
 
     most_bytes = payload_bounds().decimal_bytes
     if not has_decimals(root) or most_bytes >= sys.maxsize:

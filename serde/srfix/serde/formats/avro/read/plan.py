@@ -71,6 +71,8 @@ class FastavroPlan:
         self._surplus: dict[AvroNode, int] = {}
         """What is made of a value of a type besides what fastavro gives (`Costs`)."""
         self._verbatim: dict[AvroNode, ParsedSchema] = {}
+        self.costs: Costs
+        """Of the decoder that was made last."""
 
     def decoder(
         self, root: AvroNode, step: ReadStep, finish: Finish | None, *, explain: BodyCheck | None = None
@@ -79,7 +81,7 @@ class FastavroPlan:
 
         :param explain: called with a well-formed body that could not be read; raises a DecodeError if it has better words.
         """
-        costs = Costs(root, self._surplus)
+        costs = self.costs = Costs(root, self._surplus)
 
         def explained(payload: bytes, body_offset: int) -> None:
             check_body(costs, payload, body_offset)

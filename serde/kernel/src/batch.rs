@@ -1,0 +1,298 @@
+//! Payloads of any mixture of schema ids → one batch of columns.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, StructArray};
+use arrow_schema::ArrowError;
+
+use crate::columns::{Column, Refusal, Type, fields_of};
+use crate::cursor::{Bad, Cursor, Reason};
+use crate::description::{Absent, Field, Read};
+use crate::leaf::{Value, leaf};
+use crate::program::Program;
+
+const MAGIC_ID: u8 = 0;
+const PREFIX_ID_SIZE: usize = 5;
+
+/// How bodies of a schema id are read.
+#[derive(Clone)]
+pub enum Plan {
+    /// By the kernel.
+    Program(Arc<Program>),
+    /// By the caller.
+    Otherwise,
+}
+
+/// A row that was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Odd {
+    /// A null payload.
+    Tombstone,
+    /// No prefix with a schema id.
+    Unframed,
+    /// Its schema id has no plan yet.
+    Unknown(u32),
+    /// The plan says that the caller reads it.
+    Otherwise,
+    Bad(Bad),
+}
+
+impl Odd {
+    /// Position, reason and byte, for the caller.
+    pub fn told(&self, position: usize) -> (usize, &'static str, usize) {
+        match self {
+            Self::Tombstone => (position, "tombstone", 0),
+            Self::Unframed => (position, "unframed", 0),
+            Self::Unknown(_) => (position, "unknown", 0),
+            Self::Otherwise => (position, "otherwise", 0),
+            Self::Bad(bad) => (position, bad.reason.word(), bad.at),
+        }
+    }
+}
+
+/// The schema id in front of a payload.
+#[inline]
+pub fn id_of(payload: &[u8]) -> Option<u32> {
+    match payload.get(..PREFIX_ID_SIZE) {
+        Some(&[MAGIC_ID, a, b, c, d]) => Some(u32::from_be_bytes([a, b, c, d])),
+        _ => None,
+    }
+}
+
+pub struct Batch {
+    types: Vec<(String, Type)>,
+    columns: Vec<Column>,
+    rows: usize,
+    /// The rows that were not read, which are null in every column, by ascending position.
+    pub odd: Vec<(usize, Odd)>,
+}
+
+/// The batch is more than Arrow's arrays can hold.
+#[derive(Debug)]
+pub struct TooMuch;
+
+impl Batch {
+    pub fn new(types: Vec<(String, Type)>) -> Self {
+        let columns = types.iter().map(|(_, type_)| Column::new(type_)).collect();
+        Self { types, columns, rows: 0, odd: Vec::new() }
+    }
+
+    /// Appends a row for the payload: what it holds, or nulls.
+    #[inline]
+    pub fn push(&mut self, payload: Option<&[u8]>, plans: &HashMap<u32, Plan>) -> Result<(), TooMuch> {
+        let odd = match self.read(payload, plans) {
+            Ok(()) => {
+                self.rows += 1;
+                return Ok(());
+            }
+            Err(odd) => odd?,
+        };
+        self.columns.iter_mut().for_each(|column| {
+            column.truncate(self.rows);
+            column.push_null();
+        });
+        self.odd.push((self.rows, odd));
+        self.rows += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn read(&mut self, payload: Option<&[u8]>, plans: &HashMap<u32, Plan>) -> Result<(), Result<Odd, TooMuch>> {
+        let Some(payload) = payload else { return Err(Ok(Odd::Tombstone)) };
+        let Some(id) = id_of(payload) else { return Err(Ok(Odd::Unframed)) };
+        let program = match plans.get(&id) {
+            Some(Plan::Program(program)) => program,
+            Some(Plan::Otherwise) => return Err(Ok(Odd::Otherwise)),
+            None => return Err(Ok(Odd::Unknown(id))),
+        };
+        let mut reading = || {
+            let mut cursor = program.cursor(payload, PREFIX_ID_SIZE)?;
+            root(program, &mut cursor, &mut self.columns)?;
+            Ok(cursor.finish()?)
+        };
+        reading().map_err(|refused| match refused {
+            Fault::Bad(bad) => Ok(Odd::Bad(bad)),
+            Fault::Full => Err(TooMuch),
+        })
+    }
+
+    pub fn finish(self) -> Result<RecordBatch, ArrowError> {
+        let arrays = self.columns.into_iter().map(Column::finish).collect::<Result<Vec<_>, _>>()?;
+        Ok(RecordBatch::from(StructArray::try_new_with_length(fields_of(&self.types), arrays, None, self.rows)?))
+    }
+}
+
+enum Fault {
+    Bad(Bad),
+    Full,
+}
+
+impl From<Bad> for Fault {
+    fn from(bad: Bad) -> Self {
+        Self::Bad(bad)
+    }
+}
+
+/// Says where a refused value stood.
+fn at(cursor: &Cursor) -> impl Fn(Refusal) -> Fault {
+    let at = cursor.at();
+    move |refusal| match refusal {
+        Refusal::Bad(reason) => Fault::Bad(Bad { reason, at }),
+        Refusal::Full => Fault::Full,
+    }
+}
+
+/// A row: a record, or the record beside null.
+fn root<'a>(program: &'a Program, cursor: &mut Cursor<'a>, columns: &mut [Column]) -> Result<(), Fault> {
+    let mut number = program.root;
+    if let Read::Union { branches } = program.read(number) {
+        number = branches[cursor.index(branches.len())?];
+    }
+    match program.read(number) {
+        Read::Record { fields, absent, .. } => record(program, fields, absent, cursor, columns),
+        // Null is a tombstone, by the caller's rules.
+        _ => Err(cursor.bad(Reason::Other).into()),
+    }
+}
+
+fn record<'a>(
+    program: &'a Program,
+    fields: &'a [Field],
+    absent: &'a [Absent],
+    cursor: &mut Cursor<'a>,
+    columns: &mut [Column],
+) -> Result<(), Fault> {
+    cursor.enter()?;
+    for field in fields {
+        match field.feeds.as_slice() {
+            [] => program.skip(field.wire, cursor)?,
+            [feed] if feed.column.is_some() => {
+                let column = columns.get_mut(feed.column.unwrap_or_default());
+                append(program, feed.read, cursor, column.ok_or_else(|| cursor.bad(Reason::Other))?)?;
+            }
+            // One field for several columns is rare, and what does not count is read all the same.
+            _ => return Err(cursor.bad(Reason::Other).into()),
+        }
+    }
+    cursor.leave();
+    for one in absent {
+        let column = columns.get_mut(one.column).ok_or_else(|| cursor.bad(Reason::Other))?;
+        match one.read {
+            None => column.push_null(),
+            Some(read) => append(program, read, &mut program.cursor_at_default(&one.body), column)?,
+        }
+    }
+    Ok(())
+}
+
+fn append<'a>(program: &'a Program, number: usize, cursor: &mut Cursor<'a>, column: &mut Column) -> Result<(), Fault> {
+    match program.read(number) {
+        Read::Record { fields, absent, .. } => {
+            record(program, fields, absent, cursor, column.fields().map_err(at(cursor))?)?;
+            column.end_struct();
+            Ok(())
+        }
+        Read::Union { branches } => {
+            let branch = branches[cursor.index(branches.len())?];
+            if let Read::Null = program.read(branch) {
+                column.push_null();
+                return Ok(());
+            }
+            cursor.enter()?;
+            append(program, branch, cursor, column)?;
+            cursor.leave();
+            Ok(())
+        }
+        Read::List { items, width } => {
+            cursor.enter()?;
+            let part = column.items().map_err(at(cursor))?;
+            loop {
+                let count = cursor.block(*width)?;
+                if count == 0 {
+                    break;
+                }
+                for _ in 0..count {
+                    append(program, *items, cursor, part)?;
+                }
+            }
+            cursor.leave();
+            column.end_items().map_err(at(cursor))
+        }
+        Read::Map { values, width } => {
+            cursor.enter()?;
+            let (keys, parts) = column.entries().map_err(at(cursor))?;
+            let first = keys.len();
+            loop {
+                let count = cursor.block(*width)?;
+                if count == 0 {
+                    break;
+                }
+                for _ in 0..count {
+                    keys.push(Value::Text(cursor.text()?)).map_err(at(cursor))?;
+                    append(program, *values, cursor, parts)?;
+                }
+            }
+            cursor.leave();
+            end_map(column, first, cursor)
+        }
+        Read::Entries { key, value, width } => {
+            cursor.enter()?;
+            cursor.enter()?;
+            let (keys, parts) = column.entries().map_err(at(cursor))?;
+            let first = keys.len();
+            loop {
+                let count = cursor.block(*width)?;
+                if count == 0 {
+                    break;
+                }
+                for _ in 0..count {
+                    append(program, *key, cursor, keys)?;
+                    append(program, *value, cursor, parts)?;
+                }
+            }
+            cursor.leave();
+            cursor.leave();
+            end_map(column, first, cursor)
+        }
+        Read::Branches { branches, .. } => {
+            let Some(taken) = &branches[cursor.index(branches.len())?] else {
+                column.push_null();
+                return Ok(());
+            };
+            cursor.enter()?;
+            let fields = column.fields().map_err(at(cursor))?;
+            let begin = cursor.at();
+            if taken.feeds.is_empty() {
+                program.skip(taken.wire, cursor)?;
+            }
+            for (number, field) in fields.iter_mut().enumerate() {
+                match taken.feeds.iter().find(|feed| feed.column == Some(number)) {
+                    Some(feed) => {
+                        cursor.rewind(begin);
+                        append(program, feed.read, cursor, field)?;
+                    }
+                    None => field.push_null(),
+                }
+            }
+            if taken.feeds.iter().any(|feed| feed.column.is_none()) {
+                return Err(cursor.bad(Reason::Other).into());
+            }
+            cursor.leave();
+            column.end_struct();
+            Ok(())
+        }
+        read => {
+            let value = leaf(read, cursor)?;
+            column.push(value).map_err(at(cursor))
+        }
+    }
+}
+
+fn end_map(column: &mut Column, first: usize, cursor: &Cursor) -> Result<(), Fault> {
+    let (keys, _) = column.entries().map_err(at(cursor))?;
+    if !keys.are_keys_distinct(first) {
+        return Err(cursor.bad(Reason::Other).into());
+    }
+    column.end_items().map_err(at(cursor))
+}

@@ -1,0 +1,360 @@
+//! Bodies → Python's values.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyType};
+
+use crate::cursor::{Bad, Cursor};
+use crate::description::{Absent, Field, Read};
+use crate::leaf::{Value, leaf};
+use crate::program::Program;
+
+/// What ends a reading: the body's fault, or an exception of Python's.
+pub enum Fault {
+    Bad,
+    Raised(PyErr),
+}
+
+impl From<Bad> for Fault {
+    fn from(_: Bad) -> Self {
+        Self::Bad
+    }
+}
+
+impl From<PyErr> for Fault {
+    fn from(error: PyErr) -> Self {
+        Self::Raised(error)
+    }
+}
+
+/// Python's classes for what Rust has no type for.
+struct Classes {
+    date: Py<PyType>,
+    time: Py<PyType>,
+    datetime: Py<PyType>,
+    utc: Py<PyAny>,
+    decimal: Py<PyType>,
+    uuid: Py<PyType>,
+}
+
+static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+
+fn classes(py: Python<'_>) -> PyResult<&Classes> {
+    CLASSES.get_or_try_init(py, || {
+        let of = |module: &str, name: &str| -> PyResult<Py<PyType>> {
+            Ok(py.import(module)?.getattr(name)?.cast_into::<PyType>()?.unbind())
+        };
+        Ok(Classes {
+            date: of("datetime", "date")?,
+            time: of("datetime", "time")?,
+            datetime: of("datetime", "datetime")?,
+            utc: py.import("datetime")?.getattr("UTC")?.unbind(),
+            decimal: of("decimal", "Decimal")?,
+            uuid: of("uuid", "UUID")?,
+        })
+    })
+}
+
+/// A program with the names that its rows have, as Python's strings.
+pub struct Rows {
+    program: Arc<Program>,
+    names: Vec<Box<[Py<PyString>]>>,
+    symbols: Vec<Box<[Py<PyString>]>>,
+}
+
+impl Rows {
+    pub fn new(py: Python<'_>, program: Arc<Program>) -> Self {
+        let interned = |texts: &[String]| texts.iter().map(|text| PyString::intern(py, text).unbind()).collect();
+        let names = program.reads().iter().map(|read| match read {
+            Read::Record { columns, .. } | Read::Branches { columns, .. } => interned(columns),
+            _ => Box::default(),
+        });
+        let symbols = program.reads().iter().map(|read| match read {
+            Read::Enum { symbols } => interned(symbols),
+            _ => Box::default(),
+        });
+        Self { names: names.collect(), symbols: symbols.collect(), program: Arc::clone(&program) }
+    }
+
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The value of a body that fills the rest of the payload.
+    pub fn read<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        payload: &'a [u8],
+        body_offset: usize,
+    ) -> Result<Bound<'py, PyAny>, Fault> {
+        let mut cursor = self.program.cursor(payload, body_offset)?;
+        let value = self.value(py, self.program.root, &mut cursor)?;
+        cursor.finish()?;
+        Ok(value)
+    }
+
+    fn value<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        number: usize,
+        cursor: &mut Cursor<'a>,
+    ) -> Result<Bound<'py, PyAny>, Fault> {
+        match self.program.read(number) {
+            Read::Record { fields, absent, .. } => self.record(py, number, fields, absent, cursor),
+            Read::Union { branches } => {
+                let branch = branches[cursor.index(branches.len())?];
+                cursor.enter()?;
+                let value = self.value(py, branch, cursor)?;
+                cursor.leave();
+                Ok(value)
+            }
+            Read::List { items, width } => {
+                cursor.enter()?;
+                let list = PyList::empty(py);
+                loop {
+                    let count = cursor.block(*width)?;
+                    if count == 0 {
+                        break;
+                    }
+                    for _ in 0..count {
+                        list.append(self.value(py, *items, cursor)?)?;
+                    }
+                }
+                cursor.leave();
+                Ok(list.into_any())
+            }
+            Read::Map { values, width } => {
+                cursor.enter()?;
+                let map = PyDict::new(py);
+                loop {
+                    let count = cursor.block(*width)?;
+                    if count == 0 {
+                        break;
+                    }
+                    for _ in 0..count {
+                        let key = PyString::new(py, cursor.text()?);
+                        map.set_item(key, self.value(py, *values, cursor)?)?;
+                    }
+                }
+                cursor.leave();
+                Ok(map.into_any())
+            }
+            Read::Entries { key, value, width } => {
+                cursor.enter()?;
+                cursor.enter()?;
+                let map = PyDict::new(py);
+                loop {
+                    let count = cursor.block(*width)?;
+                    if count == 0 {
+                        break;
+                    }
+                    for _ in 0..count {
+                        let name = self.value(py, *key, cursor)?;
+                        map.set_item(name, self.value(py, *value, cursor)?)?;
+                    }
+                }
+                cursor.leave();
+                cursor.leave();
+                Ok(map.into_any())
+            }
+            Read::Branches { branches, .. } => self.branches(py, number, branches, cursor),
+            Read::Enum { symbols } => {
+                let symbol = cursor.index(symbols.len())?;
+                Ok(self.symbols[number][symbol].bind(py).clone().into_any())
+            }
+            read => Ok(of_leaf(py, leaf(read, cursor)?)?),
+        }
+    }
+
+    fn record<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        number: usize,
+        fields: &'a [Field],
+        absent: &'a [Absent],
+        cursor: &mut Cursor<'a>,
+    ) -> Result<Bound<'py, PyAny>, Fault> {
+        let names = &self.names[number];
+        let row = PyDict::new(py);
+        cursor.enter()?;
+        // Fields that come in the columns' order need no place in between.
+        let mut next = 0;
+        let mut ahead: Vec<Option<Bound<'py, PyAny>>> = Vec::new();
+        let put = |column: usize,
+                   value: Bound<'py, PyAny>,
+                   next: &mut usize,
+                   ahead: &mut Vec<Option<Bound<'py, PyAny>>>|
+         -> PyResult<()> {
+            if column == *next {
+                *next += 1;
+                return row.set_item(names[column].bind(py), value);
+            }
+            if ahead.is_empty() {
+                ahead.resize(names.len(), None);
+            }
+            ahead[column] = Some(value);
+            Ok(())
+        };
+        for field in fields {
+            match field.feeds.as_slice() {
+                [] => self.program.skip(field.wire, cursor)?,
+                feeds => {
+                    let begin = cursor.at();
+                    for feed in feeds {
+                        cursor.rewind(begin);
+                        let value = self.value(py, feed.read, cursor)?;
+                        if let Some(column) = feed.column {
+                            self.fill(py, names, &row, &mut next, &mut ahead)?;
+                            put(column, value, &mut next, &mut ahead)?;
+                        }
+                    }
+                }
+            }
+        }
+        cursor.leave();
+        for one in absent {
+            let value = match one.read {
+                None => py.None().into_bound(py),
+                Some(read) => {
+                    let mut default = self.program.cursor_at_default(&one.body);
+                    self.value(py, read, &mut default)?
+                }
+            };
+            self.fill(py, names, &row, &mut next, &mut ahead)?;
+            put(one.column, value, &mut next, &mut ahead)?;
+        }
+        self.fill(py, names, &row, &mut next, &mut ahead)?;
+        Ok(row.into_any())
+    }
+
+    /// Puts what came ahead of its turn, as far as its turn has come.
+    fn fill<'py>(
+        &self,
+        py: Python<'py>,
+        names: &[Py<PyString>],
+        row: &Bound<'py, PyDict>,
+        next: &mut usize,
+        ahead: &mut [Option<Bound<'py, PyAny>>],
+    ) -> PyResult<()> {
+        while let Some(value) = ahead.get_mut(*next).and_then(Option::take) {
+            row.set_item(names[*next].bind(py), value)?;
+            *next += 1;
+        }
+        Ok(())
+    }
+
+    fn branches<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        number: usize,
+        branches: &'a [Option<Field>],
+        cursor: &mut Cursor<'a>,
+    ) -> Result<Bound<'py, PyAny>, Fault> {
+        let Some(taken) = &branches[cursor.index(branches.len())?] else {
+            return Ok(py.None().into_bound(py));
+        };
+        let names = &self.names[number];
+        let row = PyDict::new(py);
+        for name in names {
+            row.set_item(name.bind(py), py.None())?;
+        }
+        cursor.enter()?;
+        if taken.feeds.is_empty() {
+            self.program.skip(taken.wire, cursor)?;
+        }
+        let begin = cursor.at();
+        for feed in &taken.feeds {
+            cursor.rewind(begin);
+            let value = self.value(py, feed.read, cursor)?;
+            if let Some(column) = feed.column {
+                row.set_item(names[column].bind(py), value)?;
+            }
+        }
+        cursor.leave();
+        Ok(row.into_any())
+    }
+}
+
+fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, Fault> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Boolean(value) => PyBool::new(py, value).to_owned().into_any(),
+        Value::Long(value) => PyInt::new(py, value).into_any(),
+        Value::Double(value) => PyFloat::new(py, value).into_any(),
+        Value::Text(value) => PyString::new(py, value).into_any(),
+        Value::Digits(value) => PyString::new(py, value.as_str()).into_any(),
+        Value::Bytes(value) => PyBytes::new(py, value).into_any(),
+        Value::Date(days) => {
+            let (year, month, day) = civil(i64::from(days));
+            classes(py)?.date.bind(py).call1((year, month, day))?
+        }
+        Value::Time(micros) => {
+            let (hour, minute, second, micro) = clock(micros);
+            classes(py)?.time.bind(py).call1((hour, minute, second, micro))?
+        }
+        Value::Timestamp(micros) => {
+            let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
+            let classes = classes(py)?;
+            let utc = classes.utc.bind(py);
+            classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro, utc))?
+        }
+        Value::LocalTimestamp(micros) => {
+            let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
+            classes(py)?.datetime.bind(py).call1((year, month, day, hour, minute, second, micro))?
+        }
+        Value::Decimal(unscaled, scale) => {
+            let text = match unscaled.to_i128() {
+                Some(short) => format!("{short}E{}", -scale),
+                None => format!("{unscaled}E{}", -scale),
+            };
+            classes(py)?.decimal.bind(py).call1((text,))?
+        }
+        // Whatever Python takes for a UUID's text; its refusal is the caller's to word.
+        Value::Uuid(text) => classes(py)?.uuid.bind(py).call1((text,)).map_err(|error| {
+            if error.is_instance_of::<pyo3::exceptions::PyValueError>(py) { Fault::Bad } else { Fault::Raised(error) }
+        })?,
+    })
+}
+
+type Clock = (i64, i64, i64, i64);
+
+fn clock(micros: i64) -> Clock {
+    let seconds = micros / 1_000_000;
+    (seconds / 3_600, seconds / 60 % 60, seconds % 60, micros % 1_000_000)
+}
+
+fn moment(micros: i64) -> ((i64, i64, i64), Clock) {
+    const DAY_MICROS: i64 = 86_400_000_000;
+    (civil(micros.div_euclid(DAY_MICROS)), clock(micros.rem_euclid(DAY_MICROS)))
+}
+
+/// Year, month and day of so many days since 1970, in the Gregorian calendar: counted in eras of 400 years that begin on the
+/// first of March, so that a leap day is the last of its year.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_of_the_calendar() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(-719_162), (1, 1, 1));
+        assert_eq!(civil(2_932_896), (9999, 12, 31));
+        assert_eq!(civil(11_016), (2000, 2, 29));
+        assert_eq!(civil(-1), (1969, 12, 31));
+        assert_eq!(moment(-1), ((1969, 12, 31), (23, 59, 59, 999_999)));
+    }
+}

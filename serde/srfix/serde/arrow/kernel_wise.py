@@ -1,0 +1,111 @@
+"""Payloads → Arrow by the native kernel, and row by row what it does not read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from srfix.serde.arrow.odd_rows import with_odd_rows
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.arrow.row_wise import RowWise
+from srfix.serde.batches import Contexts, Payloads, reason_of
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.engine import DecodedBatch
+from srfix.serde.errors import SrfixError
+from srfix.serde.interface import Context, Deserializer
+from srfix.serde.native import kernel
+from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class KernelWise:
+    """The `BatchDecode` of the kernel: the same batches as `RowWise`.
+
+    What the kernel does not read, a bad row or a schema that it does not take, goes the row-wise way, which finds the words.
+    """
+
+    def __init__(self, deserializer: Deserializer, columns: Columns, role: Role) -> None:
+        """:raises ColumnError: if Arrow cannot hold a column."""
+        self._row_wise = RowWise(deserializer, columns, role)
+        self._native_decode = (
+            getattr(deserializer, "native_decode", None) if self._row_wise.is_vouched_for and kernel() else None
+        )
+        self._columns = json.dumps([[column.name, _type(column.type)] for column in columns]).encode()
+        self._decoders: dict[tuple[str, str], Any] = {}
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the batches."""
+        return self._row_wise.schema
+
+    def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch:
+        if self._native_decode is None or isinstance(ctx, Sequence) or ctx.headers:
+            return self._row_wise(payloads, ctx)
+        decoder = self._decoders.get((ctx.topic, ctx.field))
+        if decoder is None:
+            decoder = self._decoders[ctx.topic, ctx.field] = kernel().BatchDecoder(self._columns)
+        try:
+            batch, odd = self._decoded(decoder, payloads, ctx)
+        except (OverflowError, TypeError):
+            return self._row_wise(payloads, ctx)  # it has the words
+        rows = pyarrow().record_batch(batch)
+        return with_odd_rows(rows.columns, odd, payloads, ctx, self._row_wise)
+
+    def _decoded(self, decoder: Any, payloads: Payloads, ctx: Context) -> tuple[Any, list[int]]:
+        given = _given(payloads)
+        decode = decoder.decode_list if isinstance(payloads, Sequence) else decoder.decode_arrays
+        batch, unknown, odd = decode(given)
+        while batch is None:
+            self._plan(decoder, unknown, ctx)
+            batch, unknown, odd = decode(given)
+        return batch, [position for position, _, _ in odd]
+
+    def _plan(self, decoder: Any, schema_ids: Sequence[int], ctx: Context) -> None:
+        assert self._native_decode is not None
+        if len(schema_ids) > payload_bounds().plans:
+            raise OverflowError
+        for schema_id in schema_ids:
+            try:
+                decoder.plan(schema_id, self._native_decode(schema_id, ctx))
+            except SrfixError as error:
+                if reason_of(error) is None:
+                    raise
+                decoder.plan(schema_id, None)
+
+
+def _given(payloads: Payloads) -> list[Any]:
+    if isinstance(payloads, Sequence):
+        return payloads if isinstance(payloads, list) else list(payloads)
+    return [payloads] if isinstance(payloads, pyarrow().Array) else list(payloads.chunks)
+
+
+_SCALARS: Final = {
+    ScalarType.BOOLEAN: "boolean",
+    ScalarType.INTEGER: "int32",
+    ScalarType.BIGINT: "int64",
+    ScalarType.DOUBLE: "float64",
+    ScalarType.STRING: "string",
+    ScalarType.BYTES: "binary",
+    ScalarType.DATE: "date",
+    ScalarType.TIME: "time",
+    ScalarType.TIMESTAMP: "timestamp",
+    ScalarType.TIMESTAMP_NTZ: "local_timestamp",
+}
+
+
+def _type(type_: ColumnType) -> object:
+    match type_:
+        case ScalarType():
+            return _SCALARS[type_]
+        case Decimal(precision, scale):
+            return {"decimal": [precision, scale]}
+        case Array(items):
+            return {"list": _type(items)}
+        case Map(values, keys):
+            return {"map": [_type(keys), _type(values)]}
+        case Struct(fields):
+            return {"struct": [[field.name, _type(field.type)] for field in fields]}

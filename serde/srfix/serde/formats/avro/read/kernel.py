@@ -1,0 +1,318 @@
+"""A projection, or a schema alone, as the native kernel takes it: `serde/kernel/src/description.rs`.
+
+The kernel reads what is right. Whatever it does not read goes to the decoder that was made beside it, which has the words and
+the last say: so a description may leave out what is rare, and a bound may be narrower than it need be.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from fastavro.read import LOGICAL_READERS
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.columns import Decimal
+from srfix.serde.connect import DECIMAL_NAME, TIME_NAME, Coercion, ConnectType
+from srfix.serde.engine import Decode
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.read.costs import Costs
+from srfix.serde.formats.avro.schema import AvroNode
+from srfix.serde.formats.avro.write import default_body
+from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.native import kernel
+from srfix.serde.projection import Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
+
+_Part: TypeAlias = dict[str, Any]
+_MOST_DIGITS: Final = 76
+"""Of a decimal that 256 bits hold."""
+_DECIMAL_BYTES: Final = 32
+"""Which these are."""
+_MILLIS: Final = 1_000
+_MICROS: Final = 1_000_000
+_TIMES: Final = {
+    ("int", "date"): "date",
+    ("int", "time-millis"): {"time": _MILLIS},
+    ("long", "time-micros"): {"time": _MICROS},
+    ("long", "timestamp-millis"): {"timestamp": _MILLIS},
+    ("long", "timestamp-micros"): {"timestamp": _MICROS},
+    ("long", "local-timestamp-millis"): {"local_timestamp": _MILLIS},
+    ("long", "local-timestamp-micros"): {"local_timestamp": _MICROS},
+}
+"""What rows without columns have for a logical type: what fastavro makes of it."""
+_NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
+
+
+class _NotTakenError(Exception):
+    """The kernel does not read such a type."""
+
+
+def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwise: Decode) -> Decode:
+    """The decoder of the kernel, which has `otherwise` for what it does not read; that alone where there is no kernel, or
+    it does not know one of the types.
+
+    :param describe: puts the root into a description, and gives its number.
+    """
+    native = kernel()
+    if native is None or costs.safe_bytes < 0:
+        return otherwise
+    description = Description(costs)
+    try:
+        root = describe(description)
+    except _NotTakenError:
+        return otherwise
+    decode: Decode = native.Decoder(description.text(root), otherwise).decode
+    return decode
+
+
+class Description:
+    """What is known of the types so far, each under its number."""
+
+    def __init__(self, costs: Costs) -> None:
+        self._costs = costs
+        self._wires: list[_Part] = []
+        self._wire_numbers: dict[AvroNode, int] = {}
+        self._reads: list[_Part] = []
+        self._verbatim: dict[AvroNode, int] = {}
+
+    def text(self, root: int) -> bytes:
+        """All of it, as the kernel parses it."""
+        safe_bytes = self._costs.safe_bytes
+        return json.dumps(
+            {
+                "wires": self._wires,
+                "reads": self._reads,
+                "root": root,
+                # A value without parts is a level too, where Python counts.
+                "levels": max(min(self._costs.bounds.levels, 2_000) - 1, 0),
+                "most_bytes": None if safe_bytes == math.inf else int(safe_bytes),
+            }
+        ).encode()
+
+    def rows(self, projection: Projection[AvroType]) -> int:
+        """The root, as rows of columns."""
+        if projection.unfed is not None:
+            raise _NotTakenError
+        root = self._value(projection.root)
+        if projection.is_wrapped:
+            return root
+        # A record of one field has the field's bytes.
+        field = {"wire": self._wire(projection.root.writer.node), "feeds": [{"read": root, "column": 0}]}
+        return self._add(kind="record", columns=[projection.columns[0].name], fields=[field], absent=[])
+
+    def as_written(self, node: AvroNode) -> int:
+        """A value as the writer has it."""
+        if node in self._verbatim:
+            return self._verbatim[node]
+        self._verbatim[node] = number = self._add()
+        self._reads[number].update(self._as_written(node))
+        return number
+
+    def _as_written(self, node: AvroNode) -> _Part:
+        logical = node.logical if f"{node.kind}-{node.logical}" in LOGICAL_READERS else None
+        match node.kind:
+            case "record":
+                fields = [
+                    {"wire": self._wire(part.node), "feeds": [{"read": self.as_written(part.node), "column": number}]}
+                    for number, part in enumerate(node.fields)
+                ]
+                return {
+                    "kind": "record",
+                    "columns": [part.name for part in node.fields],
+                    "fields": fields,
+                    "absent": [],
+                }
+            case "union":
+                return {"kind": "union", "branches": [self.as_written(branch) for branch in node.branches]}
+            case "array" | "map":
+                assert node.items is not None
+                items, width = self.as_written(node.items), self._costs.item_width(node)
+                kind, part = ("list", "items") if node.kind == "array" else ("map", "values")
+                return {"kind": kind, part: items, "width": width}
+            case "int" | "long":
+                if logical is not None and (node.kind, logical) not in _TIMES:
+                    raise _NotTakenError
+                return _number(node, becomes=_TIMES[node.kind, logical] if logical is not None else "same")
+            case "bytes" | "fixed" if logical == "decimal":
+                return self._decimal(node, precision=0, to_scale=0)
+            case "string" if logical == "uuid":
+                return {"kind": "uuid"}
+            case _ if logical is not None:
+                raise _NotTakenError
+            case _:
+                return _plain(node)
+
+    def _add(self, **part: object) -> int:
+        self._reads.append(part)
+        return len(self._reads) - 1
+
+    def _wire(self, node: AvroNode) -> int:
+        known = self._wire_numbers.get(node)
+        if known is not None:
+            return known
+        self._wire_numbers[node] = number = len(self._wires)
+        wire: _Part = {"kind": node.kind}
+        self._wires.append(wire)
+        match node.kind:
+            case "record":
+                wire["fields"] = [self._wire(part.node) for part in node.fields]
+            case "union":
+                wire["branches"] = [self._wire(branch) for branch in node.branches]
+            case "array" | "map":
+                assert node.items is not None
+                wire["items" if node.kind == "array" else "values"] = self._wire(node.items)
+                wire["width"] = self._costs.item_width(node)
+            case "fixed":
+                wire["size"] = node.size
+            case "enum":
+                wire["symbols"] = len(node.symbols)
+        return number
+
+    def _value(self, value: Projected[AvroType]) -> int:
+        if value.default is not None:
+            raise _NotTakenError
+        writer = value.writer
+        made = self._beside_null(value)
+        if writer.value is writer.node:
+            return made
+        if self._reads[made]["kind"] == "refused":
+            return made
+        null = self._add(kind="null") if writer.is_nullable else made
+        branches = [made if part is writer.value else null for part in writer.node.branches]
+        return self._add(kind="union", branches=branches)
+
+    def _beside_null(self, value: Projected[AvroType]) -> int:
+        node = value.writer.value
+        match value.how:
+            case Refused():
+                return self._add(kind="refused")
+            case Scalar():
+                return self._add(**self._scalar(node, value.how))
+            case Items(items):
+                return self._add(kind="list", items=self._value(items), width=self._costs.item_width(node))
+            case Entries():
+                return self._entries(node, value.how)
+            case Fields():
+                return self._branches(value, value.how) if value.writer.is_union else self._record(value.how)
+
+    def _entries(self, node: AvroNode, entries: Entries[Projected[AvroType]]) -> int:
+        values, width = self._value(entries.values), self._costs.item_width(node)
+        if node.kind == "map":
+            return self._add(kind="map", values=values, width=width)
+        assert node.items is not None
+        if [part.name for part in node.items.fields] != ["key", "value"]:
+            raise _NotTakenError
+        return self._add(kind="entries", key=self._value(entries.keys), value=values, width=width)
+
+    def _record(self, of: Fields[AvroType]) -> int:
+        fed, numbers = of.by_field(), {column.name: number for number, column in enumerate(of.columns)}
+        fields = [
+            {
+                "wire": self._wire(field.type.node),
+                "feeds": [self._feed(target, numbers) for target in fed[field.number]],
+            }
+            for field in of.fields
+        ]
+        absent = [{"column": numbers[part.column.name], **self._default(part.default)} for part in of.absent]
+        return self._add(kind="record", columns=list(numbers), fields=fields, absent=absent)
+
+    def _feed(self, target: Target[AvroType], numbers: dict[str, int]) -> _Part:
+        return {"read": self._value(target.value), "column": numbers[target.column.name] if target.counts else None}
+
+    def _default(self, default: Target[AvroType] | None) -> _Part:
+        if default is None:
+            return {"read": None, "body": []}
+        try:
+            body = default_body(default.field)
+        except SchemaError as error:  # the decoder beside it has said so, or says it when it is met
+            raise _NotTakenError from error
+        return {"read": self._value(default.value), "body": list(body)}
+
+    def _branches(self, value: Projected[AvroType], of: Fields[AvroType]) -> int:
+        fed, numbers = of.by_field(), {column.name: number for number, column in enumerate(of.columns)}
+        branches: list[_Part | None] = [None] * len(value.writer.value.branches)
+        refuses = False
+        for field in of.fields:
+            feeds = [self._feed(target, numbers) for target in fed[field.number]]
+            refuses = refuses or any(self._reads[feed["read"]]["kind"] == "refused" for feed in feeds)
+            branches[field.number] = {"wire": self._wire(field.type.node), "feeds": feeds}
+        if refuses:  # one branch that its column does not take, and no other is read either
+            refused = {"read": self._add(kind="refused"), "column": None}
+            branches = [None if branch is None else branch | {"feeds": [refused]} for branch in branches]
+        return self._add(kind="branches", columns=list(numbers), branches=branches)
+
+    def _scalar(self, node: AvroNode, scalar: Scalar) -> _Part:
+        if scalar.refusal is not None:
+            return {"kind": "refused"}
+        column = scalar.type
+        if isinstance(column, Decimal):
+            if scalar.name != DECIMAL_NAME or column.precision > _MOST_DIGITS:
+                raise _NotTakenError
+            return self._decimal(node, precision=column.precision, to_scale=column.scale)
+        match node.kind:
+            case "int" | "long":
+                is_time = scalar.name == TIME_NAME and scalar.connect is ConnectType.INT32
+                return _number(
+                    node,
+                    becomes=_becomes(scalar),
+                    bits=_NARROW.get(scalar.connect, 0),
+                    within_a_day=is_time,
+                )
+            case "boolean":
+                return {"kind": "boolean", "as_text": scalar.coercion is Coercion.TEXT}
+            case "float" | "double" if scalar.coercion is Coercion.TEXT:
+                raise _NotTakenError  # Java's shortest digits
+            case _:
+                return _plain(node)
+
+    def _decimal(self, node: AvroNode, *, precision: int, to_scale: int) -> _Part:
+        is_small = node.kind == "bytes" or 0 < node.size <= _DECIMAL_BYTES
+        if payload_bounds().decimal_bytes < _DECIMAL_BYTES or not is_small or abs(node.scale) > _MOST_DIGITS:
+            raise _NotTakenError
+        return {
+            "kind": "decimal",
+            "size": node.size if node.kind == "fixed" else 0,
+            "scale": node.scale,
+            "precision": precision,
+            "to_scale": to_scale,
+        }
+
+
+def _becomes(scalar: Scalar) -> object:
+    match scalar.coercion:
+        case Coercion.SAME | Coercion.TEXT | Coercion.DATE:
+            return scalar.coercion.value
+        case Coercion.TIME:
+            return {"time": scalar.per_second}
+        case Coercion.TIMESTAMP:
+            return {"timestamp": scalar.per_second}
+        case Coercion.TIMESTAMP_NTZ:
+            return {"local_timestamp": scalar.per_second}
+        case _:
+            raise _NotTakenError
+
+
+def _number(node: AvroNode, *, becomes: object, bits: int = 0, within_a_day: bool = False) -> _Part:
+    return {
+        "kind": "number",
+        "is_long": node.kind == "long",
+        "bits": bits,
+        "within_a_day": within_a_day,
+        "becomes": becomes,
+    }
+
+
+def _plain(node: AvroNode) -> _Part:
+    match node.kind:
+        case "null" | "float" | "double" | "bytes" | "string":
+            return {"kind": node.kind}
+        case "boolean":
+            return {"kind": "boolean", "as_text": False}
+        case "fixed":
+            return {"kind": "fixed", "size": node.size}
+        case "enum":
+            return {"kind": "enum", "symbols": list(node.symbols)}
+        case _:
+            raise _NotTakenError

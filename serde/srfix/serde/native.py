@@ -1,0 +1,52 @@
+"""The native kernel, where it is installed: the distribution srfix-kernel (`serde/kernel`), a module of Rust.
+
+Everything works without it. `SRFIX_ENGINE=python` leaves it unused.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from srfix.serde.errors import UsageError
+
+ENGINE_VARIABLE: Final = "SRFIX_ENGINE"
+"""`python` or `native`; empty, or not set, for the kernel where it is installed."""
+_VERSION: Final = "0.1.0"
+"""Of the kernel that this srfix speaks to: descriptions of programs change with it."""
+
+
+@cache
+def kernel() -> Any:
+    """The module `srfix_kernel`; None where Python does the work.
+
+    :raises UsageError: if the environment names no engine, or the kernel although there is none of this version.
+    """
+    wanted = os.environ.get(ENGINE_VARIABLE, "")
+    if wanted not in ("", "native", "python"):
+        raise UsageError(f"{ENGINE_VARIABLE} is {wanted!r}; it is native or python, or not set.")
+    if wanted == "python":
+        return None
+    try:
+        found = import_module("srfix_kernel")
+    except ImportError as error:
+        if wanted == "native":
+            raise UsageError(
+                f"{ENGINE_VARIABLE} is native, and there is no kernel ({error}). Install srfix-kernel, or leave it unset."
+            ) from error
+        return None
+    if found.__version__ == _VERSION:
+        return found
+    if wanted == "native":
+        raise UsageError(
+            f"The kernel that is installed is {found.__version__}, and this srfix needs {_VERSION}. Install srfix-kernel anew."
+        )
+    return None
+
+
+def native_decoder_of(decode: object) -> object:
+    """The kernel's decoder whose method this is; None if it is none's."""
+    native, owner = kernel(), getattr(decode, "__self__", None)
+    return owner if native is not None and isinstance(owner, native.Decoder) else None
