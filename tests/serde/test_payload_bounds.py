@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.decoding import RecordDecoder, record_document, shown
-from srfix.serde.arrow.decode import BatchEngine, RowWise, to_arrow
+from srfix.serde.arrow.decode import BatchEngine, to_arrow
+from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches.batches import deserialize_many
 from srfix.serde.batches.rows import BadRow, Reason, chunks_of_rows

@@ -17,6 +17,7 @@ from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_encoder
 from srfix.serde.formats.avro.plain_times import with_plain_times
 from srfix.serde.formats.avro.schema import AvroNode, load
 from srfix.serde.formats.avro.write.checks import Checks
+from srfix.serde.formats.avro.write.kernel import native_encoder
 from srfix.serde.formats.avro.write.schema import WriteSchema
 from srfix.serde.formats.avro.write.tree import written
 from srfix.serde.formats.avro.writer_type import AvroType
@@ -79,9 +80,10 @@ def encoder_of(
     """
     check = Checks(case_rule, cut_times=cut_times, times=times).of(value)
     root = value.writer.node
-    return _encode_checked(
+    encode = _encode_checked(
         root, WriteSchema(is_free=is_free).root(root), check if bare is None else _bare(check, bare.name, case_rule)
     )
+    return native_encoder(value, encode, bare=bare, cut_times=cut_times, times=times)
 
 
 def _bare(check: ValueCheck, name: str, case_rule: CaseRule) -> ValueCheck:

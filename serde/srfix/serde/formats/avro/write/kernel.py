@@ -1,0 +1,158 @@
+"""How values are written, as the native kernel takes it: `serde/kernel/src/writing.rs`.
+
+The kernel writes values of exactly the types that columns give, in rows with exactly the columns' names. Every other row goes to
+the encoder that was made beside it, which takes more, or has the words.
+"""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any, Final, TypeAlias, cast
+
+import fastavro
+
+from srfix.serde.columns import Column, Times
+from srfix.serde.connect import NO_PRECISION
+from srfix.serde.engine import Encode
+from srfix.serde.formats.avro.schema import AvroNode
+from srfix.serde.formats.avro.write.defaults import tagged
+from srfix.serde.formats.avro.write.schema import WriteSchema
+from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.formats.rows import MISSING
+from srfix.serde.native import kernel
+from srfix.serde.projection import Constant, Entries, Items, WriteField, WriteFields, WriteScalar, Written
+
+_Part: TypeAlias = dict[str, Any]
+_MILLIS: Final = 1_000
+_MICROS: Final = 1_000_000
+_MOST_DIGITS: Final = 76
+_LEVELS: Final = 200
+"""How deep values may nest: far deeper than columns do."""
+_TIMES: Final[dict[tuple[str, str], _Part]] = {
+    ("int", "date"): {"kind": "date"},
+    ("int", "time-millis"): {"kind": "time", "per_second": _MILLIS},
+    ("long", "time-micros"): {"kind": "time", "per_second": _MICROS},
+    ("long", "timestamp-millis"): {"kind": "timestamp", "per_second": _MILLIS, "is_local": False},
+    ("long", "timestamp-micros"): {"kind": "timestamp", "per_second": _MICROS, "is_local": False},
+    ("long", "local-timestamp-millis"): {"kind": "timestamp", "per_second": _MILLIS, "is_local": True},
+    ("long", "local-timestamp-micros"): {"kind": "timestamp", "per_second": _MICROS, "is_local": True},
+}
+
+
+class _NotTakenError(Exception):
+    """The kernel does not write such a type."""
+
+
+def native_encoder(
+    value: Written[AvroType], otherwise: Encode, *, bare: Column | None, cut_times: bool, times: Times
+) -> Encode:
+    """The encoder of the kernel, which has `otherwise` for what it does not write; that alone where there is no kernel, or it
+    does not know one of the types.
+
+    :param bare: the only column, if its value is what the tree is about.
+    """
+    native = kernel()
+    # Bytes at the root are written without their length.
+    if native is None or value.writer.node.kind == "bytes":
+        return otherwise
+    description = _Description(cut_times=cut_times, times=times)
+    try:
+        root = description.value(value)
+    except _NotTakenError:
+        return otherwise
+    if bare is not None:
+        root = description.add(kind="record", fields=[_field(root, key=bare.name)])
+    encode: Encode = native.Encoder(description.text(root), otherwise).encode
+    return encode
+
+
+class _Description:
+    def __init__(self, *, cut_times: bool, times: Times) -> None:
+        self._cut_times = cut_times
+        self._times = times
+        self._writes: list[_Part] = []
+        self._records: dict[WriteFields[AvroType], int] = {}
+
+    def text(self, root: int) -> bytes:
+        return json.dumps({"writes": self._writes, "root": root, "levels": _LEVELS}).encode()
+
+    def add(self, **part: object) -> int:
+        self._writes.append(part)
+        return len(self._writes) - 1
+
+    def value(self, value: Written[AvroType]) -> int:
+        writer = value.writer
+        made = self._beside_null(value)
+        if writer.value is writer.node:
+            return made
+        numbers = {id(branch): number for number, branch in enumerate(writer.node.branches)}
+        null = next((number for number, branch in enumerate(writer.node.branches) if branch.kind == "null"), None)
+        return self.add(kind="beside", null=null, branch=numbers[id(writer.value)], value=made)
+
+    def _beside_null(self, value: Written[AvroType]) -> int:
+        node = value.writer.value
+        match value.how:
+            case WriteScalar(logical=logical, fits=None):
+                return self.add(**self._scalar(node, logical))
+            case Items(items):
+                return self.add(kind="list", items=self.value(items))
+            case Entries(_, values) if node.kind == "map":
+                return self.add(kind="map", values=self.value(values))
+            case Entries(keys, values):
+                return self.add(kind="entries", key=self.value(keys), value=self.value(values))
+            case WriteFields() as fields if not value.writer.is_union:
+                return self._record(fields)
+            case _:
+                raise _NotTakenError
+
+    def _record(self, of: WriteFields[AvroType]) -> int:
+        if of not in self._records:
+            # Known before its fields are looked at: a recursive record finds itself here.
+            self._records[of] = number = self.add(kind="record")
+            self._writes[number]["fields"] = [self._of_field(field) for field in of.fields]
+        return self._records[of]
+
+    def _of_field(self, field: WriteField[AvroType]) -> _Part:
+        node = field.field.type.node
+        missing = _body(node, field.missing, field)
+        if field.value is None:
+            return _field(self.add(kind="null"), key=None, missing=missing)
+        return _field(self.value(field.value), key=field.key, missing=missing, null=_body(node, field.null, field))
+
+    def _scalar(self, node: AvroNode, logical: str | None) -> _Part:
+        kind = node.kind
+        if self._times == "integers" and kind in ("int", "long"):
+            return {"kind": kind}
+        time = _TIMES.get((kind, logical or ""))
+        if time is not None:
+            return time if time["kind"] == "date" else time | {"is_cut": self._cut_times}
+        match kind:
+            case "bytes" | "fixed" if logical == "decimal":
+                precision = node.precision or NO_PRECISION
+                if precision > _MOST_DIGITS or (kind == "fixed" and not node.size):
+                    raise _NotTakenError
+                return {"kind": "decimal", "size": node.size, "precision": precision, "scale": node.scale}
+            case "fixed":
+                return {"kind": kind, "size": node.size}
+            case "enum":
+                return {"kind": kind, "symbols": list(node.symbols)}
+            case _:
+                return {"kind": kind}
+
+
+def _field(value: int, *, key: str | None, missing: list[int] | None = None, null: list[int] | None = None) -> _Part:
+    return {"key": key, "value": value, "missing": missing, "null": null}
+
+
+def _body(node: AvroNode, constant: Constant | None, field: WriteField[AvroType]) -> list[int] | None:
+    """What is written for a constant."""
+    value = tagged(constant, field.field)
+    if value is MISSING:
+        return None
+    body = BytesIO()
+    try:
+        fastavro.schemaless_writer(body, cast("dict[object, object]", WriteSchema(is_free=False).root(node)), value)
+    except Exception:  # noqa: BLE001 - it does not fit its type, which is said of the row that needs it
+        return None
+    return list(body.getvalue())
