@@ -13,7 +13,7 @@ use crate::leaf::{Value, leaf};
 use crate::program::Program;
 
 const MAGIC_ID: u8 = 0;
-const PREFIX_ID_SIZE: usize = 5;
+pub const PREFIX_ID_SIZE: usize = 5;
 
 /// How bodies of a schema id are read.
 #[derive(Clone)]

@@ -44,7 +44,7 @@ pub struct Digits {
 }
 
 impl Digits {
-    fn of(number: i64) -> Self {
+    pub fn of(number: i64) -> Self {
         let mut bytes = [0; 20];
         let mut from = bytes.len();
         let mut left = number.unsigned_abs();

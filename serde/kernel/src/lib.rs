@@ -12,6 +12,7 @@ mod interchange;
 mod leaf;
 mod program;
 mod python;
+mod reader;
 mod sink;
 mod writing;
 
@@ -36,7 +37,7 @@ use crate::writing::Writing;
 /// Reads bodies of one writer schema.
 #[pyclass(frozen)]
 struct Decoder {
-    rows: Rows,
+    rows: Arc<Rows>,
     /// Called with a payload that is not read here, and the body's offset.
     otherwise: Py<PyAny>,
 }
@@ -46,7 +47,7 @@ impl Decoder {
     #[new]
     fn new(py: Python<'_>, description: &[u8], otherwise: Py<PyAny>) -> PyResult<Self> {
         let program = Program::parse(description).map_err(PyValueError::new_err)?;
-        Ok(Self { rows: Rows::new(py, Arc::new(program)), otherwise })
+        Ok(Self { rows: Arc::new(Rows::new(py, Arc::new(program))), otherwise })
     }
 
     #[pyo3(signature = (payload, body_offset, /))]
@@ -64,6 +65,12 @@ impl Decoder {
             }
         }
         self.otherwise.bind(py).call1((payload, body_offset))
+    }
+}
+
+impl Decoder {
+    fn rows(&self) -> &Arc<Rows> {
+        &self.rows
     }
 }
 
@@ -193,6 +200,7 @@ fn poisoned() -> PyErr {
 fn srfix_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Decoder>()?;
+    module.add_class::<reader::Reader>()?;
     module.add_class::<Encoder>()?;
     module.add_class::<BatchDecoder>()
 }

@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 
 use crate::cursor::{Bad, Cursor};
 use crate::description::{Absent, Field, Read};
-use crate::leaf::{Value, leaf};
+use crate::leaf::{Digits, Value, leaf};
 use crate::program::Program;
 
 /// What ends a reading: the body's fault, or an exception of Python's.
@@ -37,6 +37,8 @@ struct Classes {
     utc: Py<PyAny>,
     decimal: Py<PyType>,
     uuid: Py<PyType>,
+    /// Dates and times are made of what pickle keeps of them, bytes: half the price of numbers.
+    takes_states: bool,
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
@@ -46,15 +48,42 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
         let of = |module: &str, name: &str| -> PyResult<Py<PyType>> {
             Ok(py.import(module)?.getattr(name)?.cast_into::<PyType>()?.unbind())
         };
-        Ok(Classes {
+        let mut classes = Classes {
             date: of("datetime", "date")?,
             time: of("datetime", "time")?,
             datetime: of("datetime", "datetime")?,
             utc: py.import("datetime")?.getattr("UTC")?.unbind(),
             decimal: of("decimal", "Decimal")?,
             uuid: of("uuid", "UUID")?,
-        })
+            takes_states: true,
+        };
+        classes.takes_states = takes_states(py, &classes).unwrap_or(false);
+        Ok(classes)
     })
+}
+
+/// Whether what pickle keeps of dates and times makes the same ones as their numbers do, with this Python.
+fn takes_states(py: Python<'_>, classes: &Classes) -> PyResult<bool> {
+    const MICROS: i64 = 1_767_323_045_678_901;
+    let ((year, month, day), (hour, minute, second, micro)) = moment(MICROS);
+    let utc = classes.utc.bind(py);
+    let date = classes.date.bind(py).call1((year, month, day))?;
+    let time = classes.time.bind(py).call1((hour, minute, second, micro))?;
+    let local = classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro))?;
+    let aware = classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro, utc))?;
+    let (state, clock) = (datetime_state(MICROS), &datetime_state(MICROS)[4..]);
+    Ok(classes.date.bind(py).call1((PyBytes::new(py, &state[..4]),))?.eq(date)?
+        && classes.time.bind(py).call1((PyBytes::new(py, clock),))?.eq(time)?
+        && classes.datetime.bind(py).call1((PyBytes::new(py, &state),))?.eq(local)?
+        && classes.datetime.bind(py).call1((PyBytes::new(py, &state), utc))?.eq(aware)?)
+}
+
+/// Year in two bytes, month, day, hour, minute, second, microsecond in three (`datetime.__reduce__`).
+fn datetime_state(micros: i64) -> [u8; 10] {
+    let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
+    let [.., high, low] = (year as u16).to_be_bytes();
+    let [.., first, middle, last] = (micro as u32).to_be_bytes();
+    [high, low, month as u8, day as u8, hour as u8, minute as u8, second as u8, first, middle, last]
 }
 
 /// A program with the names that its rows have, as Python's strings.
@@ -287,27 +316,45 @@ fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, Faul
         Value::Digits(value) => PyString::new(py, value.as_str()).into_any(),
         Value::Bytes(value) => PyBytes::new(py, value).into_any(),
         Value::Date(days) => {
-            let (year, month, day) = civil(i64::from(days));
-            classes(py)?.date.bind(py).call1((year, month, day))?
+            let classes = classes(py)?;
+            if classes.takes_states {
+                let state = datetime_state(i64::from(days) * DAY_MICROS);
+                classes.date.bind(py).call1((PyBytes::new(py, &state[..4]),))?
+            } else {
+                classes.date.bind(py).call1(civil(i64::from(days)))?
+            }
         }
         Value::Time(micros) => {
-            let (hour, minute, second, micro) = clock(micros);
-            classes(py)?.time.bind(py).call1((hour, minute, second, micro))?
+            let classes = classes(py)?;
+            if classes.takes_states {
+                classes.time.bind(py).call1((PyBytes::new(py, &datetime_state(micros)[4..]),))?
+            } else {
+                classes.time.bind(py).call1(clock(micros))?
+            }
         }
         Value::Timestamp(micros) => {
-            let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
             let classes = classes(py)?;
             let utc = classes.utc.bind(py);
-            classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro, utc))?
+            if classes.takes_states {
+                classes.datetime.bind(py).call1((PyBytes::new(py, &datetime_state(micros)), utc))?
+            } else {
+                let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
+                classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro, utc))?
+            }
         }
         Value::LocalTimestamp(micros) => {
-            let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
-            classes(py)?.datetime.bind(py).call1((year, month, day, hour, minute, second, micro))?
+            let classes = classes(py)?;
+            if classes.takes_states {
+                classes.datetime.bind(py).call1((PyBytes::new(py, &datetime_state(micros)),))?
+            } else {
+                let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
+                classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro))?
+            }
         }
         Value::Decimal(unscaled, scale) => {
-            let text = match unscaled.to_i128() {
-                Some(short) => format!("{short}E{}", -scale),
-                None => format!("{unscaled}E{}", -scale),
+            let text = match unscaled.to_i128().and_then(|short| i64::try_from(short).ok()) {
+                Some(short) => short_decimal(py, short, scale),
+                None => PyString::new(py, &format!("{unscaled}E{}", -scale)),
             };
             classes(py)?.decimal.bind(py).call1((text,))?
         }
@@ -318,6 +365,20 @@ fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, Faul
     })
 }
 
+/// A decimal's text, without memory of its own.
+fn short_decimal(py: Python<'_>, unscaled: i64, scale: i32) -> Bound<'_, PyString> {
+    let (digits, exponent) = (Digits::of(unscaled), Digits::of(-i64::from(scale)));
+    let (digits, exponent) = (digits.as_str().as_bytes(), exponent.as_str().as_bytes());
+    let mut text = [0; 41];
+    let size = digits.len() + 1 + exponent.len();
+    text[..digits.len()].copy_from_slice(digits);
+    text[digits.len()] = b'E';
+    text[digits.len() + 1..size].copy_from_slice(exponent);
+    PyString::new(py, std::str::from_utf8(&text[..size]).unwrap_or_default())
+}
+
+const DAY_MICROS: i64 = 86_400_000_000;
+
 type Clock = (i64, i64, i64, i64);
 
 fn clock(micros: i64) -> Clock {
@@ -326,7 +387,6 @@ fn clock(micros: i64) -> Clock {
 }
 
 fn moment(micros: i64) -> ((i64, i64, i64), Clock) {
-    const DAY_MICROS: i64 = 86_400_000_000;
     (civil(micros.div_euclid(DAY_MICROS)), clock(micros.rem_euclid(DAY_MICROS)))
 }
 

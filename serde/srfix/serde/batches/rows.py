@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import starmap
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from srfix.serde.arguments import usable_context
@@ -174,25 +175,36 @@ def chunks_of_rows(
     :raises RegistryError: if the registry could not be asked.
     """
     contexts = contexts_of(ctx, len(payloads))
-    return _chunks(payloads, contexts, deserializer)
+    # Of one context the kernel reads many payloads in one call.
+    read_ahead = None if isinstance(usable_contexts(ctx), Sequence) else getattr(deserializer, "_read_ahead", None)
+    return _chunks(payloads, contexts, deserializer, read_ahead)
 
 
 def _chunks(
-    payloads: Payloads, contexts: Sequence[Context], deserialize: Deserializer
+    payloads: Payloads,
+    contexts: Sequence[Context],
+    deserialize: Deserializer,
+    read_ahead: Callable[[Sequence[bytes | None], int, Context], list[Value]] | None,
 ) -> Iterator[list[Value | BadRow]]:
     refused = _Refused(deserialize)
     read: Callable[[bytes | None, Context], Value | BadRow] = deserialize
-    contexts_left = iter(contexts)
     start = 0
     while start < len(payloads):
         some = payloads_from(payloads, start)
-        left = iter(some)
+        is_ahead = read_ahead is not None and isinstance(some, list)
         rows: list[Value | BadRow] = []
         while len(rows) < len(some):
+            if read_ahead is not None and is_ahead:
+                more = read_ahead(some, len(rows), contexts[start])
+                rows += more
+                is_ahead = bool(more)
+            left = zip(some[len(rows) :], contexts[start + len(rows) : start + len(some)], strict=True)
             try:
                 # The good rows' loop, which does nothing but call: a bad one ends it, and it is begun again behind it.
-                for row in map(read, left, contexts_left):
-                    rows.append(row)  # noqa: PERF402 - what was read before an error stays
+                for row in starmap(read, left):
+                    rows.append(row)
+                    if is_ahead:
+                        break  # what the kernel does not read was one row; it may read the next
             except SrfixError as error:
                 reason = reason_of(error)
                 if reason is None:

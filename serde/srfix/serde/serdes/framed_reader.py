@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 from uuid import UUID
 
 from srfix.serde.arguments import usable_context, usable_payload
@@ -10,13 +10,20 @@ from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
 from srfix.serde.interface import Context, Row, Value
+from srfix.serde.native import kernel, native_decoder_of
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
 from srfix.serde.serdes.records import record_of
 from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import PREFIX_ID_SIZE, header_guid, parse, prefix_of, schema_id_of
 
 
-class FramedReader:
+if TYPE_CHECKING:
+    _Base = object
+else:
+    _Base = object if kernel() is None else kernel().Reader
+
+
+class FramedReader(_Base):
     """The part that does not depend on how a schema is found, nor on what is made of it."""
 
     _about: ClassVar[tuple[type[SrfixError], ...]] = ABOUT_THE_PAYLOAD
@@ -28,7 +35,7 @@ class FramedReader:
         self._plans: dict[tuple[bytes, str, str], Decode] = {}
         self._plans_by_identity: dict[tuple[int | UUID, str, str], Decode] = {}
 
-    def __call__(self, payload: bytes | None, ctx: Context | str) -> Value:
+    def _call(self, payload: bytes | None, ctx: Context | str) -> Value:
         """The row; None for a tombstone, and without columns for a null that its writer framed.
 
         :param ctx: the context, or the topic's name for its values.
@@ -55,7 +62,7 @@ class FramedReader:
             usable_context(ctx)
             if isinstance(payload, bytes):
                 raise
-            return self(usable_payload(payload), ctx)
+            return self._call(usable_payload(payload), ctx)
         if decode is None:
             return self._read(payload if isinstance(payload, bytes) else usable_payload(payload), usable_context(ctx))
         if headers and self._is_named_by_header(ctx):
@@ -64,6 +71,9 @@ class FramedReader:
             return decode(payload, PREFIX_ID_SIZE)
         except self._about as error:
             raise read_from(error, ctx, schema_id_of(payload)) from error
+
+    if TYPE_CHECKING or _Base is object:
+        __call__ = _call
 
     @overload
     def row(self, payload: None, ctx: Context | str) -> None: ...
@@ -98,6 +108,9 @@ class FramedReader:
             remember(self._plans_by_identity, where, decode, most)
             if body_offset == PREFIX_ID_SIZE:
                 remember(self._plans, (prefix_of(payload), ctx.topic, ctx.field), decode, most)
+                native = native_decoder_of(decode)
+                if native is not None and isinstance(identity, int):
+                    self._put(ctx.topic, ctx.field, identity, native, most)
         return decode
 
     def _unframed(self, payload: bytes, ctx: Context | None) -> tuple[int | UUID, bytes, int]:
