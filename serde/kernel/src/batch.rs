@@ -9,6 +9,7 @@ use arrow_schema::ArrowError;
 use crate::columns::{Column, Refusal, Type, fields_of};
 use crate::cursor::{Bad, Cursor, Reason};
 use crate::description::{Absent, Field, Read};
+use crate::faults;
 use crate::leaf::{Value, leaf};
 use crate::program::Program;
 
@@ -25,7 +26,7 @@ pub enum Plan {
 }
 
 /// A row that was not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Odd {
     /// A null payload.
     Tombstone,
@@ -35,18 +36,22 @@ pub enum Odd {
     Unknown(u32),
     /// The plan says that the caller reads it.
     Otherwise,
-    Bad(Bad),
+    /// It was not read, and it is Python's to say why.
+    Unread(Bad),
+    /// Its bytes are no value of the schema.
+    Faulty(faults::Fault),
 }
 
 impl Odd {
-    /// Position, reason and byte, for the caller.
-    pub fn told(&self, position: usize) -> (usize, &'static str, usize) {
+    /// Position, reason and words, for the caller.
+    pub fn told(self, position: usize) -> (usize, &'static str, Option<String>) {
         match self {
-            Self::Tombstone => (position, "tombstone", 0),
-            Self::Unframed => (position, "unframed", 0),
-            Self::Unknown(_) => (position, "unknown", 0),
-            Self::Otherwise => (position, "otherwise", 0),
-            Self::Bad(bad) => (position, bad.reason.word(), bad.at),
+            Self::Tombstone => (position, "tombstone", None),
+            Self::Unframed => (position, "unframed", None),
+            Self::Unknown(_) => (position, "unknown", None),
+            Self::Otherwise => (position, "otherwise", None),
+            Self::Unread(bad) => (position, bad.reason.word(), None),
+            Self::Faulty(fault) => (position, fault.reason.word(), Some(fault.words)),
         }
     }
 }
@@ -112,7 +117,10 @@ impl Batch {
             Ok(cursor.finish()?)
         };
         reading().map_err(|refused| match refused {
-            Fault::Bad(bad) => Ok(Odd::Bad(bad)),
+            Fault::Bad(bad) => Ok(match faults::fault(program, payload, PREFIX_ID_SIZE) {
+                Some(fault) => Odd::Faulty(fault),
+                None => Odd::Unread(bad),
+            }),
             Fault::Full => Err(TooMuch),
         })
     }

@@ -14,12 +14,27 @@ pub enum Wire {
     Double,
     Bytes,
     String,
-    Fixed { size: usize },
-    Enum { symbols: usize },
-    Record { fields: Vec<usize> },
-    Array { items: usize, width: usize },
-    Map { values: usize, width: usize },
-    Union { branches: Vec<usize> },
+    Fixed {
+        size: usize,
+    },
+    Enum {
+        symbols: usize,
+    },
+    /// Names and types of the fields.
+    Record {
+        fields: Vec<(String, usize)>,
+    },
+    Array {
+        items: usize,
+        width: usize,
+    },
+    Map {
+        values: usize,
+        width: usize,
+    },
+    Union {
+        branches: Vec<usize>,
+    },
 }
 
 /// What a number becomes.
@@ -131,6 +146,8 @@ pub struct Description {
     pub wires: Vec<Wire>,
     pub reads: Vec<Read>,
     pub root: usize,
+    /// The writer's type of the root.
+    pub wire_root: usize,
     /// How deep values may nest.
     pub levels: u32,
     /// Longer bodies are the caller's; None for any.

@@ -7,6 +7,7 @@ mod batch;
 mod columns;
 mod cursor;
 mod description;
+mod faults;
 mod from_python;
 mod interchange;
 mod leaf;
@@ -110,8 +111,8 @@ struct BatchDecoder {
 }
 
 /// The batch, none if there are ids without a plan; these ids; the rows that are the caller's to read, as (position, reason,
-/// byte of the payload).
-type Decoded = (Option<Exported>, Vec<u32>, Vec<(usize, &'static str, usize)>);
+/// words; no words where both are Python's to say).
+type Decoded = (Option<Exported>, Vec<u32>, Vec<(usize, &'static str, Option<String>)>);
 
 #[pymethods]
 impl BatchDecoder {
@@ -173,7 +174,7 @@ impl BatchDecoder {
                 return Ok((None, unknown, Vec::new()));
             }
         }
-        let odd = batch.odd.iter().map(|(position, odd)| odd.told(*position)).collect();
+        let odd = std::mem::take(&mut batch.odd).into_iter().map(|(position, odd)| odd.told(position)).collect();
         let batch = batch.finish().map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok((Some(Exported::new(batch)), Vec::new(), odd))
     }

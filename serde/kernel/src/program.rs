@@ -10,8 +10,9 @@ pub struct Program {
     wires: Vec<Wire>,
     reads: Vec<Read>,
     pub root: usize,
-    levels: u32,
-    most_bytes: usize,
+    pub wire_root: usize,
+    pub levels: u32,
+    pub most_bytes: usize,
 }
 
 impl Program {
@@ -22,6 +23,7 @@ impl Program {
             wires: given.wires,
             reads: given.reads,
             root: given.root,
+            wire_root: given.wire_root,
             levels: given.levels.min(MOST_LEVELS),
             most_bytes: given.most_bytes.unwrap_or(usize::MAX),
         };
@@ -32,6 +34,10 @@ impl Program {
     #[inline]
     pub fn read(&self, number: usize) -> &Read {
         &self.reads[number]
+    }
+
+    pub fn wire(&self, number: usize) -> &Wire {
+        &self.wires[number]
     }
 
     pub fn reads(&self) -> &[Read] {
@@ -67,7 +73,7 @@ impl Program {
             Wire::Enum { symbols } => cursor.index(*symbols).map(drop),
             Wire::Record { fields } => {
                 cursor.enter()?;
-                for field in fields {
+                for (_, field) in fields {
                     self.skip(*field, cursor)?;
                 }
                 cursor.leave();
@@ -130,9 +136,10 @@ impl Program {
             Ok(())
         };
         read(self.root)?;
+        wire(self.wire_root)?;
         for each in &self.wires {
             match each {
-                Wire::Record { fields } => fields.iter().try_for_each(|field| wire(*field))?,
+                Wire::Record { fields } => fields.iter().try_for_each(|(_, field)| wire(*field))?,
                 Wire::Array { items: part, .. } | Wire::Map { values: part, .. } => wire(*part)?,
                 Wire::Union { branches } => branches.iter().try_for_each(|branch| wire(*branch))?,
                 _ => {}

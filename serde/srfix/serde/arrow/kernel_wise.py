@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from srfix.serde.arrow.odd_rows import with_odd_rows
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
-from srfix.serde.arrow.row_wise import RowWise
-from srfix.serde.batches import Contexts, Payloads, reason_of
+from srfix.serde.arrow.row_wise import RowWise, payload_at
+from srfix.serde.batches import BadRow, Contexts, Payloads, Reason, reason_of
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.engine import DecodedBatch
-from srfix.serde.errors import SrfixError
+from srfix.serde.errors import DecodeError, SrfixError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.interface import Context, Deserializer
 from srfix.serde.native import kernel
+from srfix.serde.serdes import read_from
 from srfix.serde.subjects import Role
+from srfix.serde.wire import schema_id_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_Odd: TypeAlias = tuple[int, str, str | None]
+"""Position, the kernel's reason, and words; None where both are Python's to say."""
+_ERRORS: Final[dict[str, type[DecodeError]]] = {
+    "truncated": TruncatedBodyError,
+    "trailing": TrailingBytesError,
+    "malformed": DecodeError,
+}
+_REASONS: Final = {
+    TruncatedBodyError: Reason.TRUNCATED,
+    TrailingBytesError: Reason.TRAILING_BYTES,
+    DecodeError: Reason.DECODE_FAILED,
+}
 
 
 class KernelWise:
@@ -53,16 +71,22 @@ class KernelWise:
         except (OverflowError, TypeError):
             return self._row_wise(payloads, ctx)  # it has the words
         rows = pyarrow().record_batch(batch)
-        return with_odd_rows(rows.columns, odd, payloads, ctx, self._row_wise)
+        left = [position for position, _, words in odd if words is None]
+        decoded = with_odd_rows(rows.columns, left, payloads, ctx, self._row_wise)
+        if len(left) == len(odd):
+            return decoded
+        faulty = [_bad_row(position, _ERRORS[reason](words), payloads, ctx) for position, reason, words in odd if words]
+        bad = (*decoded.bad, *faulty)
+        return replace(decoded, bad=tuple(sorted(bad, key=attrgetter("position"))))
 
-    def _decoded(self, decoder: Any, payloads: Payloads, ctx: Context) -> tuple[Any, list[int]]:
+    def _decoded(self, decoder: Any, payloads: Payloads, ctx: Context) -> tuple[Any, list[_Odd]]:
         given = _given(payloads)
         decode = decoder.decode_list if isinstance(payloads, Sequence) else decoder.decode_arrays
         batch, unknown, odd = decode(given)
         while batch is None:
             self._plan(decoder, unknown, ctx)
             batch, unknown, odd = decode(given)
-        return batch, [position for position, _, _ in odd]
+        return batch, odd
 
     def _plan(self, decoder: Any, schema_ids: Sequence[int], ctx: Context) -> None:
         assert self._native_decode is not None
@@ -75,6 +99,14 @@ class KernelWise:
                 if reason_of(error) is None:
                     raise
                 decoder.plan(schema_id, None)
+
+
+def _bad_row(position: int, fault: DecodeError, payloads: Payloads, ctx: Context) -> BadRow:
+    """A row whose bytes are no value of its schema: as `RowWise` has it."""
+    payload = payload_at(payloads, position)
+    error = read_from(fault, ctx, schema_id_of(payload or b""))
+    error.__cause__ = fault
+    return BadRow(position=position, reason=_REASONS[type(fault)], error=error, payload=payload)
 
 
 def _given(payloads: Payloads) -> list[Any]:

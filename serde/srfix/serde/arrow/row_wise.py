@@ -137,11 +137,12 @@ def _bad_row(errors: Sequence[DecodeError], position: int, payloads: Payloads) -
         position=position,
         reason=reason_of(error) or Reason.DECODE_FAILED,
         error=error,
-        payload=_payload_at(payloads, position),
+        payload=payload_at(payloads, position),
     )
 
 
-def _payload_at(payloads: Payloads, position: int) -> bytes | None:
+def payload_at(payloads: Payloads, position: int) -> bytes | None:
+    """One of the payloads, as Python's bytes."""
     if isinstance(payloads, Sequence):
         return payloads[position]
     payload: bytes | None = payloads[position].as_py()

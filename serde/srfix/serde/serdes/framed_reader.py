@@ -16,7 +16,6 @@ from srfix.serde.serdes.records import record_of
 from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import PREFIX_ID_SIZE, header_guid, parse, prefix_of, schema_id_of
 
-
 if TYPE_CHECKING:
     _Base = object
 else:

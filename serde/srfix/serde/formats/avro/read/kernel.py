@@ -85,6 +85,7 @@ class Description:
                 "wires": self._wires,
                 "reads": self._reads,
                 "root": root,
+                "wire_root": self._wire(self._costs.root),
                 # A value without parts is a level too, where Python counts.
                 "levels": max(min(self._costs.bounds.levels, 2_000) - 1, 0),
                 "most_bytes": None if safe_bytes == math.inf else int(safe_bytes),
@@ -157,7 +158,7 @@ class Description:
         self._wires.append(wire)
         match node.kind:
             case "record":
-                wire["fields"] = [self._wire(part.node) for part in node.fields]
+                wire["fields"] = [[part.name, self._wire(part.node)] for part in node.fields]
             case "union":
                 wire["branches"] = [self._wire(branch) for branch in node.branches]
             case "array" | "map":
