@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 
 use crate::columns::{Column, Refusal, Type, fields_of};
 use crate::cursor::{Bad, Cursor, Reason};
-use crate::description::{Absent, Field, Read};
+use crate::description::{Absent, Becomes, Field, Read};
 use crate::faults;
 use crate::leaf::{Value, leaf};
 use crate::program::Program;
@@ -78,8 +78,9 @@ pub struct Batch {
 pub struct TooMuch;
 
 impl Batch {
-    pub fn new(types: Vec<(String, Type)>) -> Self {
-        let columns = types.iter().map(|(_, type_)| Column::new(type_)).collect();
+    pub fn new(types: Vec<(String, Type)>, rows: usize) -> Self {
+        let mut columns: Vec<_> = types.iter().map(|(_, type_)| Column::new(type_)).collect();
+        columns.iter_mut().for_each(|column| column.reserve(rows));
         Self { types, columns, rows: 0, odd: Vec::new() }
     }
 
@@ -290,6 +291,13 @@ fn append<'a>(program: &'a Program, number: usize, cursor: &mut Cursor<'a>, colu
             column.end_struct();
             Ok(())
         }
+        // What most columns are, without a value in between.
+        Read::Number { is_long, bits: 0, within_a_day: false, becomes: Becomes::Same } => {
+            let number = if *is_long { cursor.long()? } else { i64::from(cursor.int()?) };
+            column.push_long(number).map_err(at(cursor))
+        }
+        Read::String => column.push_bytes(cursor.text()?.as_bytes()).map_err(at(cursor)),
+        Read::Double => column.push_double(f64::from_le_bytes(cursor.array()?)).map_err(at(cursor)),
         read => {
             let value = leaf(read, cursor)?;
             column.push(value).map_err(at(cursor))

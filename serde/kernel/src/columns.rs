@@ -183,6 +183,47 @@ impl Column {
         Ok(())
     }
 
+    #[inline(always)]
+    pub fn push_long(&mut self, value: i64) -> Result<(), Refusal> {
+        match &mut self.data {
+            Data::Int64(values) => values.push(value),
+            Data::Int32(values) => values.push(i32::try_from(value).map_err(|_| Refusal::Bad(Reason::Misfit))?),
+            _ => return Err(Refusal::Bad(Reason::Refused)),
+        }
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub fn push_double(&mut self, value: f64) -> Result<(), Refusal> {
+        let Data::Float64(values) = &mut self.data else { return Err(Refusal::Bad(Reason::Refused)) };
+        values.push(value);
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub fn push_bytes(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        let Data::Bytes { ends, bytes } = &mut self.data else { return Err(Refusal::Bad(Reason::Refused)) };
+        push_bytes(ends, bytes, value)?;
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    /// Takes memory for so many rows more.
+    pub fn reserve(&mut self, rows: usize) {
+        match &mut self.data {
+            Data::Boolean(bits) => bits.reserve(rows),
+            Data::Int32(values) => values.reserve(rows),
+            Data::Int64(values) => values.reserve(rows),
+            Data::Float64(values) => values.reserve(rows),
+            Data::Decimal128(values) => values.reserve(rows),
+            Data::Decimal256(values) => values.reserve(rows),
+            Data::Bytes { ends, .. } | Data::List { ends, .. } | Data::Map { ends, .. } => ends.reserve(rows),
+            Data::Struct(fields) => fields.iter_mut().for_each(|field| field.reserve(rows)),
+        }
+    }
+
     /// The fields of a STRUCT, each of which gets one value before `end_struct`.
     #[inline]
     pub fn fields(&mut self) -> Result<&mut [Column], Refusal> {

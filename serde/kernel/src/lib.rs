@@ -145,7 +145,7 @@ impl BatchDecoder {
         }
         let bytes: Vec<Option<&[u8]>> =
             held.iter().map(|payload| payload.as_ref().map(|payload| payload.as_bytes())).collect();
-        py.detach(|| self.decode(bytes.iter().copied()))
+        py.detach(|| self.decode(bytes.iter().copied(), bytes.len()))
     }
 
     /// Of Arrow arrays of a binary type.
@@ -153,15 +153,18 @@ impl BatchDecoder {
         let arrays = payloads.iter().map(imported).collect::<PyResult<Vec<_>>>()?;
         py.detach(|| {
             let parts = arrays.iter().map(payloads_of).collect::<PyResult<Vec<_>>>()?;
-            self.decode(parts.into_iter().flatten())
+            {
+                let rows = arrays.iter().map(|array| array.len()).sum();
+                self.decode(parts.into_iter().flatten(), rows)
+            }
         })
     }
 }
 
 impl BatchDecoder {
-    fn decode<'a>(&self, mut payloads: impl Iterator<Item = Option<&'a [u8]>>) -> PyResult<Decoded> {
+    fn decode<'a>(&self, mut payloads: impl Iterator<Item = Option<&'a [u8]>>, rows: usize) -> PyResult<Decoded> {
         let plans = self.plans.read().map_err(|_| poisoned())?;
-        let mut batch = Batch::new(self.types.clone());
+        let mut batch = Batch::new(self.types.clone(), rows);
         while let Some(payload) = payloads.next() {
             batch.push(payload, &plans).map_err(|TooMuch| {
                 PyOverflowError::new_err("a column's values are more than one Arrow array can hold")

@@ -1,7 +1,7 @@
 """How values are written, as the native kernel takes it: `serde/kernel/src/writing.rs`.
 
-The kernel writes values of exactly the types that columns give, in rows with exactly the columns' names. Every other row goes to
-the encoder that was made beside it, which takes more, or has the words.
+The kernel writes values of exactly the types that columns give, in rows with exactly the columns' names. Every other row goes
+to the encoder that was made beside it, which takes more, or has the words.
 """
 
 from __future__ import annotations
