@@ -130,9 +130,10 @@ impl BatchDecoder {
         Ok(())
     }
 
-    /// Forgets a plan, or all.
-    fn forget(&self) -> PyResult<()> {
-        self.plans.write().map_err(|_| poisoned())?.clear();
+    /// Forgets a schema id.
+    #[pyo3(signature = (schema_id, /))]
+    fn forget(&self, schema_id: u32) -> PyResult<()> {
+        self.plans.write().map_err(|_| poisoned())?.remove(&schema_id);
         Ok(())
     }
 

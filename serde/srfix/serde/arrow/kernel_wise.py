@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from srfix.serde.arrow.odd_rows import with_odd_rows
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.row_wise import RowWise, payload_at
-from srfix.serde.batches import BadRow, Contexts, Payloads, Reason, reason_of
+from srfix.serde.batches import BadRow, Contexts, Payloads, Reason, reason_of, without_frames
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.engine import DecodedBatch
@@ -32,11 +32,6 @@ _ERRORS: Final[dict[str, type[DecodeError]]] = {
     "truncated": TruncatedBodyError,
     "trailing": TrailingBytesError,
     "malformed": DecodeError,
-}
-_REASONS: Final = {
-    TruncatedBodyError: Reason.TRUNCATED,
-    TrailingBytesError: Reason.TRAILING_BYTES,
-    DecodeError: Reason.DECODE_FAILED,
 }
 
 
@@ -66,29 +61,41 @@ class KernelWise:
         decoder = self._decoders.get((ctx.topic, ctx.field))
         if decoder is None:
             decoder = self._decoders[ctx.topic, ctx.field] = kernel().BatchDecoder(self._columns)
+        refused: dict[int, SrfixError] = {}
         try:
-            batch, odd = self._decoded(decoder, payloads, ctx)
+            batch, odd = self._decoded(decoder, payloads, ctx, refused)
         except (OverflowError, TypeError):
             return self._row_wise(payloads, ctx)  # it has the words
+        finally:
+            # The next batch asks again: a schema may have been registered meanwhile.
+            for schema_id in refused:
+                decoder.forget(schema_id)
+        bad: list[BadRow] = []
+        left: list[int] = []
+        for position, reason, words in odd:
+            fault = _ERRORS[reason](words) if words is not None else None
+            payload = payload_at(payloads, position) if fault is not None or refused else None
+            error = fault or (refused.get(schema_id_of(payload) or 0) if payload and reason == "otherwise" else None)
+            if error is None:
+                left.append(position)
+            else:
+                bad.append(_bad_row(position, error, payload, ctx))
         rows = pyarrow().record_batch(batch)
-        left = [position for position, _, words in odd if words is None]
         decoded = with_odd_rows(rows.columns, left, payloads, ctx, self._row_wise)
-        if len(left) == len(odd):
-            return decoded
-        faulty = [_bad_row(position, _ERRORS[reason](words), payloads, ctx) for position, reason, words in odd if words]
-        bad = (*decoded.bad, *faulty)
-        return replace(decoded, bad=tuple(sorted(bad, key=attrgetter("position"))))
+        return replace(decoded, bad=tuple(sorted((*decoded.bad, *bad), key=attrgetter("position")))) if bad else decoded
 
-    def _decoded(self, decoder: Any, payloads: Payloads, ctx: Context) -> tuple[Any, list[_Odd]]:
+    def _decoded(
+        self, decoder: Any, payloads: Payloads, ctx: Context, refused: dict[int, SrfixError]
+    ) -> tuple[Any, list[_Odd]]:
         given = _given(payloads)
         decode = decoder.decode_list if isinstance(payloads, Sequence) else decoder.decode_arrays
         batch, unknown, odd = decode(given)
         while batch is None:
-            self._plan(decoder, unknown, ctx)
+            self._plan(decoder, unknown, ctx, refused)
             batch, unknown, odd = decode(given)
         return batch, odd
 
-    def _plan(self, decoder: Any, schema_ids: Sequence[int], ctx: Context) -> None:
+    def _plan(self, decoder: Any, schema_ids: Sequence[int], ctx: Context, refused: dict[int, SrfixError]) -> None:
         assert self._native_decode is not None
         if len(schema_ids) > payload_bounds().plans:
             raise OverflowError
@@ -98,15 +105,15 @@ class KernelWise:
             except SrfixError as error:
                 if reason_of(error) is None:
                     raise
+                refused[schema_id] = without_frames(error)
                 decoder.plan(schema_id, None)
 
 
-def _bad_row(position: int, fault: DecodeError, payloads: Payloads, ctx: Context) -> BadRow:
-    """A row whose bytes are no value of its schema: as `RowWise` has it."""
-    payload = payload_at(payloads, position)
-    error = read_from(fault, ctx, schema_id_of(payload or b""))
-    error.__cause__ = fault
-    return BadRow(position=position, reason=_REASONS[type(fault)], error=error, payload=payload)
+def _bad_row(position: int, cause: SrfixError, payload: bytes | None, ctx: Context) -> BadRow:
+    """As `RowWise` has it."""
+    error = read_from(cause, ctx, schema_id_of(payload or b""))
+    error.__cause__ = cause
+    return BadRow(position=position, reason=reason_of(error) or Reason.DECODE_FAILED, error=error, payload=payload)
 
 
 def _given(payloads: Payloads) -> list[Any]:

@@ -16,12 +16,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from srfix.serde.arrow import BatchEngine, ValueWise, arrow_schema, pyarrow
+from srfix.serde.arrow import BatchEngine, KernelWise, ValueWise, arrow_schema, pyarrow
 from srfix.serde.batches import Reason, without_frames
 from srfix.serde.bounds import bound_payloads
 from srfix.serde.columns import Columns
 from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
 from srfix.serde.interface import SerdeContext
+from srfix.serde.native import kernel
 from srfix.serde.resolve import ResolvedSchema, Resolver
 from srfix.serde.spark.read import ReadPlan
 from srfix.serde.spark.worker.parts import contexts_with, words_of
@@ -31,8 +32,7 @@ from srfix.serde.wire import given_schema_id
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_ENGINE: Final[BatchEngine] = ValueWise
-"""What decodes batches. A compiled kernel takes this place."""
+
 FORGET_REFUSALS_AFTER_S: Final = 30.0
 """For how long an id that was refused is not asked for again, in seconds."""
 _MOST_PLANS: Final = 16
@@ -83,11 +83,13 @@ class RememberedRefusals:
 class PlanDecoder:
     """What decodes the batches of one plan."""
 
-    def __init__(self, plan: ReadPlan, *, engine: BatchEngine = BATCH_ENGINE) -> None:
+    def __init__(self, plan: ReadPlan, *, engine: BatchEngine | None = None) -> None:
         """:raises ColumnError: if Spark's Arrow cannot hold a column."""
         pa = pyarrow()
         bound_payloads(plan.bounds)  # of the process: its deserializers are made with them, as they meet schemas
         patient = plan if plan.policy is None else replace(plan, policy=RememberedRefusals(plan.policy))
+        # Each executor has the kernel, or has not.
+        engine = engine or (KernelWise if kernel() else ValueWise)
         self._decode = engine(patient.deserializer(), plan.columns, plan.role)
         self._topic, self._role = plan.topic, plan.role
         self._context = SerdeContext(plan.topic, plan.role)
