@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::ArrowError;
+use pyo3::{FromPyObject, IntoPyObject};
 
 use crate::columns::{Column, Refusal, Type, fields_of};
 use crate::cursor::{Bad, Cursor, Reason};
@@ -14,6 +15,8 @@ use crate::leaf::{Value, leaf};
 use crate::program::Program;
 
 const MAGIC_ID: u8 = 0;
+const MAGIC_GUID: u8 = 1;
+const GUID_SIZE: usize = 16;
 pub const PREFIX_ID_SIZE: usize = 5;
 
 /// How bodies of a schema id are read.
@@ -30,10 +33,10 @@ pub enum Plan {
 pub enum Odd {
     /// A null payload.
     Tombstone,
-    /// No prefix with a schema id.
+    /// No prefix with a schema id or GUID.
     Unframed,
-    /// Its schema id has no plan yet.
-    Unknown(u32),
+    /// Its schema has no plan yet.
+    Unknown(Identity),
     /// The plan says that the caller reads it.
     Otherwise,
     /// It was not read, and it is Python's to say why.
@@ -56,6 +59,13 @@ impl Odd {
     }
 }
 
+/// What names a payload's schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, FromPyObject, IntoPyObject)]
+pub enum Identity {
+    Id(u32),
+    Guid([u8; GUID_SIZE]),
+}
+
 /// The schema id in front of a payload.
 #[inline]
 pub fn id_of(payload: &[u8]) -> Option<u32> {
@@ -63,6 +73,17 @@ pub fn id_of(payload: &[u8]) -> Option<u32> {
         Some(&[MAGIC_ID, a, b, c, d]) => Some(u32::from_be_bytes([a, b, c, d])),
         _ => None,
     }
+}
+
+/// What stands in front of a payload, and where its body starts.
+#[inline]
+pub fn identity_of(payload: &[u8]) -> Option<(Identity, usize)> {
+    if let Some(id) = id_of(payload) {
+        return Some((Identity::Id(id), PREFIX_ID_SIZE));
+    }
+    let (magic, rest) = payload.split_first()?;
+    let guid = rest.first_chunk::<GUID_SIZE>().filter(|_| *magic == MAGIC_GUID)?;
+    Some((Identity::Guid(*guid), 1 + GUID_SIZE))
 }
 
 pub struct Batch {
@@ -86,7 +107,7 @@ impl Batch {
 
     /// Appends a row for the payload: what it holds, or nulls.
     #[inline]
-    pub fn push(&mut self, payload: Option<&[u8]>, plans: &HashMap<u32, Plan>) -> Result<(), TooMuch> {
+    pub fn push(&mut self, payload: Option<&[u8]>, plans: &HashMap<Identity, Plan>) -> Result<(), TooMuch> {
         let odd = match self.read(payload, plans) {
             Ok(()) => {
                 self.rows += 1;
@@ -104,21 +125,21 @@ impl Batch {
     }
 
     #[inline]
-    fn read(&mut self, payload: Option<&[u8]>, plans: &HashMap<u32, Plan>) -> Result<(), Result<Odd, TooMuch>> {
+    fn read(&mut self, payload: Option<&[u8]>, plans: &HashMap<Identity, Plan>) -> Result<(), Result<Odd, TooMuch>> {
         let Some(payload) = payload else { return Err(Ok(Odd::Tombstone)) };
-        let Some(id) = id_of(payload) else { return Err(Ok(Odd::Unframed)) };
-        let program = match plans.get(&id) {
+        let Some((identity, body_offset)) = identity_of(payload) else { return Err(Ok(Odd::Unframed)) };
+        let program = match plans.get(&identity) {
             Some(Plan::Program(program)) => program,
             Some(Plan::Otherwise) => return Err(Ok(Odd::Otherwise)),
-            None => return Err(Ok(Odd::Unknown(id))),
+            None => return Err(Ok(Odd::Unknown(identity))),
         };
         let mut reading = || {
-            let mut cursor = program.cursor(payload, PREFIX_ID_SIZE)?;
+            let mut cursor = program.cursor(payload, body_offset)?;
             root(program, &mut cursor, &mut self.columns)?;
             Ok(cursor.finish()?)
         };
         reading().map_err(|refused| match refused {
-            Fault::Bad(bad) => Ok(match faults::fault(program, payload, PREFIX_ID_SIZE) {
+            Fault::Bad(bad) => Ok(match faults::fault(program, payload, body_offset) {
                 Some(fault) => Odd::Faulty(fault),
                 None => Odd::Unread(bad),
             }),

@@ -26,7 +26,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::batch::{Batch, Odd, Plan, TooMuch};
+use crate::batch::{Batch, Identity, Odd, Plan, TooMuch};
 use crate::columns::Type;
 use crate::from_python::Writer;
 use crate::interchange::{Exported, imported};
@@ -107,12 +107,12 @@ impl Encoder {
 #[pyclass(frozen)]
 struct BatchDecoder {
     types: Vec<(String, Type)>,
-    plans: RwLock<HashMap<u32, Plan>>,
+    plans: RwLock<HashMap<Identity, Plan>>,
 }
 
 /// The batch, none if there are ids without a plan; these ids; the rows that are the caller's to read, as (position, reason,
 /// words; no words where both are Python's to say).
-type Decoded = (Option<Exported>, Vec<u32>, Vec<(usize, &'static str, Option<String>)>);
+type Decoded = (Option<Exported>, Vec<Identity>, Vec<(usize, &'static str, Option<String>)>);
 
 #[pymethods]
 impl BatchDecoder {
@@ -122,18 +122,18 @@ impl BatchDecoder {
         Ok(Self { types, plans: RwLock::default() })
     }
 
-    /// Says how a schema id's bodies are read: by a decoder's program; by the caller, if there is none.
-    #[pyo3(signature = (schema_id, decoder, /))]
-    fn plan(&self, schema_id: u32, decoder: Option<&Decoder>) -> PyResult<()> {
+    /// Says how the bodies of a schema, by its id or GUID, are read: by a decoder's program; by the caller, if there is none.
+    #[pyo3(signature = (identity, decoder, /))]
+    fn plan(&self, identity: Identity, decoder: Option<&Decoder>) -> PyResult<()> {
         let plan = decoder.map_or(Plan::Otherwise, |decoder| Plan::Program(Arc::clone(decoder.rows.program())));
-        self.plans.write().map_err(|_| poisoned())?.insert(schema_id, plan);
+        self.plans.write().map_err(|_| poisoned())?.insert(identity, plan);
         Ok(())
     }
 
-    /// Forgets a schema id.
-    #[pyo3(signature = (schema_id, /))]
-    fn forget(&self, schema_id: u32) -> PyResult<()> {
-        self.plans.write().map_err(|_| poisoned())?.remove(&schema_id);
+    /// Forgets a schema's plan.
+    #[pyo3(signature = (identity, /))]
+    fn forget(&self, identity: Identity) -> PyResult<()> {
+        self.plans.write().map_err(|_| poisoned())?.remove(&identity);
         Ok(())
     }
 
@@ -172,7 +172,8 @@ impl BatchDecoder {
             })?;
             if let Some((_, Odd::Unknown(id))) = batch.odd.last() {
                 let mut unknown = vec![*id];
-                unknown.extend(payloads.flatten().filter_map(batch::id_of).filter(|id| !plans.contains_key(id)));
+                unknown.extend(payloads.flatten().filter_map(batch::identity_of).map(|(identity, _)| identity));
+                unknown.retain(|identity| !plans.contains_key(identity));
                 unknown.sort_unstable();
                 unknown.dedup();
                 return Ok((None, unknown, Vec::new()));

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from uuid import UUID
 
 from srfix.serde.arrow.odd_rows import with_odd_rows
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
@@ -15,12 +16,12 @@ from srfix.serde.batches import BadRow, Contexts, Payloads, Reason, reason_of, w
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.engine import DecodedBatch
-from srfix.serde.errors import DecodeError, SrfixError, TrailingBytesError, TruncatedBodyError
+from srfix.serde.errors import DecodeError, SrfixError, TrailingBytesError, TruncatedBodyError, WireError
 from srfix.serde.interface import Context, Deserializer
 from srfix.serde.native import kernel
 from srfix.serde.serdes import read_from
 from srfix.serde.subjects import Role
-from srfix.serde.wire import schema_id_of
+from srfix.serde.wire import identity_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,22 +62,22 @@ class KernelWise:
         decoder = self._decoders.get((ctx.topic, ctx.field))
         if decoder is None:
             decoder = self._decoders[ctx.topic, ctx.field] = kernel().BatchDecoder(self._columns)
-        refused: dict[int, SrfixError] = {}
+        refused: dict[int | bytes, SrfixError] = {}
         try:
             batch, odd = self._decoded(decoder, payloads, ctx, refused)
         except (OverflowError, TypeError):
             return self._row_wise(payloads, ctx)  # it has the words
         finally:
             # The next batch asks again: a schema may have been registered meanwhile.
-            for schema_id in refused:
-                decoder.forget(schema_id)
+            for identity in refused:
+                decoder.forget(identity)
         bad: list[BadRow] = []
         left: list[int] = []
         for position, reason, words in odd:
             fault = _ERRORS[reason](words) if words is not None else None
             payload = payload_at(payloads, position) if fault is not None or refused else None
-            error = fault or (refused.get(schema_id_of(payload) or 0) if payload and reason == "otherwise" else None)
-            if error is None:
+            error = fault or (_of_its_schema(refused, payload) if payload and reason == "otherwise" else None)
+            if error is None or payload is None:
                 left.append(position)
             else:
                 bad.append(_bad_row(position, error, payload, ctx))
@@ -85,7 +86,7 @@ class KernelWise:
         return replace(decoded, bad=tuple(sorted((*decoded.bad, *bad), key=attrgetter("position")))) if bad else decoded
 
     def _decoded(
-        self, decoder: Any, payloads: Payloads, ctx: Context, refused: dict[int, SrfixError]
+        self, decoder: Any, payloads: Payloads, ctx: Context, refused: dict[int | bytes, SrfixError]
     ) -> tuple[Any, list[_Odd]]:
         given = _given(payloads)
         decode = decoder.decode_list if isinstance(payloads, Sequence) else decoder.decode_arrays
@@ -95,23 +96,32 @@ class KernelWise:
             batch, unknown, odd = decode(given)
         return batch, odd
 
-    def _plan(self, decoder: Any, schema_ids: Sequence[int], ctx: Context, refused: dict[int, SrfixError]) -> None:
+    def _plan(
+        self, decoder: Any, identities: Sequence[int | bytes], ctx: Context, refused: dict[int | bytes, SrfixError]
+    ) -> None:
         assert self._native_decode is not None
-        if len(schema_ids) > payload_bounds().plans:
+        if len(identities) > payload_bounds().plans:
             raise OverflowError
-        for schema_id in schema_ids:
+        for identity in identities:
             try:
-                decoder.plan(schema_id, self._native_decode(schema_id, ctx))
+                named = UUID(bytes=identity) if isinstance(identity, bytes) else identity
+                decoder.plan(identity, self._native_decode(named, ctx))
             except SrfixError as error:
                 if reason_of(error) is None:
                     raise
-                refused[schema_id] = without_frames(error)
-                decoder.plan(schema_id, None)
+                if not isinstance(error, WireError):  # of an impossible id the row has the words
+                    refused[identity] = without_frames(error)
+                decoder.plan(identity, None)
 
 
-def _bad_row(position: int, cause: SrfixError, payload: bytes | None, ctx: Context) -> BadRow:
+def _of_its_schema(refused: Mapping[int | bytes, SrfixError], payload: bytes) -> SrfixError | None:
+    identity = identity_of(payload)
+    return refused.get(identity.bytes if isinstance(identity, UUID) else identity)
+
+
+def _bad_row(position: int, cause: SrfixError, payload: bytes, ctx: Context) -> BadRow:
     """As `RowWise` has it."""
-    error = read_from(cause, ctx, schema_id_of(payload or b""))
+    error = read_from(cause, ctx, identity_of(payload))
     error.__cause__ = cause
     return BadRow(position=position, reason=reason_of(error) or Reason.DECODE_FAILED, error=error, payload=payload)
 

@@ -23,7 +23,7 @@ from srfix.serde.resolve import ResolvedSchema, Resolver, usable_policy
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.plans import decode_plan, validated_decode
 from srfix.serde.subjects import Role, role_of
-from srfix.serde.wire import parse, prefix_id_bytes
+from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
 
 
 class FramedDeserializer(FramedReader, Closing):
@@ -116,16 +116,16 @@ class FramedDeserializer(FramedReader, Closing):
             times=self._times,
         )
 
-    def native_decode(self, schema_id: int, ctx: Context) -> object:
-        """For typed arrays: the kernel's decoder for a schema id; None where Python reads it.
+    def native_decode(self, identity: int | UUID, ctx: Context) -> object:
+        """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None where Python reads it.
 
         :raises ImpossibleSchemaIdError: if no registry gives such an id.
         :raises ResolveError: if the resolver does not accept the schema id.
         :raises SchemaError: if the writer schema cannot be read.
         :raises RegistryError: if the registry could not be asked.
         """
-        prefix = prefix_id_bytes(schema_id)
-        return native_decoder_of(self._decode(schema_id, ctx, prefix, len(prefix)))
+        prefix = prefix_id_bytes(identity) if isinstance(identity, int) else frame_guid(identity)
+        return native_decoder_of(self._decode(identity, ctx, prefix, len(prefix)))
 
     def _plan(self, identity: int | UUID, ctx: Context | None) -> Decode:
         assert ctx is not None

@@ -17,8 +17,12 @@ from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import PREFIX_ID_SIZE, header_guid, parse, prefix_of, schema_id_of
 
 if TYPE_CHECKING:
-    _Base = object
+
+    class _Base:
+        def _put(self, topic: str, field: str, schema_id: int, decoder: object, most: int, /) -> None: ...
+
 else:
+    # Its calls do what `_call` does, for the schema ids that it was given a program of, without Python in between.
     _Base = object if kernel() is None else kernel().Reader
 
 
