@@ -22,7 +22,8 @@ from srfix.cli.choice import Choice
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.connection import Connection
 from srfix.cli.lazy_group import loaded
-from srfix.cli.options.config_file import ConfigFile, TableKey, read_config
+from srfix.cli.options.config_file import ConfigFile, read_config
+from srfix.cli.options.config_values import TableKey
 from srfix.cli.options.given import CONFIG_PATH
 from srfix.cli.options.groups import choice_of, handing_over, option
 from srfix.cli.options.lines import Lines
