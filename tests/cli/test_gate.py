@@ -259,6 +259,9 @@ class TestBaseline:
         new = tmp_path / "new.json"
         both = srfix("diagnose", "--baseline", known, "--write-baseline", new, env=where)
         assert (both.returncode, both.stdout, new.exists()) == (2, "", False)
-        assert "--write-baseline writes down all that is found, whatever --baseline knows: give one of them." in both.stderr
+        assert (
+            "--write-baseline writes down all that is found, whatever --baseline knows: give one of them."
+            in both.stderr
+        )
         assert srfix("diagnose", "--write-baseline", new, env=where | {"SRFIX_BASELINE": str(known)}).returncode == 0
         assert json.loads(new.read_text())["findings"] == [ENTRY]

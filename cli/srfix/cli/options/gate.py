@@ -52,7 +52,8 @@ quiet_option = option(
     "-q",
     envvar="QUIET",
     is_flag=True,
-    help="Say nothing where the exit code is 0: no report (but JSON's document), no progress, no totals. For cron.",
+    help="Say nothing where the exit code is 0: no report (but JSON's document), no progress, no totals. What to "
+    "take out of a baseline is said even so. For cron.",
 )
 """Adds `--quiet`; the command gets `quiet: bool`."""
 
@@ -79,8 +80,8 @@ gate_options = handing_over(
         "--write-baseline",
         metavar="FILE",
         **path_completion("FILE"),
-        help="Write down what is found, with --fail-on's severity or worse, as known from now on. Replaces the file, and stands "
-        "instead of --baseline (one in the environment or the configuration file is not read).",
+        help="Write down what is found, with --fail-on's severity or worse, as known from now on. Replaces the file; a "
+        "--baseline of the environment or the configuration file is not read then.",
     ),
 )
 """Adds the options; the command gets `gate: Gate`."""
