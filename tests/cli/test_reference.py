@@ -102,6 +102,8 @@ class TestTab:
             ("srfix apply pl", "srfix apply plan\\ one.json "),
             ("srfix apply -X 'a=b c' pl", "srfix apply -X 'a=b c' plan\\ one.json "),
             ("srfix apply -X client.id=b 'pl", "srfix apply -X client.id=b 'plan one.json' "),
+            ("srfix apply 'plan ", "srfix apply 'plan one.json' "),
+            ("srfix apply plan\\ ", "srfix apply plan\\ one.json "),
             ("srfix diagnose --config=pl", "srfix diagnose --config=plan\\ one.json "),
             ("srfix diagnose --write-baseline sc", "srfix diagnose --write-baseline schema.avsc "),
             ("srfix diagnose --state-dir s", "srfix diagnose --state-dir state\\ dir/"),

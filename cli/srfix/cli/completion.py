@@ -45,11 +45,9 @@ class _BashComplete(BashComplete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """The words before the cursor, and what stands of the last one."""
-        line = os.environ["COMP_LINE"]
-        words = split_arg_string(line)[1:]
-        if line[-1:].isspace():
-            return words, ""
-        return words[:-1], words[-1] if words else ""
+        # One more letter: a blank at the end begins a new word, or stands in quotes and does not.
+        _command, *words, last = split_arg_string(f"{os.environ['COMP_LINE']}x")
+        return words, last[:-1]
 
 
 add_completion_class(_BashComplete)

@@ -98,9 +98,9 @@ class TestDescribe:
             ),
             (
                 "ID | BIGINT\nNAME | STRI",
-                r"^The type of NAME in what DESCRIBE printed cannot be read: .* expected a type: ",
+                r"^The type of NAME in a line like DESCRIBE's, \"name \| type\", cannot be read: .* expected a type: ",
             ),
-            ("ID | BIGINT | KEY", r"^The type of ID in what DESCRIBE printed cannot be read: "),
+            ("ID | BIGINT | KEY", r"^The type of ID in a line like DESCRIBE's, "),
         ],
     )
     def test_what_is_no_row_among_rows_is_said(self, text: str, message: str) -> None:

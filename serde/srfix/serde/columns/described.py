@@ -60,7 +60,7 @@ def described_rows(text: str) -> Columns | None:
                 f'The text has "name | type" as DESCRIBE prints it, {alike[0][:60]!r}, and the line {line[:60]!r}, which is '
                 'none. Paste the rows alone, or with the line "Field | Type" above them.'
             )
-    return _columns(_rows("\n".join(lines)))
+    return _columns(_rows("\n".join(lines)), where='a line like DESCRIBE\'s, "name | type",')
 
 
 def _until_rule(text: str) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _until_rule(text: str) -> Iterator[str]:
             yield line
 
 
-def _columns(rows: Sequence[tuple[str, str, str]]) -> Columns:
+def _columns(rows: Sequence[tuple[str, str, str]], *, where: str = "what DESCRIBE printed") -> Columns:
     has_system = any("(system)" in marks for _, _, marks in rows)
     columns: list[Column] = []
     for name, written, marks in rows:
@@ -84,7 +84,7 @@ def _columns(rows: Sequence[tuple[str, str, str]]) -> Columns:
         try:
             type_ = Parser(written, plain_names=True).type_alone()
         except ColumnError as error:
-            raise ColumnError(f"The type of {name} in what DESCRIBE printed cannot be read: {error.message}") from error
+            raise ColumnError(f"The type of {name} in {where} cannot be read: {error.message}") from error
         columns.append(Column(name, type_, _namespace(marks, has_system=has_system)))
     return tuple(columns)
 
