@@ -9,6 +9,7 @@ from srfix.cli.commands.shared.advice import ignored_line, secrets_to_add
 from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
 from srfix.cli.commands.shared.session import ClusterSession
 from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph
+from srfix.recovery.advice import either
 from srfix.recovery.checks import BY_CODE
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import Examination
@@ -55,7 +56,7 @@ def diagnosis_in_short(diagnosis: Diagnosis, short: InShort, given: Given) -> It
     for (code, severity), stores in kinds.items():
         yield from _of_one_kind(code, severity, stores)
     if short.do_not:
-        yield Paragraph(f"Until it is repaired do not {_either(short.do_not)}.")
+        yield Paragraph(f"Until it is repaired do not {either(short.do_not)}.")
     also = repair_on_request(diagnosis)
     if also is not None:
         how_many = f", in {counted(short.writes, 'write')}" if short.writes and len(short.stores) > 1 else ""
@@ -153,7 +154,3 @@ def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
     if others:
         besides = "besides, " if hiding else ""
         yield capitalized(f"{besides}not looked at, which hides no finding: {counted(others, 'thing')}")
-
-
-def _either(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
