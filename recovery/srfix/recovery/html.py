@@ -42,6 +42,7 @@ def finding_html(finding: Finding) -> str:
                 ),
             ),
             paragraph(finding.next),
+            *(paragraph(f"On its repair ({note.code}): {note.explanation} {note.next}") for note in finding.notes),
         )
     )
 

@@ -60,7 +60,9 @@ def diagnosis_in_short(diagnosis: Diagnosis, short: InShort, given: Given) -> It
     also = repair_on_request(diagnosis)
     if also is not None:
         how_many = f", in {counted(short.writes, 'write')}" if short.writes and len(short.stores) > 1 else ""
-        in_the_way = sorted({note.code for store in short.stores for note in store.notes if not note.repairable})
+        in_the_way = sorted(
+            {note.code for store in short.stores for note in store.finding.notes if not note.repairable}
+        )
         if in_the_way:
             yield Paragraph(f"First settle what {', '.join(in_the_way)} says; then plan the repair and read the plan:")
         else:
@@ -108,8 +110,8 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
     if store.data is not None:
         yield "data", store.data
     if finding.repairable:
-        overcome = [note.code for note in store.notes if note.repairable]
-        is_refused = any(not note.repairable for note in store.notes)
+        overcome = [note.code for note in finding.notes if note.repairable]
+        is_refused = any(not note.repairable for note in finding.notes)
         is_on_request = finding.code in ONLY_ON_REQUEST
         unplanned = (
             "not as things stand"
@@ -121,7 +123,7 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
         how = counted(store.writes, "write") if store.writes else unplanned
         around = f"; what the registry would refuse is planned around ({', '.join(overcome)})" if overcome else ""
         yield "repair", how + around
-    for note in store.notes:
+    for note in finding.notes:
         if not note.repairable:
             yield note.code, f"{note.explanation} {note.next}"
 
