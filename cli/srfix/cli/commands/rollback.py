@@ -131,11 +131,22 @@ def _told(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:
         if of_it:
             yield Heading(title, level=2)
         for subject in subjects:
-            lines = tuple(step.line for step in of_it if step.subject == subject)
+            lines = tuple(_lines([step for step in of_it if step.subject == subject]))
             if lines and len(subjects) > 1:
                 yield Paragraph(subject)
             if lines:
                 yield ItemList(lines)
+
+
+def _lines(steps: Sequence[StepTold]) -> Iterator[str]:
+    """A line for each step, and one for those of which nothing is undone for the same reason."""
+    by_reason: dict[str, list[StepTold]] = {}
+    for step in steps:
+        is_alike = step.outcome in {"nothing-to-undo", "not-carried-out"}
+        by_reason.setdefault(step.why if is_alike else step.line, []).append(step)
+    for reason, alike in by_reason.items():
+        numbers = ", ".join(str(step.step) for step in alike)
+        yield alike[0].line if len(alike) == 1 else f"steps {numbers}: {reason}"
 
 
 def _ask(plan: Plan, *, begun: Collection[int]) -> None:

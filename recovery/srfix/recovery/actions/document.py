@@ -55,7 +55,7 @@ def why_nothing_is_undone(action: Action) -> str:
     """Why a rollback finds nothing to undo of a step that was carried out."""
     match action:
         case SoftDelete():
-            return "the version that it soft-deleted is undone with its registration"
+            return "what was soft-deleted is undone with its registration"
         case RestoreCompatibility() | RestoreMode():
             return "it put back what was there before the repair"
         case SetCompatibility() | SetMode():
