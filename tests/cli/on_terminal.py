@@ -16,7 +16,7 @@ from typing import Final
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 
 CTRL_C: Final = "\x03"
-"""Typed where it asks: the interrupt that a terminal sends to what runs in it, again each second until it ends."""
+"""Typed where it asks: the interrupt that a terminal sends to what runs in it, once that waits for the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +67,12 @@ def on_terminal(
         cwd=cwd,
     ) as process:
         os.close(other_end)
-        shown, is_asked = b"", False
+        shown, is_asked, patience_s = b"", False, 0.3
         while True:
-            if is_asked and typed == CTRL_C and not select.select([terminal], [], [], 1.0)[0]:
-                process.send_signal(signal.SIGINT)  # one that came just before the blocking read was not seen by it
+            if is_asked and typed == CTRL_C and not select.select([terminal], [], [], patience_s)[0]:
+                # One that comes just before the blocking read is not seen by it, and a second ends the process at once.
+                process.send_signal(signal.SIGINT)
+                patience_s = 15.0
                 continue
             try:
                 piece = os.read(terminal, 65536)
@@ -81,9 +83,7 @@ def on_terminal(
             shown += piece
             if b"[y/N]: " in shown and not is_asked:
                 is_asked = True
-                if typed == CTRL_C:
-                    process.send_signal(signal.SIGINT)
-                else:
+                if typed != CTRL_C:
                     os.write(terminal, typed.encode())
         code = process.wait(TIMEOUT_S)
     os.close(terminal)

@@ -104,7 +104,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 class TestInAScript:
     def test_the_front_of_the_readme_runs_as_it_stands(self, session: Session) -> None:
         front = block_of_readme(FRONT).replace("http://registry:8081", session.settings["SRFIX_REGISTRY"])
-        shown = session.python(f"{front}\nprint(AvroDeserializer(registry, into=Account)(payload, 'accounts'))\nregistry.close()")
+        shown = session.python(
+            f"{front}\nprint(AvroDeserializer(registry, into=Account)(payload, 'accounts'))\nregistry.close()"
+        )
         assert shown == "Account(id=7, owner='Ada')\n"
 
     def test_every_kind_of_registry_is_taken(self, session: Session) -> None:
@@ -135,22 +137,26 @@ class TestInTheShell:
     @pytest.mark.parametrize("format_", ["avro", "json_sr", "json"])
     def test_what_encode_prints_is_what_decode_reads(self, session: Session, format_: str) -> None:
         columns = "--columns 'ID INT, PRICE DECIMAL(6, 2)'"
-        [schema, *_] = session.runs(f"srfix schema {columns} --format {format_ if format_ != 'json' else 'avro'}").out.split("\n")
+        [schema, *_] = session.runs(
+            f"srfix schema {columns} --format {format_ if format_ != 'json' else 'avro'}"
+        ).out.split("\n")
         given = f"--schema '{schema.strip()}'" if format_ != "json" else columns
         row = """'{"id": 7, "price": {"$decimal": "12.30"}}'"""
-        line = (
-            f"srfix encode --format {format_} {columns} {row} | srfix decode --payload - --format {format_} {given}"
-        )
+        line = f"srfix encode --format {format_} {columns} {row} | srfix decode --payload - --format {format_} {given}"
         shown = json.loads(session.runs(line).out)
         assert shown["ID"] == 7 and "12.3" in str(shown["PRICE"])
 
-    def test_bytes_of_confluents_own_serializer_are_read_and_so_is_what_is_wrong_with_them(self, session: Session) -> None:
+    def test_bytes_of_confluents_own_serializer_are_read_and_so_is_what_is_wrong_with_them(
+        self, session: Session
+    ) -> None:
         payload = session.python(WRITTEN_BY_CONFLUENT)
         read = "srfix decode --payload -"
         columns = "--columns 'ID BIGINT, FULLNAME STRING'"
         assert json.loads(session.runs(read, stdin=payload).out) == {"Id": 7, "fullName": "Ada"}
         assert json.loads(session.runs(f"{read} {columns}", stdin=payload).out) == {"ID": 7, "FULLNAME": "Ada"}
-        session.runs(f"{read} {columns} --case-rule exact", stdin=payload, code=1, says=("'Id', 'fullName'", "letter case"))
+        session.runs(
+            f"{read} {columns} --case-rule exact", stdin=payload, code=1, says=("'Id', 'fullName'", "letter case")
+        )
         session.runs(read, stdin=f"{payload}hex:00\n", code=1, says=('"fullName": "Ada"', "1 of them not decoded"))
 
     @pytest.mark.parametrize(

@@ -111,7 +111,9 @@ class TestStandardOutput:
             jsonschema_rs.validator_for(schema).validate({**document, "findings": "none"})
 
     @pytest.mark.parametrize("to", [">&-", "> /dev/full", ">&- 2>&-"])
-    @pytest.mark.parametrize("command", ["diagnose", "diagnose --output json", "scan users", "decode users", "subjects"])
+    @pytest.mark.parametrize(
+        "command", ["diagnose", "diagnose --output json", "scan users", "decode users", "subjects"]
+    )
     def test_a_report_that_is_lost_is_no_success(self, session: Session, command: str, to: str) -> None:
         says = () if "2>" in to else (UNWRITTEN,)
         session.runs(f"srfix {command} {to}", code=2, says=says)

@@ -86,7 +86,9 @@ class TestWhatIsInIt:
 
 class TestItsRows:
     def test_each_row_is_there_and_the_bad_one_with_its_reason_and_place(self, session: Session) -> None:
-        screen = session.types("srfix decode orders", code=1, says=('"orderId": 1', '"ORDERID": 2', '"orderid": 3', "0/3:"))
+        screen = session.types(
+            "srfix decode orders", code=1, says=('"orderId": 1', '"ORDERID": 2', '"orderid": 3', "0/3:")
+        )
         assert "6 record(s) read, 1 of them not decoded." in screen.words
         session.types("srfix decode orders --last --max-records 1", says=('"Barbara"',), never=('"Ada"',))
 
@@ -106,7 +108,9 @@ class TestItsRows:
         session.runs(read, code=1, says=("'orderId', 'customer'", "letter case", "0/0, 0/5", "4 of them not decoded"))
 
     def test_head_ends_it_without_a_word(self, session: Session) -> None:
-        shown = session.runs("set +o pipefail; srfix decode orders --output json | head -1", never=("cannot be written",))
+        shown = session.runs(
+            "set +o pipefail; srfix decode orders --output json | head -1", never=("cannot be written",)
+        )
         assert json.loads(shown.out)["value"] == {"orderId": 1, "customer": "Ada"}
 
 

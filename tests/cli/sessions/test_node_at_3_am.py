@@ -42,7 +42,9 @@ def test_from_the_stack_trace_to_the_repair_and_back(tmp_path: Path) -> None:
         applied = session.types(apply, answer="y\n", says=("Step 6 of 6",))
         repaired = demo.dump()
         assert repaired != damaged
-        session.types(the_command(applied, "verify"), says=(phantom,), never=("problem with", "not looked at"), height=25)
+        session.types(
+            the_command(applied, "verify"), says=(phantom,), never=("problem with", "not looked at"), height=25
+        )
         session.types(diagnose, says=("Nothing is wrong", "0 findings", "SRF003"), never=("SRF001",), height=25)
 
         rollback = the_command(applied, "rollback")
@@ -60,5 +62,5 @@ def test_an_interrupt_at_the_question_leaves_the_line_of_the_question(tmp_path: 
         session = Session(directory=tmp_path, settings=demo.environment)
         session.runs("srfix plan -o plan.json")
         screen = session.types("srfix apply plan.json", answer=CTRL_C, code=130)
-    assert screen.lines[-2].endswith("[y/N]:")
+    assert screen.lines[-2].endswith("[y/N]: ")
     assert screen.lines[-1] == "Nothing was written."
