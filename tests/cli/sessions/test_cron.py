@@ -64,7 +64,8 @@ class TestFilesForOptions:
         shown = session.runs(
             "srfix diagnose --kafka-config client.properties", settings={}, code=1, says=("SRF001, broken",)
         )
-        assert "left out 2 properties" in shown.err and "value.deserializer" in shown.err
+        assert "left out 2 properties" in shown.err
+        assert "value.deserializer" in shown.err
 
 
 class TestExitCodes:
@@ -120,7 +121,8 @@ class TestStandardOutput:
 
     def test_a_reader_that_has_gone_is_no_error_of_srfix(self, session: Session) -> None:
         shown = session.runs("srfix diagnose | head -0; exit ${PIPESTATUS[0]}", code=141)
-        assert shown.out == "" and UNWRITTEN not in shown.err
+        assert shown.out == ""
+        assert UNWRITTEN not in shown.err
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a full disk is tried on Linux's /dev/full")
     def test_a_file_that_cannot_be_written_is_told(self, session: Session) -> None:

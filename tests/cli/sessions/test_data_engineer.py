@@ -99,9 +99,11 @@ class TestItsRows:
         assert [line["offset"] for line in lines] == [0, 1, 2, 3, 4, 5]
         assert [line["value"] for line in lines if line["value_schema"]] == ROWS
         [bad] = [line for line in lines if line["errors"]]
-        assert bad["offset"] == 3 and bad["value"]["text"] == "no frame"
+        assert bad["offset"] == 3
+        assert bad["value"]["text"] == "no frame"
         assert bad["errors"][0]["kind"] == "UnknownMagicByteError"
-        assert lines[4]["value"] is None and not lines[4]["errors"]
+        assert lines[4]["value"] is None
+        assert not lines[4]["errors"]
 
     def test_the_exact_case_rule_says_why_it_feeds_nothing(self, session: Session) -> None:
         read = f"srfix decode orders --columns '{COLUMNS}' --case-rule exact"
@@ -123,7 +125,9 @@ class TestInPython:
             good = [payload for payload, row in zip(payloads, rows, strict=True) if not isinstance(row, BadRow)]
             batch = to_arrow(good, SerdeContext("orders"), read)
         [bad] = [row for row in rows if isinstance(row, BadRow)]
-        assert rows.index(bad) == 3 and bad.payload == b"no frame" and bad.reason.value == "BAD_MAGIC"
+        assert rows.index(bad) == 3
+        assert bad.payload == b"no frame"
+        assert bad.reason.value == "BAD_MAGIC"
         assert [row for row in rows if row is not bad and row is not None] == ROWS
         assert rows[4] is None
         assert [batch.column("ORDERID").to_pylist(), batch.column("CUSTOMER").to_pylist()] == [
@@ -139,7 +143,8 @@ class TestInPython:
             rows = list(deserialize_many(payloads, "users", read, on_error="quarantine"))
         assert len(rows) == len(payloads) > 0
         bad = [row for row in rows if isinstance(row, BadRow)]
-        assert bad and all(row.payload in payloads and row.reason for row in bad)
+        assert bad
+        assert all(row.payload in payloads and row.reason for row in bad)
         assert any(isinstance(row, dict) and row["FULLNAME"] for row in rows)
 
 
