@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from srfix.fixtures.registry import Answer, Fault, FixtureRegistry
-from srfix.serde import AvroDeserializer, AvroSerializer, parse_columns
+from srfix.serde import AvroSerializer, confluent, parse_columns
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import RegistryAnswerError
 from srfix.serde.registry.http.auth import BasicAuth
@@ -159,7 +159,7 @@ class TestSingleFlight:
             payload = AvroSerializer(server.url, columns)({"ID": 7}, "t")
             server.forget_requests()
             server.intercept(Fault(delay_s=0.5))
-            read = AvroDeserializer(client, columns=columns)
+            read = confluent.AvroDeserializer(client, columns="ID BIGINT")
             assert self.threads(lambda _: read(payload, "t")) == [{"ID": 7}] * THREADS
             assert len(server.requests) == 1
 
