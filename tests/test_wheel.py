@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
+from email import message_from_string
 from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = "srfix/fixtures/"
@@ -65,3 +69,38 @@ def test_nothing_in_it_imports_what_it_leaves_out(wheel: dict[str, Path]) -> Non
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("srfix.") and node.module not in here
     ]
     assert missing == []
+
+
+def test_its_description_has_only_links_that_hold_on_pypi() -> None:
+    builder = WheelBuilder(str(ROOT))
+    metadata = message_from_string(builder.config.core_metadata_constructor(builder.metadata))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    source = next(url for url in metadata.get_all("Project-URL", []) if url.startswith("Source, ")).removeprefix(
+        "Source, "
+    )
+    shown, here = links(metadata.get_payload()), links((ROOT / "README.md").read_text(encoding="utf-8"))
+    at_repository = f"{source}/blob/main/"
+    for link, written in zip(shown, here, strict=True):
+        if written.startswith("https://"):
+            assert link == written
+        else:
+            assert link == at_repository + (f"README.md{written}" if written.startswith("#") else written)
+            assert (ROOT / link.removeprefix(at_repository).partition("#")[0]).is_file()
+    assert any(link.startswith(at_repository) for link in shown)
+
+
+def links(text: object) -> Sequence[str]:
+    """Where the links and pictures of a Markdown text lead."""
+    assert isinstance(text, str)
+    return [
+        str(address)
+        for token in flat(MarkdownIt("commonmark").enable("table").parse(text))
+        for name in ("href", "src")
+        if (address := token.attrGet(name)) is not None
+    ]
+
+
+def flat(tokens: Sequence[Token]) -> Iterator[Token]:
+    for token in tokens:
+        yield token
+        yield from flat(token.children or ())

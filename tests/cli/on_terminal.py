@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
+
+CTRL_C: Final = "\x03"
+"""Typed where it asks: the interrupt that a terminal sends to what runs in it, once that waits for the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +67,13 @@ def on_terminal(
         cwd=cwd,
     ) as process:
         os.close(other_end)
-        shown, is_asked = b"", False
+        shown, is_asked, patience_s = b"", False, 0.3
         while True:
+            if is_asked and typed == CTRL_C and not select.select([terminal], [], [], patience_s)[0]:
+                # One that comes just before the blocking read is not seen by it, and a second ends the process at once.
+                process.send_signal(signal.SIGINT)
+                patience_s = 15.0
+                continue
             try:
                 piece = os.read(terminal, 65536)
             except OSError:  # Linux's end of file on a terminal
@@ -72,7 +83,8 @@ def on_terminal(
             shown += piece
             if b"[y/N]: " in shown and not is_asked:
                 is_asked = True
-                os.write(terminal, typed.encode())
+                if typed != CTRL_C:
+                    os.write(terminal, typed.encode())
         code = process.wait(TIMEOUT_S)
     os.close(terminal)
     text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))

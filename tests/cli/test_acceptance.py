@@ -143,7 +143,7 @@ class TestDiagnose:
         ):
             assert piece in report
         assert report.endswith("  srfix plan -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n")
-        assert done.stderr == "1 finding, 1 note, 1 store examined, 3 things not looked at.\n"
+        assert done.stderr == "1 finding, 1 store examined, 3 things not looked at.\n"
         assert not [line for line in report.splitlines() if line != line.rstrip()]
 
     def test_markdown_is_ready_for_a_ticket(self, demo: KeptDemo) -> None:
@@ -165,7 +165,7 @@ class TestDiagnose:
             check=False,
             env=environment(demo.environment),
         )
-        assert done.stdout.endswith("\n}\n1 finding, 1 note, 1 store examined, 3 things not looked at.\n")
+        assert done.stdout.endswith("\n}\n1 finding, 1 store examined, 3 things not looked at.\n")
 
     def test_the_next_command_carries_along_what_the_person_chose(self, demo: KeptDemo) -> None:
         """SRF004 is only found where 2.7 is said: a plan without that would find nothing to do."""
@@ -194,18 +194,22 @@ class TestPlan:
             "restore-compatibility",
         ]
         assert {action["subject"] for action in plan["actions"]} == {demo.ready["phantom_subject"]}
-        assert done.stderr.startswith(f"Plan written to {tmp_path / 'p.json'}.\n")
-        assert done.stderr.endswith(f"\n{plan['digest']}\n")
+        assert done.stderr.startswith(f"Plan written to {tmp_path / 'p.json'}.")
 
-    def test_a_plan_for_a_person_ends_in_the_commands_that_carry_it_out(self, demo: KeptDemo, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("details", [(), ("--details",)])
+    def test_a_plan_for_a_person_ends_in_the_command_that_carries_it_out(
+        self, demo: KeptDemo, tmp_path: Path, details: tuple[str, ...]
+    ) -> None:
         path = tmp_path / "a plan.json"
-        report = told(srfix("plan", "-o", path, env=demo.environment), 0)
-        assert report.endswith(f"  srfix apply '{path}'\n  srfix verify '{path}'\n")
-        assert f"Subject {demo.ready['phantom_subject']}\nstep   what\n" in report
+        report = told(srfix("plan", *details, "-o", path, env=demo.environment), 0)
+        assert report.endswith(f"\n  srfix apply '{path}'\n")
+        subject = demo.ready["phantom_subject"]
+        head = f"Subject {subject}\nstep   what\n" if details else f"\n{subject}\n  ids   1, 2\n  steps 6: "
+        assert head in report
         assert not [line for line in report.splitlines() if line != line.rstrip()]
 
     def test_without_a_file_it_says_how_to_get_one(self, demo: KeptDemo) -> None:
-        assert told(srfix("plan", env=demo.environment), 0).endswith("Next\n\n  srfix plan -o plan.json\n")
+        assert told(srfix("plan", env=demo.environment), 0).endswith("\n\n  srfix plan -o plan.json\n")
 
     def test_all_versions_reads_no_record_and_repairs_the_same(self, demo: KeptDemo, tmp_path: Path) -> None:
         before = demo.dump()
@@ -250,18 +254,20 @@ class TestPlan:
         before = demo.dump()
         plan, journal = tmp_path / "p.json", tmp_path / "p.json.journal.jsonl"
         told(srfix("plan", "-o", plan, env=demo.environment), 0)
-        applied = srfix("apply", plan, "--yes")
+        applied = srfix("apply", plan, "--yes", "--details")
         verified = srfix("verify", journal, "--details", "--output", "markdown")  # a journal does as well as the plan
         undone = srfix("rollback", "--yes", plan)
         subject = demo.ready["phantom_subject"]
-        assert f"Applied\n\nregistry {demo.ready['registry']}\nsubject  {subject}\n" in told(applied, 0)
+        where = f"registry {demo.ready['registry']}\nsubject  {subject}\njournal  {journal}\n"
+        assert told(applied, 0).startswith(f"Applied: 6 of 6 steps carried out\n\n{where}\n- After: ")
         assert applied.stdout.endswith(f"To undo it:\n\n  srfix rollback {journal}\n")
         assert applied.stderr.splitlines()[0] == "Step 1 of 6: set the compatibility to NONE."
         assert f"## Confirmed\n\nSubject `{subject}`\n\n- schema id 1 is registered here\n" in told(verified, 0)
-        assert verified.stderr == "2 schema ids asked for, 6 live rows read.\n5 confirmed, 0 problems.\n"
-        deleted = f"version 2 (schema id 1) of {subject} deleted for good"
+        assert verified.stdout.startswith("## Verified: 2 schema ids asked for, 6 live rows read\n")
+        assert verified.stderr == "5 confirmed, 0 problems.\n"
+        deleted = "version 2 (schema id 1) deleted for good"
         assert f"- step 2 (register schema id 1): {deleted}\n" in told(undone, 0)
-        assert re.findall(r"- step (\d)", undone.stdout) == ["4", "2", "6", "5", "3", "1"]
+        assert re.findall(r"- steps? ([\d, ]+)", undone.stdout) == ["4 ", "2 ", "6 ", "5, 3", "1 "]
         assert undone.stderr == "Step 4 undone: register schema id 2.\nStep 2 undone: register schema id 1.\n"
         assert demo.dump() == before
 

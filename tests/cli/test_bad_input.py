@@ -247,9 +247,10 @@ class TestAnswers:
         assert len(json.loads(out)["steps"]) == 6
         code, _out, err = at_a_terminal("n\n", "rollback", plan)
         assert code == 130
-        steps = [line.split(" is undone, ")[0] for line in err.splitlines() if " is undone, " in line]
-        assert steps == [f"Step {number}" for number in (6, 5, 4, 3, 2, 1)]
-        assert f"Undo the repair of {parts.staged.phantom_subject} on {parts.registry.url}? [y/N]: " in err
+        steps = [line.split(":")[0] for line in err.splitlines() if line.startswith("- step ")]
+        assert steps == [f"- step {number}" for number in (6, 5, 4, 3, 2, 1)]
+        assert parts.staged.phantom_subject in err.splitlines()
+        assert f"Undo these 6 steps, last first, on {parts.registry.url}? [y/N]: " in err
         assert at_a_terminal("y\n", "rollback", plan)[0] == 0
 
     def test_rollback_without_a_terminal_takes_yes(self, parts: Parts, plan: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -56,11 +57,26 @@ class TestACode:
         document = json.loads(run("--output", "json")[1].stdout)
         assert [code["code"] for code in document["codes"]] == [known.code for known in CATALOGUE]
 
-    def test_an_unknown_code_is_refused_with_the_way_out(self) -> None:
+    @pytest.mark.parametrize(
+        ("typed", "meant"),
+        [
+            ("SRF01", "Did you mean SRF001 or SRF010 or SRF011 or SRF012? "),
+            ("srf1", "Did you mean SRF001? "),
+            ("SRF-012", "Did you mean SRF012? "),
+            ("SRF 12", "Did you mean SRF012? "),
+            ("SRF021", "Did you mean SRF012? "),
+            ("SRF999", ""),
+            ("stack.txt", ""),
+        ],
+    )
+    def test_an_unknown_code_is_refused_with_the_near_ones_and_the_way_out(self, typed: str, meant: str) -> None:
         with pytest.raises(
-            UsageError, match=r"^'SRF020' is neither a finding code \(SRF001 to SRF019\) nor a file\. Run "
-        ):
-            run("SRF020")
+            UsageError,
+            match=rf"^'{typed}' is neither a finding code \(SRF001 to SRF019\) nor a file\. {re.escape(meant)}",
+        ) as refused:
+            run(typed)
+        assert ("Did you mean" in refused.value.message) is bool(meant)
+        assert "Run `srfix explain` for the list" in refused.value.message
 
 
 class TestATrace:

@@ -165,7 +165,7 @@ class TestManyAtOnce:
         assert [said for said in ended if said[1] == 0]
         for (out, err), code in ended:
             if code == 0:
-                assert out.startswith(("Applied\n", "Applied before; nothing was written now\n"))
+                assert out.startswith(("Applied: ", "Applied before; nothing was written now\n"))
             else:
                 assert (code, out, "p.json.journal.jsonl is in use" in err) == (2, "", True), err
         assert registry.dump() == repaired

@@ -250,3 +250,18 @@ class TestBaseline:
         done = srfix("diagnose", "--write-baseline", tmp_path / "no" / "where.json", env=where)
         assert done.returncode == 2
         assert "cannot be written to" in done.stderr
+
+    def test_one_to_write_and_one_to_read_are_not_both_taken(
+        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        registry.seed(PHANTOM, INTERNAL)
+        known = baseline(tmp_path / "known.json")
+        new = tmp_path / "new.json"
+        both = srfix("diagnose", "--baseline", known, "--write-baseline", new, env=where)
+        assert (both.returncode, both.stdout, new.exists()) == (2, "", False)
+        assert (
+            "--write-baseline writes down all that is found, whatever --baseline knows: give one of them."
+            in both.stderr
+        )
+        assert srfix("diagnose", "--write-baseline", new, env=where | {"SRFIX_BASELINE": str(known)}).returncode == 0
+        assert json.loads(new.read_text())["findings"] == [ENTRY]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -175,6 +176,13 @@ class TestMain:
     def test_what_a_command_returns_is_the_exit_code(self, command: Register, code: ExitCode) -> None:
         command(lambda: code)
         assert main(["act"]) == code
+
+    def test_the_streams_of_a_caller_stay_as_they_are(self, command: Register, monkeypatch: pytest.MonkeyPatch) -> None:
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+        monkeypatch.setattr(sys, "stdout", stream)
+        command(lambda: None)
+        assert main(["act"]) == ExitCode.OK
+        assert stream.errors == "strict"
 
     def test_a_command_that_returns_nothing_is_done(self, command: Register) -> None:
         command(lambda: None)

@@ -16,8 +16,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from srfix.cli.command_table import COMMANDS
 from srfix.cli.connection import Connection
+from srfix.cli.lazy_group import loaded
+from srfix.cli.options.config_file import SHARED_KEYS, shared_key
 from srfix.cli.options.options import Selection, connection_options, output_option, selection_options, yes_option
+from srfix.cli.options.table_keys import table_keys
 from srfix.cli.output.interface import OutputFormat
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import SecretError, UsageError
@@ -384,9 +388,16 @@ class TestConfigFile:
             ("[plan]\nkep = 'auto'", r"^srfix plan has no option for the key in line 2 \(did you mean keep\?\) of"),
             ("[plan]\nconfig = 'x'", r"^srfix plan has no option for the key in line 2 of"),
             (
-                "[verify]\nquiet = {}",
-                r"^'verify\.quiet' in the configuration file .* must be text, a number or true/false",
+                "only-live = true",
+                r"^Nothing reads the key in line 1 of the configuration file '.*'\. only-live belongs in the table of a "
+                r"command that has it: \[plan\]\.$",
             ),
+            (
+                "yes = true",
+                r"yes belongs in the table of a command that has it: \[diagnose\], \[apply\], \[rollback\]\.$",
+            ),
+            ("[verify]\nonly-live = true", r"only-live belongs in the table of a command that has it: \[plan\]\.$"),
+            ("[explain]\nregistry = 'http://a:1'", r"registry belongs above all tables\.$"),
         ],
     )
     def test_what_cannot_be_used_is_refused_with_the_place(self, tmp_path: Path, text: str, message: str) -> None:
@@ -394,6 +405,44 @@ class TestConfigFile:
         file.write_text(text, encoding="utf-8")
         with pytest.raises(UsageError, match=message):
             connect("--config", str(file))
+
+    @pytest.mark.parametrize(
+        ("text", "name", "what"),
+        [
+            ("[verify]\nquiet = {}", "verify.quiet", "true or false, without quotes"),
+            ("[verify]\nquiet = 'no'", "verify.quiet", "true or false, without quotes"),
+            ("[verify]\nquiet = 0", "verify.quiet", "true or false, without quotes"),
+            ("[decode]\nmax-records = true", "decode.max-records", "a whole number, without quotes"),
+            ("max-records = true", "max-records", "a whole number, without quotes"),
+            ("max-records = 1e3", "max-records", "a whole number, without quotes"),
+            ("max-records = '1_0'", "max-records", "a whole number, without quotes"),
+            ("deadline = '30'", "deadline", "a number, without quotes"),
+            ("deadline = true", "deadline", "a number, without quotes"),
+            ("streams-version = 2.10", "streams-version", 'text, in quotes: "…"'),
+            ("application = ['a', 'b']", "application", 'text, in quotes: "…"'),
+            ("application = true", "application", 'text, in quotes: "…"'),
+            ("kafka-config = 1", "kafka-config", 'text, in quotes: "…"'),
+            ("[apply]\njournal = true", "apply.journal", 'text, in quotes: "…"'),
+            ("[plan]\nout = ['p.json']", "plan.out", 'text, in quotes: "…"'),
+            ("[plan]\nkeep = false", "plan.keep", 'text, in quotes: "…"'),
+            ("[source]\nusers-store = 5", "source.users-store", 'text, in quotes: "…"'),
+            ("ignore = true", "ignore", 'text, in quotes: "…", or a list of such'),
+            ("ignore = ['a', 1]", "ignore", 'text, in quotes: "…", or a list of such'),
+            ("registry = [['http://a:1']]", "registry", 'text, in quotes: "…", or a list of such'),
+        ],
+    )
+    def test_a_value_of_another_type_is_refused(self, tmp_path: Path, text: str, name: str, what: str) -> None:
+        file = tmp_path / "srfix.toml"
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError) as refused:
+            connect("--config", str(file))
+        assert refused.value.message == f"'{name}' in the configuration file '{file}' must be {what}."
+
+    def test_a_shared_key_takes_what_the_option_takes_in_each_command(self) -> None:
+        tables = {name: table_keys(loaded(entry)) for name, entry in COMMANDS.items()}
+        for key in SHARED_KEYS:
+            taken = [keys[key] for keys in tables.values() if key in keys]
+            assert taken == [shared_key(key)] * len(taken) != []
 
     def test_a_commands_table_takes_its_options_and_lists(self, tmp_path: Path) -> None:
         file = tmp_path / "srfix.toml"

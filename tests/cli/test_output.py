@@ -63,6 +63,17 @@ class TestTable:
         assert "\x1b" not in text
         assert "…" not in text
 
+    def test_without_a_terminal_a_row_is_a_line(self) -> None:
+        rows = (("a", "soft deleted", "x\ny"), ("long-name", "", ""), ("界", "live", "z"))
+        stream = io.StringIO()
+        write_report(Report(document={}, blocks=(Table(("subject", "state", "of"), rows),)), OutputFormat.TABLE, stream)
+        assert stream.getvalue() == (
+            "subject     state          of\n"
+            "a           soft deleted   x\\ny\n"
+            "long-name   -              -\n"
+            "界          live           z\n"
+        )
+
     def test_on_a_narrow_terminal_text_is_folded_and_a_subject_is_neither_broken_nor_shortened(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -320,8 +320,7 @@ class TestTheChain:
             planned = shell(plan, 0)
             [apply] = of("apply", planned)
             applied = shell(apply, 0)
-            [verify] = of("verify", planned)
-            assert verify in applied
+            [verify] = of("verify", applied)
             shell(verify, 0)
             [rollback] = of("rollback", applied)
             shell(rollback, 0)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from srfix.cli.command_table import COMMANDS
+from srfix.cli.documents import DOCUMENTS
 from srfix.cli.reference import markdown
+from srfix.recovery.explain import CATALOGUE
+from tests.cli.bash_tab import BashAtTerminal, bash_at_terminal
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 
 MAN = Path(__file__).parents[2] / "cli" / "man"
@@ -42,24 +46,6 @@ def write(kind: str, directory: Path) -> None:
     subprocess.run(command, timeout=TIMEOUT_S, check=True, env=environment())
 
 
-def completed(*words: str) -> list[str]:
-    """What bash offers for the last of the words, by the script that it was given."""
-    script = (
-        'eval "$("$0" --shell-completion bash)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
-        '_srfix_completion "$0"; printf "%s\\n" "${COMPREPLY[@]}"'
-    )
-    done = subprocess.run(
-        ["bash", "-c", script, SRFIX, *words],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=True,
-        env=environment(),
-    )
-    assert done.stderr == ""
-    return done.stdout.split()
-
-
 class TestShellCompletion:
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_it_prints_a_script(self, shell: str) -> None:
@@ -69,28 +55,60 @@ class TestShellCompletion:
         assert "_SRFIX_COMPLETE" in done.stdout
         assert done.stderr == ""
 
-    def test_commands_options_and_choices(self) -> None:
-        assert completed("srfix", "d") == ["diagnose", "decode", "doctor", "demo"]
-        assert completed("srfix", "diagnose", "--fail") == ["--fail-on"]
-        assert completed("srfix", "diagnose", "--fail-on", "breaks") == ["breaks-on-restore", "breaks-on-upgrade"]
-        assert completed("srfix", "--shell") == ["--shell-completion"]
 
+@pytest.fixture(scope="module")
+def bash(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BashAtTerminal]:
+    directory = tmp_path_factory.mktemp("typed")
+    for name in ("plan one.json", "stack.txt", "schema.avsc"):
+        (directory / name).write_text("")
+    (directory / "state dir").mkdir()
+    with bash_at_terminal(directory) as bash:
+        yield bash
+
+
+class TestTab:
     @pytest.mark.parametrize(
-        ("words", "kind"),
+        ("typed", "offered"),
         [
-            (("apply", "pl"), "file"),
-            (("diagnose", "--config", "pl"), "file"),
-            (("diagnose", "--write-baseline", "pl"), "file"),
-            (("diagnose", "--state-dir", "pl"), "dir"),
+            ("srfix d", "diagnose decode doctor demo"),
+            ("srfix schema-of ", " ".join(document.name for document in DOCUMENTS)),
+            ("srfix explain ", " ".join(known.code for known in CATALOGUE)),
+            ("srfix explain srf00", " ".join(known.code for known in CATALOGUE[:9])),
+            ("srfix diagnose --output ", "table json markdown"),
+            ("srfix diagnose --engine=", "local spark"),
+            ("srfix diagnose --fail-on breaks", "breaks-on-restore breaks-on-upgrade"),
+            ("srfix decode users --case-rule ", "unique exact ksqldb ksqldb-2020"),
+            ("srfix apply ", "plan one.json schema.avsc stack.txt state dir/"),
         ],
     )
-    def test_names_of_files_and_directories_are_left_to_the_shell(self, words: tuple[str, ...], kind: str) -> None:
-        asked = {
-            "COMP_WORDS": " ".join(("srfix", *words)),
-            "COMP_CWORD": str(len(words)),
-            "_SRFIX_COMPLETE": "bash_complete",
-        }
-        done = subprocess.run(
-            [SRFIX], capture_output=True, text=True, timeout=TIMEOUT_S, check=True, env=environment(asked)
-        )
-        assert done.stdout == f"{kind},pl\n"
+    def test_several_are_offered(self, bash: BashAtTerminal, typed: str, offered: str) -> None:
+        assert sorted(bash.press_tab(typed)[1]) == sorted(offered.split())
+
+    @pytest.mark.parametrize(
+        ("typed", "line"),
+        [
+            ("srfix --shell", "srfix --shell-completion "),
+            ("srfix diagnose --fail-", "srfix diagnose --fail-on "),
+            ("srfix schema-of dia", "srfix schema-of diagnosis "),
+            ("srfix explain SRF", "srfix explain SRF0"),
+            ("srfix explain srf012", "srfix explain SRF012 "),
+            ("srfix explain st", "srfix explain sta"),
+            ("srfix explain stac", "srfix explain stack.txt "),
+            ("srfix diagnose --output=j", "srfix diagnose --output=json "),
+            (
+                "srfix diagnose --registry http://h:8081 --engine s",
+                "srfix diagnose --registry http://h:8081 --engine spark ",
+            ),
+            ("srfix apply pl", "srfix apply plan\\ one.json "),
+            ("srfix apply -X 'a=b c' pl", "srfix apply -X 'a=b c' plan\\ one.json "),
+            ("srfix apply -X client.id=b 'pl", "srfix apply -X client.id=b 'plan one.json' "),
+            ("srfix apply 'plan ", "srfix apply 'plan one.json' "),
+            ("srfix apply plan\\ ", "srfix apply plan\\ one.json "),
+            ("srfix diagnose --config=pl", "srfix diagnose --config=plan\\ one.json "),
+            ("srfix diagnose --write-baseline sc", "srfix diagnose --write-baseline schema.avsc "),
+            ("srfix diagnose --state-dir s", "srfix diagnose --state-dir state\\ dir/"),
+            ("true; A=b srfix schema-of dia", "true; A=b srfix schema-of diagnosis "),
+        ],
+    )
+    def test_the_only_one_is_typed(self, bash: BashAtTerminal, typed: str, line: str) -> None:
+        assert bash.press_tab(typed)[0] == line

@@ -126,8 +126,9 @@ class TestApply:
         assert only.startswith("Until the repair is done: restart nothing that is down")
 
         told = document(own_parts.srfix("diagnose", "--output", "json").stdout)
-        (note,) = [finding for finding in told["findings"] if finding["code"] == "SRF012"]
-        assert (note["severity"], note["subject"]) == ("note", own_parts.staged.phantom_subject)
+        (broken,) = told["findings"]
+        (note,) = broken["notes"]
+        assert (broken["subject"], note["code"]) == (own_parts.staged.phantom_subject, "SRF012")
         assert "may have been interrupted: its own compatibility is NONE" in note["explanation"]
         assert "srfix apply and that plan, or undo it with srfix rollback and that journal" in note["next"]
 
@@ -151,7 +152,12 @@ class TestVerify:
         assert [line.split(":")[0] for line in lines] == ["After", "After", "To prevent the next one"]
         assert "query CSAS_J_0 (RUNNING)" in lines[0]  # as ksqlDB says it now, not when it was planned
         assert "ksqlDB 0.29.0 retries it without anybody's help" in lines[0]
-        assert f"What to do: {damage.APPLICATION}" in own_parts.srfix("verify", plan).stdout
+        assert f"What to do: {damage.APPLICATION}" in own_parts.srfix("verify", plan, "--details").stdout
+        in_short = own_parts.srfix("verify", plan, "--ksqldb-text", text).stdout
+        assert (
+            "- What is up reads at once, without a restart; ksqlDB 0.29.0 retries a failed query by itself" in in_short
+        )
+        assert "- Run srfix diagnose after every new schema of users.\n" in in_short
 
     def test_a_problem_says_what_to_do_instead(self, own_parts: Parts, plan: Path) -> None:
         done = own_parts.srfix("verify", plan, "--output", "json")

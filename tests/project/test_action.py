@@ -16,6 +16,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from srfix.cli.commands.diagnose import diagnose
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from tests.cli.kept_demo import SRFIX, environment, staged_parts
 
@@ -116,7 +117,6 @@ def test_what_could_not_look_fails_with_its_own_code(tmp_path: Path) -> None:
 
 def test_its_inputs_become_the_commands_options_each_a_word_of_its_own(tmp_path: Path) -> None:
     inputs = {
-        "command": "guard",
         "registry": "http://registry:8081",
         "fail-on": "breaks-on-restore",
         "baseline": "known $(touch hurt).json",
@@ -127,19 +127,41 @@ def test_its_inputs_become_the_commands_options_each_a_word_of_its_own(tmp_path:
     ran = run(tmp_path, inputs, srfix=recorder(tmp_path))
     assert ran.code == 0, ran.log
     assert json.loads((tmp_path / "arguments").read_text(encoding="utf-8")) == [
-        *("guard", "--output", "markdown", "--registry", "http://registry:8081", "--kafka-config", "kafka.properties"),
+        *(
+            "diagnose",
+            "--output",
+            "markdown",
+            "--registry",
+            "http://registry:8081",
+            "--kafka-config",
+            "kafka.properties",
+        ),
         *("--config", "srfix.toml", "--fail-on", "breaks-on-restore", "--baseline", "known $(touch hurt).json"),
         *("--quiet", "--ignore", "old-*"),
     ]
     assert not (tmp_path / "hurt").exists()
 
 
-@pytest.mark.parametrize("command", ["apply", "rollback", "", "diagnose; apply"])
-def test_it_runs_nothing_that_writes(command: str, tmp_path: Path) -> None:
-    ran = run(tmp_path, {"command": command}, srfix=recorder(tmp_path))
+@pytest.mark.parametrize("arguments", ["apply\nplan.json", "--yes\nrollback", "; srfix apply plan.json"])
+def test_it_runs_nothing_that_writes(arguments: str, tmp_path: Path) -> None:
+    ran = run(tmp_path, {"arguments": arguments})
     assert ran.code == 2
-    assert "::error::The input command is diagnose or guard" in ran.log
-    assert not (tmp_path / "arguments").exists()
+    assert "Usage: srfix diagnose " in ran.log
+
+
+def test_each_option_that_it_gives_is_one_of_the_command() -> None:
+    given = set(re.findall(r"(?m)^(?:add|arguments=.*) (--[a-z-]+)", step_called("Run srfix")["run"]))
+    assert (
+        {"--output", "--fail-on", "--baseline", "--config"}
+        <= given
+        <= {opt for param in diagnose.params for opt in param.opts}
+    )
+
+
+def test_a_quiet_run_has_a_summary_all_the_same(tmp_path: Path) -> None:
+    ran = run(tmp_path, {"arguments": "--quiet"}, srfix=recorder(tmp_path))
+    assert ran.code == 0
+    assert ran.summary == "srfix diagnose found nothing that fails. It was told to be quiet: there is no report.\n"
 
 
 def test_a_report_that_github_would_not_show_is_cut_and_says_so(tmp_path: Path) -> None:

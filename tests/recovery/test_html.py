@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any, cast
 
@@ -163,3 +164,10 @@ def test_sparks_plans_are_shown_as_they_explain_themselves() -> None:
             assert page.startswith("<pre>")
             assert "<b>" not in page
             assert "&lt;b&gt;" in page
+
+
+def test_a_note_on_a_repair_stands_with_its_finding() -> None:
+    note = replace(FINDING, code="SRF012", severity=Severity.NOTE, explanation="the registry would refuse it")
+    found = replace(FINDING, notes=(note,))
+    assert "On its repair (SRF012): the registry would refuse it" in found._repr_html_()
+    assert "<td>SRF012</td>" in replace(DIAGNOSIS, findings=(found,))._repr_html_()

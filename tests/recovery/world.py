@@ -126,8 +126,9 @@ class World:
         return diagnose(asked, engine or self.engine, context, application=application, store=store)
 
     def findings(self, **how: object) -> dict[str, Finding]:
-        """The findings by code; a test that expects one per code relies on it."""
-        found = self.examine(**how).diagnosis.findings  # type: ignore[arg-type]
+        """The findings and the notes on their repairs, by code; a test that expects one per code relies on it."""
+        diagnosis = self.examine(**how).diagnosis  # type: ignore[arg-type]
+        found = [each for finding in diagnosis.findings for each in (finding, *finding.notes)]
         by_code = {finding.code: finding for finding in found}
         assert len(by_code) == len(found)
         return by_code

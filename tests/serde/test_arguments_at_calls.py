@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import pytest
 
 from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde import JsonDeserializer, UsageError, confluent, deserialize_many
+from srfix.serde import (
+    AvroDeserializer,
+    AvroSerializer,
+    JsonDeserializer,
+    SchemaDeserializer,
+    SrfixError,
+    UsageError,
+    WindowedDeserializer,
+    WindowKind,
+    confluent,
+    deserialize_many,
+)
 
 
 def test_an_empty_text_is_no_topic() -> None:
@@ -20,3 +35,28 @@ def test_on_error_is_one_of_its_words() -> None:
     """Seen: anything else was quarantine."""
     with pytest.raises(UsageError, match=r"^on_error is 'raise'; it must be one of 'fail', 'quarantine'\.$"):
         deserialize_many([b"{"], "t", JsonDeserializer(), on_error="raise")  # type: ignore[arg-type]
+
+
+NO_REGISTRY = "http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize("value", [7, 1.5, b"", [], {}, object(), int, True])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (partial(AvroDeserializer, NO_REGISTRY), "reader_schema"),
+        (partial(SchemaDeserializer, NO_REGISTRY), "reader_schema"),
+        (partial(AvroSerializer, NO_REGISTRY, "ID INT"), "full_name"),
+    ],
+)
+def test_an_argument_that_is_no_text_is_named(make: Callable[..., object], name: str, value: object) -> None:
+    """Seen: AttributeError."""
+    with pytest.raises(UsageError, match=rf"^{name} is "):
+        make(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["", 1.5, b"", [], {}, object(), int, True])
+def test_a_windows_size_that_is_no_int_is_named(value: Any) -> None:
+    """Seen: TypeError."""
+    with pytest.raises(SrfixError, match=r"^size_ms is "):
+        WindowedDeserializer(JsonDeserializer(), WindowKind.TIME, size_ms=value)

@@ -30,6 +30,7 @@ from srfix.serde.forking import ForkLock, PerProcess
 from srfix.serde.formats.json.budget import Shapes
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.single_flight import SingleFlight
 from srfix.serde.registry.unknown_ids import UnknownIds
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer
@@ -181,12 +182,27 @@ class Shaping:
         """Nothing to end."""
 
 
+class Sharing:
+    """`SingleFlight`: threads share a request."""
+
+    def __init__(self) -> None:
+        self._flights = SingleFlight[str](most=8)
+        self.lock = self._flights._lock
+
+    def work(self) -> None:
+        assert self._flights.once("k", lambda: "yes") == "yes"
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
 SCENES: dict[tuple[str, str], Callable[[], Scene]] = {
     ("serde/srfix/serde/resolve/policies.py", "_Remembered"): Resolving,
     ("serde/srfix/serde/serdes/schema_choices.py", "OwnSchema"): Serializing,
     ("serde/srfix/serde/confluent/serializer.py", "ConfluentSerializer"): DroppingIn,
     ("serde/srfix/serde/registry/http/transport.py", "Transport"): Asking,
     ("serde/srfix/serde/registry/unknown_ids.py", "UnknownIds"): Forgetting,
+    ("serde/srfix/serde/registry/single_flight.py", "SingleFlight"): Sharing,
     ("serde/srfix/serde/formats/json/budget.py", "Shapes"): Shaping,
 }
 """Where a lock is made → its scene."""

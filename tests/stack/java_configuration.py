@@ -29,9 +29,9 @@ class JavaConfiguration:
         """The module's name and its options as Kafka's clients see them; None if they refuse the entry."""
         return cast("list[Any] | None", self._ask({"jaas": text}))
 
-    def properties(self, text: str) -> dict[str, str] | None:
-        """What `java.util.Properties` reads; None if it refuses the text."""
-        return cast("dict[str, str] | None", self._ask({"properties": text}))
+    def properties(self, content: bytes) -> dict[str, str] | None:
+        """What `java.util.Properties` reads of a file's bytes, as Kafka's `Utils.loadProps`; None if it refuses them."""
+        return cast("dict[str, str] | None", self._ask({"properties": content.hex()}))
 
     def _ask(self, request: Mapping[str, str]) -> object:
         self._stdin.write(json.dumps(request) + "\n")
@@ -85,9 +85,9 @@ def _jaas(jpype: Any, text: str) -> Any:
     return [str(entry.getLoginModuleName()), options]
 
 
-def _properties(jpype: Any, text: str) -> Any:
+def _properties(jpype: Any, content: str) -> Any:
     properties = jpype.JClass("java.util.Properties")()
-    properties.load(jpype.JClass("java.io.StringReader")(text))
+    properties.load(jpype.JClass("java.io.ByteArrayInputStream")(jpype.JArray(jpype.JByte)(bytes.fromhex(content))))
     return {str(each.getKey()): str(each.getValue()) for each in properties.entrySet()}
 
 

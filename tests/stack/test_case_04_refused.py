@@ -35,8 +35,8 @@ def test_a_repair_that_is_refused_in_the_middle_is_undone_without_a_trace_or_fin
         application.wait_for_state("RUNNING")
         assert_query_fails(scene, application)
         # It is known beforehand that it would be refused, and what a plan does about it.
-        (note,) = [finding for finding in diagnose(scene, code=1) if finding["code"] == "SRF012"]
-        assert (note["severity"], note["repairable"]) == ("note", True)
+        (note,) = [note for finding in diagnose(scene, code=1) for note in finding["notes"]]
+        assert (note["code"], note["overcome"]) == ("SRF012", True)
         plan = make_plan(scene)
         steps = [action["kind"] for action in json.loads(plan.read_text())["actions"]]
         assert steps == ["set-compatibility", "register", "soft-delete", "restore-compatibility"]

@@ -61,20 +61,32 @@ def test_a_jaas_entry_is_read_as_kafka_reads_it(java: JavaConfiguration, text: s
 
 @many
 @given(text=property_texts)
+@example(text="a=ä")
+@example(text="a=x\x80\xa0\xff€")
 def test_a_properties_file_is_read_as_java_reads_it_or_refused(
     java: JavaConfiguration, tmp_path: Path, text: str
 ) -> None:
     file = tmp_path / "x.properties"
     file.write_bytes(text.encode("utf-8"))
     try:
-        found: dict[str, str] | str = read_properties_file(str(file))
+        found: dict[str, str] | str = dict(read_properties_file(str(file)).values)
     except UsageError as error:
         found = error.message
     if isinstance(found, str):
         # A name that is none, a line that is perhaps a secret alone: those, nothing else.
         assert found.endswith(" is not key=value.")
         return
-    expected = java.properties(text)
+    expected = java.properties(file.read_bytes())
     assert expected is not None
     expected.pop("", None)  # of a backslash at the very end
     assert found == expected
+
+
+@many
+@given(value=st.binary(max_size=8).filter(lambda value: not set(value) & set(range(0x20)) and b"\\" not in value))
+@example(value=b"\xc3\xa4")
+@example(value=b"\xe4")
+def test_the_bytes_of_a_value_are_javas_characters(java: JavaConfiguration, tmp_path: Path, value: bytes) -> None:
+    file = tmp_path / "x.properties"
+    file.write_bytes(b"a=" + value)
+    assert read_properties_file(str(file)).values == java.properties(file.read_bytes())

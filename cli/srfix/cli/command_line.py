@@ -51,11 +51,6 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
     redactor.note_arguments(arguments, os.environ)
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PrintableFormatter())
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            # A terminal that cannot show a character must not turn a report into a crash.
-            reconfigure(errors="backslashreplace")
     _sweep_views()
     code = _run(arguments, redactor, interrupts)
     try:

@@ -76,7 +76,8 @@ def _comes_from_an_interrupt(error: BaseException | None, seen: set[int]) -> boo
 
 def take_over_streams() -> None:
     """Has a stream at each of the three numbers: of one that is closed a file opened later would get the number, and
-    everything that is said. What standard error does not take is lost, and no reason to fail."""
+    everything that is said. What standard error does not take is lost, and no reason to fail; a character that a terminal
+    cannot show is shown as its escape."""
     for number, flags in _WHEN_CLOSED.items():
         try:
             os.fstat(number)

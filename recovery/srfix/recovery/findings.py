@@ -153,6 +153,8 @@ class Finding:
     """What the subject's name alone also allows, as `application/store`: the application's name may end elsewhere."""
     mirrors: tuple[Subject, ...] = ()
     """The same subject in other contexts, at fault as well."""
+    notes: tuple[Finding, ...] = ()
+    """Notes on its repair (SRF012): what the registry would refuse, and what an interrupted repair left."""
 
     def _repr_html_(self) -> str:
         return finding_html(self)
@@ -317,6 +319,18 @@ def _finding(finding: Finding) -> Json:
         "hypotheses": [_considered(considered) for considered in finding.considered],
         "other_splits": [*sorted(finding.other_splits)],
         "mirrors": [*sorted(finding.mirrors)],
+        "notes": [_note(note) for note in sorted(finding.notes, key=finding_order)],
+    }
+
+
+def _note(note: Finding) -> Json:
+    """A note on a repair: what differs from the finding that it stands with."""
+    return {
+        "code": note.code,
+        "schema_ids": [int(fault.schema_id) for fault in sorted(note.schema_ids, key=lambda fault: fault.schema_id)],
+        "explanation": note.explanation,
+        "next": note.next,
+        "overcome": note.repairable,
     }
 
 

@@ -42,6 +42,7 @@ def finding_html(finding: Finding) -> str:
                 ),
             ),
             paragraph(finding.next),
+            *(paragraph(f"On its repair ({note.code}): {note.explanation} {note.next}") for note in finding.notes),
         )
     )
 
@@ -59,7 +60,7 @@ def diagnosis_html(diagnosis: Diagnosis) -> str:
             heading("Diagnosis"),
             paragraph(verdict),
             table(
-                ("code", "severity", "application", "store", "subject", "source", "repairable"),
+                ("code", "severity", "application", "store", "subject", "source", "repairable", "on its repair"),
                 (
                     (
                         found.code,
@@ -69,6 +70,7 @@ def diagnosis_html(diagnosis: Diagnosis) -> str:
                         found.subject,
                         "not decided" if found.source is None else found.source.topic,
                         "yes" if found.repairable else "no",
+                        ", ".join(note.code for note in found.notes),
                     )
                     for found in diagnosis.findings
                 ),

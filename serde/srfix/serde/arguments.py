@@ -66,6 +66,13 @@ def number_or_none(name: str, value: object) -> int | None:
     return value
 
 
+def text_or_none(name: str, value: object) -> str | None:
+    """:raises UsageError: unless it is a str or None."""
+    if value is not None and not isinstance(value, str):
+        raise UsageError(f"{name} is {type_words(value)}; it must be a str, or None.")
+    return value
+
+
 def strategy(name: str, value: object) -> SubjectStrategy:
     """A subject strategy.
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Self
 
 
-def _nothing() -> None:
+def close_nothing() -> None:
     """What was passed is its owner's."""
 
 
 class Closing:
     """`close()`, also as a context manager."""
 
-    _close: Callable[[], None] = staticmethod(_nothing)
+    _close: Callable[[], None] = staticmethod(close_nothing)
 
     def close(self) -> None:
         """Closes the connections of a client that was made for this, from a URL; one that was passed is its owner's."""

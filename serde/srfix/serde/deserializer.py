@@ -27,7 +27,7 @@ Columns that are marked as KEY make the keys, the others the values (by `ctx.fie
 
 from __future__ import annotations
 
-from srfix.serde.arguments import check_instance, flag, member
+from srfix.serde.arguments import check_instance, flag, member, number_or_none
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Times
@@ -194,6 +194,7 @@ class WindowedDeserializer:
         :param size_ms: how long time windows are: their end is not in the bytes, and unknown without it.
         :raises UsageError: if the size is not positive, or is given for sessions, whose end is in the bytes.
         """
+        size_ms = number_or_none("size_ms", size_ms)
         if size_ms is not None:
             if kind is WindowKind.SESSION:
                 raise UsageError("Sessions have no size: their end is in the bytes. Leave size_ms out.")

@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal, Self
 
-from srfix.serde.arguments import check_instance, flag, member
+from srfix.serde.arguments import check_instance, flag, member, text_or_none
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Times, given_times
@@ -87,7 +87,9 @@ class AvroSerializer(FramedSerializer):
         :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
         """
         self._own_options = OwnOptions(
-            full_name=full_name, cut_times=flag("cut_times", cut_times), times=given_times(times)
+            full_name=text_or_none("full_name", full_name),
+            cut_times=flag("cut_times", cut_times),
+            times=given_times(times),
         )
         super().__init__(
             registry,

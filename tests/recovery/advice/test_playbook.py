@@ -10,10 +10,13 @@ from srfix.recovery.advice.playbook import (
     Verified,
     after_repair,
     afterwards,
+    afterwards_in_short,
     before_repair,
     playbook,
     prevention,
+    until_repaired,
     upon_verification,
+    upon_verification_in_short,
 )
 from srfix.recovery.checks import srf017
 from srfix.recovery.commands import Given, GivenOption
@@ -261,6 +264,93 @@ class TestPlaybook:
             lines[lines.index("Repair: carry the plan out with srfix apply, then check it with srfix verify.") + 1 :]
             == left
         )
+
+
+class TestInShort:
+    """The same in a sentence or two, each said once for all applications of which it is true."""
+
+    def test_nothing_to_repair_is_nothing_to_do(self) -> None:
+        assert until_repaired([]) is None
+        assert (list(afterwards_in_short([])), list(upon_verification_in_short([]))) == ([], [])
+
+    def test_what_not_to_do_until_it_is_done(self) -> None:
+        assert until_repaired([on(NOTHING_KNOWN, "2.6", "2.6"), QUERY]) == (
+            "Before it stop clean-up jobs and deployments, and copy the state directory. Until it is done do not wipe a state "
+            "directory, restart anything, upgrade to Kafka Streams 2.7 or later or TERMINATE or DROP a query."
+        )
+
+    def test_from_2_7_on_wiping_is_not_forbidden(self) -> None:
+        said = until_repaired([on(NOTHING_KNOWN, "2.8", "2.8")])
+        assert said is not None
+        assert said.endswith("Until it is done do not restart anything.")
+
+    @pytest.mark.parametrize(
+        ("known", "says"),
+        [
+            (
+                NOTHING_KNOWN,
+                "What is up reads at once, without a restart; restart the instances whose stream thread died.",
+            ),
+            (
+                running(NOTHING_KNOWN, 0),
+                "The group has no members when the repair was planned; start it, and restart the",
+            ),
+            (
+                QUERY,
+                "What is up reads at once, without a restart; ksqlDB 0.13 (Confluent Platform 6.1) and later retry a",
+            ),
+            (
+                replace(QUERY, ksqldb_version="0.10.1"),
+                "ksqlDB 0.10.1 never retries a failed query: restart its server.",
+            ),
+            (
+                replace(QUERY, ksqldb_version="0.29.0"),
+                "ksqlDB 0.29.0 retries a failed query by itself, after 15 s to 15 min.",
+            ),
+        ],
+    )
+    def test_afterwards_it_says_what_the_evidence_does(self, known: Circumstances, says: str) -> None:
+        restart, again = afterwards_in_short([known])
+        assert says in restart
+        assert again == "Run srfix diagnose after every new schema of users."
+
+    def test_one_sentence_for_all_of_which_it_is_true(self) -> None:
+        till = replace(NOTHING_KNOWN, application="till")
+        together, _again = afterwards_in_short([NOTHING_KNOWN, till])
+        assert together.startswith("What is up reads at once")
+        of_two, of_query, _again = afterwards_in_short([NOTHING_KNOWN, till, QUERY])
+        assert of_two.startswith("shop, till: what is up reads at once")
+        assert of_query.startswith(f"{QUERY.application}: what is up reads at once")
+
+    def test_where_the_next_schema_breaks_nothing_no_look_is_asked_for(self) -> None:
+        assert len(list(afterwards_in_short([on(NOTHING_KNOWN, "3.0", "3.0")]))) == 1
+        assert len(list(afterwards_in_short([replace(NOTHING_KNOWN, reader=Reader.DUAL)]))) == 1
+
+    def test_upon_verification_the_worst_stands_first(self) -> None:
+        broken, unseen, keys, fine = (replace(NOTHING_KNOWN, application=name) for name in ("a", "b", "c", "d"))
+        said = list(
+            upon_verification_in_short(
+                [
+                    (fine, Verified.HOLDS),
+                    (keys, Verified.KEYS_MISS),
+                    (unseen, Verified.NOT_SEEN),
+                    (broken, Verified.PROBLEMS),
+                ]
+            )
+        )
+        assert [line.split()[:4] for line in said] == [
+            ["Do", "not", "wipe", "a"],
+            ["Do", "not", "rely", "on"],
+            ["What", "is", "down", "in"],
+            ["What", "is", "up", "reads"],
+            ["Run", "srfix", "diagnose", "after"],
+        ]
+        assert "`srfix plan --application a -o new-plan.json`" in said[0]
+
+    def test_several_broken_ones_are_planned_together(self) -> None:
+        outcomes = [(NOTHING_KNOWN, Verified.PROBLEMS), (QUERY, Verified.PROBLEMS)]
+        (said,) = upon_verification_in_short(outcomes)
+        assert "`srfix plan -o new-plan.json`" in said
 
 
 class TestUponFindings:

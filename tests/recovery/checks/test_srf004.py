@@ -97,7 +97,8 @@ class TestTheRepair:
 
     def test_the_price_says_whose_subject_it_is(self, world: World) -> None:
         assert any(
-            "is the subject of topic users itself: its producers register there" in p for p in self.plan(world).price
+            "The subject is that of topic users itself: its producers register there" in p
+            for p in self.plan(world).price
         )
 
     def test_two_stores_over_one_topic_are_repaired_once(self, world: World, tmp_path: Path) -> None:

@@ -102,13 +102,7 @@ def test_what_another_finding_of_the_store_says_of_the_rows_counts() -> None:
     assert undecodable.data == "not intact: rows are not framed, or do not decode"
 
 
-def test_a_note_on_the_repair_stands_with_the_finding_and_never_vanishes() -> None:
-    overcome = finding("SRF012", Severity.NOTE)
-    refused = finding("SRF012", Severity.NOTE, repairable=False)
-    short = in_short(examined(finding("SRF001"), overcome), None)
-    assert (short.stores[0].notes, short.notes) == ((overcome,), ())
-    # Nothing fails: what the repair would overcome is not worth a line, what would refuse it is.
-    harmless = finding("SRF001", Severity.NOTE)
-    assert in_short(examined(harmless, overcome), None).notes == (harmless,)
-    assert in_short(examined(harmless, refused), None).notes == (harmless, refused)
-    assert in_short(examined(refused), None).notes == (refused,)
+def test_findings_that_are_notes_stand_apart() -> None:
+    note = finding("SRF003", Severity.NOTE)
+    short = in_short(examined(finding("SRF001"), note), None)
+    assert ([store.finding.code for store in short.stores], short.notes) == (["SRF001"], (note,))

@@ -19,6 +19,7 @@ from srfix.serde.columns import (
     Decimal,
     Map,
     Namespace,
+    ScalarType,
     Struct,
     parse_columns,
     print_columns,
@@ -76,6 +77,42 @@ class TestDescribe:
         with pytest.raises(ColumnError, match=message):
             parse_columns(f" Field | Type\n-----------\n{row}\n-----------\n")
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            " ID      | BIGINT           (key)\n name    | VARCHAR(STRING)",
+            "ID | BIGINT (key)\r\n\r\nname | VARCHAR(STRING)\r\n--------\r\nFor runtime statistics and query details",
+            "----------\n ID | BIGINT (key)\n name | VARCHAR(STRING)\n H | BYTES (header('x'))\n",
+        ],
+    )
+    def test_its_rows_are_taken_without_the_line_of_heads(self, text: str) -> None:
+        assert print_columns(parse_columns(text)) == "ID BIGINT KEY, `name` STRING"
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "Name : USERS\n ID | BIGINT",
+                r"^The text has \"name \| type\" as DESCRIBE prints it, 'ID \| BIGINT', and the line 'Name : USERS', which is "
+                r"none\. Paste the rows alone, or with the line \"Field \| Type\" above them\.$",
+            ),
+            (
+                "ID | BIGINT\nNAME | STRI",
+                r"^The type of NAME in a line like DESCRIBE's, \"name \| type\", cannot be read: .* expected a type: ",
+            ),
+            ("ID | BIGINT | KEY", r"^The type of ID in a line like DESCRIBE's, "),
+        ],
+    )
+    def test_what_is_no_row_among_rows_is_said(self, text: str, message: str) -> None:
+        with pytest.raises(ColumnError, match=message):
+            parse_columns(text)
+
+    def test_a_column_list_is_never_taken_for_rows(self) -> None:
+        assert parse_columns("`a | b` INT, -- c | d\nE INT") == (
+            Column("a | b", ScalarType.INTEGER),
+            Column("E", ScalarType.INTEGER),
+        )
+
     @given(
         st.lists(st.tuples(avro_names, column_types(avro_names)), min_size=1, max_size=4, unique_by=lambda one: one[0])
     )
@@ -83,7 +120,9 @@ class TestDescribe:
         columns = tuple(Column(name, type_) for name, type_ in fields)
         for namespace, mark in ((Namespace.KEY, "(key)"), (Namespace.PRIMARY_KEY, "(primary key)")):
             declared = (replace(columns[0], namespace=namespace), *columns)
-            assert parse_columns(_described(declared, mark)) == declared
+            described = _described(declared, mark)
+            assert parse_columns(described) == declared
+            assert parse_columns(described.partition("\n")[2]) == declared  # without the line of heads
 
 
 def _described(columns: Columns, mark: str) -> str:

@@ -289,6 +289,10 @@ class TestGaps:
         [
             " \t\r\nA\nINT\t, B INT ",
             "(A INT, B INT)",
+            "[A INT, B INT]",
+            "A INT, B INT,",
+            "(A INT, B INT,\n)",
+            "[A INT, B INT, ]",
             "-- the key\nA INT, B INT",
             "A INT, --@ directive\nB INT",
             "A /* the */ INT /* key\n, C INT */, B INT",
@@ -327,7 +331,11 @@ class TestErrors:
         [
             ("", r"^The column list has the end of the text at character 1; expected a column name\.$"),
             ("A", r"^The column list has the end of the text at character 2; expected a type\.$"),
-            ("A INT,", r"has the end of the text at character 7; expected a column name\.$"),
+            ("A INT,,", r"has ',' at character 7; expected a column name\.$"),
+            (",", r"has ',' at character 1; expected a column name\.$"),
+            ("[A INT)", r"has '\)' at character 7; expected ',' or '\]'\.$"),
+            ("[`A`, `B`]", r"has ',' at character 5; expected a type: "),
+            ("-- key | value\nA MONEY", r"has 'MONEY' at character 18; expected a type: "),
             ("A INT B INT", r"has 'B' at character 7; expected ',' or the end of the text\.$"),
             ("A MONEY", r"has 'MONEY' at character 3; expected a type: BOOLEAN, INTEGER, .*, STRUCT\.$"),
             ("A SELECT", r"has 'SELECT' at character 3; expected a type: BOOLEAN, "),
@@ -390,8 +398,9 @@ class TestErrors:
         with pytest.raises(ColumnError, match=rf"^The column types nest deeper than {MAX_NESTING} levels\."):
             parse_columns("A " + "ARRAY<" * 40 + "INT" + ">" * 40 + " ARRAY" * 40)
 
-    @given(st.text(st.sampled_from("AB `\"<>(),1E.'-/*@\nINTSTRUCT MAPARRAYKEY"), max_size=40))
+    @given(st.text(st.sampled_from("AB `\"<>()[],|1E.'-/*@\nINTSTRUCT MAPARRAYKEY"), max_size=40))
     @example("A STRUCT< >, B INT")
+    @example("a - b | INT\nINT | INT")
     def test_any_text_is_columns_or_a_column_error(self, text: str) -> None:
         try:
             parsed = parse_columns(text)

@@ -43,7 +43,7 @@ def refused(properties: Mapping[str, str]) -> str:
 class TestSyntax:
     def read(self, folder: Path, content: str | bytes) -> dict[str, str]:
         (folder / "x.properties").write_bytes(content.encode() if isinstance(content, str) else content)
-        return read_properties_file(str(folder / "x.properties"))
+        return dict(read_properties_file(str(folder / "x.properties")).values)
 
     @pytest.mark.parametrize(
         ("text", "properties"),
@@ -65,8 +65,40 @@ class TestSyntax:
     def test_is_javas(self, tmp_path: Path, text: str, properties: dict[str, str]) -> None:
         assert self.read(tmp_path, text) == properties
 
-    def test_what_is_no_utf_8_is_latin_1(self, tmp_path: Path) -> None:
-        assert self.read(tmp_path, "a=ä".encode("latin-1")) == {"a": "ä"}
+    def test_bytes_are_latin_1_as_in_a_java_stream(self, tmp_path: Path) -> None:
+        """Seen: read as UTF-8, so that a log-in that works for the application was refused."""
+        assert self.read(tmp_path, b"a=\xe4") == {"a": "\xe4"}
+        assert self.read(tmp_path, b"a=\xc3\xa4") == {"a": "\xc3\xa4"}
+
+    def test_what_looks_like_utf_8_is_named_and_not_shown(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.properties"
+        path.write_bytes(
+            b"# \xc3\xa4\nsasl.password=topsecret\xc3\xa4\nsasl.username=\xe4\nssl.key.password=\\u00c3\\u00a4\n"
+            b"listener.name.x=\xc3\xa4\nbootstrap.servers=h:1\n"
+        )
+        found = read_client_file(str(path))
+        assert found.in_utf_8 == ("sasl.password",)
+        assert found.kafka["sasl.password"] == "topsecret\xc3\xa4"
+        assert found.encoding_line() == (
+            f"{path}: read as ISO 8859-1, as Java reads it, though it looks like UTF-8: sasl.password. Where a log-in fails "
+            "for that, write what is not ASCII as \\uXXXX."
+        )
+        path.write_bytes(b"bootstrap.servers=h:1\nsasl.password=\xe4\n")
+        assert read_client_file(str(path)).encoding_line() is None
+
+    def test_a_file_that_kafkas_provider_reads_is_utf_8(self, tmp_path: Path) -> None:
+        named = tmp_path / "secrets.properties"
+        properties = {
+            "config.providers": "f",
+            "config.providers.f.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+            "sasl.password": f"${{f:{named}:p}}",
+        }
+        named.write_bytes(b"p=\xc3\xa4")
+        assert sorted_out("x", properties).kafka["sasl.password"] == "\xe4"
+        named.write_bytes(b"p=topsecret\xe4")
+        (problem,) = sorted_out("x", properties).problems
+        assert "is no UTF-8, which Kafka's FileConfigProvider reads" in problem
+        assert "topsecret" not in problem
 
     @given(properties=st.dictionaries(names, texts.filter(bool), max_size=4))
     def test_what_java_writes_is_read_back(

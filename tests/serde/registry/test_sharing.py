@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import threading
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 import pytest
 
+from srfix.fixtures.registry import Answer, Fault, FixtureRegistry
+from srfix.serde import AvroSerializer, confluent, parse_columns
 from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import RegistryAnswerError
 from srfix.serde.registry.http.auth import BasicAuth
 from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
@@ -134,3 +140,96 @@ class TestPickle:
         assert process.exitcode == 0
         client.schema_by_id(3)
         assert server.connections == 2
+
+
+class TestSingleFlight:
+    def threads(self, work: Callable[[int], object]) -> list[object]:
+        together = threading.Barrier(THREADS)
+
+        def one(number: int) -> object:
+            together.wait(10)
+            return work(number)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            return list(pool.map(one, range(THREADS)))
+
+    def test_threads_that_read_their_first_record_ask_once(self) -> None:
+        columns = parse_columns("ID BIGINT")
+        with FixtureRegistry() as server, RegistryClient(server.url) as client:
+            payload = AvroSerializer(server.url, columns)({"ID": 7}, "t")
+            server.forget_requests()
+            server.intercept(Fault(delay_s=0.5))
+            read = confluent.AvroDeserializer(client, columns="ID BIGINT")
+            assert self.threads(lambda _: read(payload, "t")) == [{"ID": 7}] * THREADS
+            assert len(server.requests) == 1
+
+    def test_threads_that_ask_for_the_same_id_ask_once(self) -> None:
+        with FixtureRegistry() as server, RegistryClient(server.url) as client:
+            schema_id = server.seed("t-value", '"string"')
+            server.intercept(Fault(delay_s=0.5))
+            assert self.threads(lambda _: client.schema_by_id(schema_id).schema.text) == ['"string"'] * THREADS
+            assert len(server.requests) == 1
+
+    def test_an_error_is_for_those_who_wait_and_for_nobody_later(self) -> None:
+        with FixtureRegistry() as server, RegistryClient(server.url, retry=RetryPolicy(max_attempts=1)) as client:
+            handle = server.intercept(
+                Fault(delay_s=0.5, action=Answer(status=500, body='{"error_code": 50001, "message": "no"}'))
+            )
+
+            def status(_: int) -> object:
+                with pytest.raises(RegistryAnswerError) as caught:
+                    client.schema_by_id(1)
+                return caught.value.status
+
+            assert self.threads(status) == [500] * THREADS
+            assert len(server.requests) == 1
+            handle.remove()
+            server.seed("t-value", '"string"')
+            assert client.schema_by_id(1).schema.text == '"string"'
+
+    def test_one_that_is_interrupted_leaves_it_to_another(self) -> None:
+        flights = SingleFlight[str](most=8)
+        begun, go = threading.Event(), threading.Event()
+
+        def interrupted() -> str:
+            begun.set()
+            assert go.wait(10)
+            raise KeyboardInterrupt
+
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(flights.once, "k", interrupted)
+            assert begun.wait(10)
+            second = pool.submit(flights.once, "k", lambda: "yes")
+            assert not wait([second], timeout=0.3).done
+            go.set()
+            assert second.result(10) == "yes"
+            assert isinstance(first.exception(10), KeyboardInterrupt)
+
+    def test_without_a_cache_nothing_is_kept(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
+        client = make_client(cache_capacity=0)
+        server.always({"schema": '"string"'})
+        client.schema_by_id(7)
+        client.schema_by_id(7)
+        assert len(server.seen) == 2
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+    @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+    def test_a_forked_child_waits_for_no_thread_of_its_parent(self) -> None:
+        flights = SingleFlight[str](most=8)
+        begun, go = threading.Event(), threading.Event()
+
+        def slow() -> str:
+            begun.set()
+            assert go.wait(30)
+            return "late"
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(flights.once, "k", slow)
+            assert begun.wait(10)
+            child = multiprocessing.get_context("fork").Process(target=flights.once, args=("k", str))
+            child.start()
+            child.join(10)
+            code = child.exitcode
+            child.kill()
+            go.set()
+        assert code == 0

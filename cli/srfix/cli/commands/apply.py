@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,7 +12,14 @@ import click
 from srfix.cli.commands.shared import before_apply, complain, connection_of_plan, secrets_to_add
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, expect_digest_option, given_options, output_option, yes_option
+from srfix.cli.options import (
+    connection_options,
+    details_option,
+    expect_digest_option,
+    given_options,
+    output_option,
+    yes_option,
+)
 from srfix.cli.output import (
     Block,
     Commands,
@@ -29,9 +36,10 @@ from srfix.cli.output import (
     write_report,
 )
 from srfix.recovery.actions import Action, action_document, describe
-from srfix.recovery.advice import afterwards
+from srfix.recovery.advice import afterwards, afterwards_in_short
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.errors import AppliedInPartError
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair import (
     NAMESPACE,
     AlreadyApplied,
@@ -82,6 +90,7 @@ from srfix.serde.registry import Json, RegistryClient
 )
 @yes_option
 @connection_options
+@details_option
 @output_option
 def apply(
     path: Path,
@@ -92,6 +101,7 @@ def apply(
     signer_key: Path | None,
     yes: bool,
     connection: Connection,
+    details: bool,
     output: OutputFormat,
 ) -> ExitCode:
     """Carry out a plan, step by step, with a journal. Asks first; run it again if it was interrupted.
@@ -123,7 +133,7 @@ def apply(
             say("Nothing was written.", err=True)
             return ExitCode.INTERRUPTED
     done: list[tuple[Action, str]] = []
-    title, code = "Applied", ExitCode.OK
+    is_news, code = True, ExitCode.OK
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
             if not is_there(journal_path):
@@ -143,7 +153,7 @@ def apply(
                             "registered again."
                         )
                     case AlreadyApplied():
-                        title = "Applied before; nothing was written now"
+                        is_news = False
                     case JournalSetAside(path=aside):
                         say_on_the_way(
                             "The journal that was there, of a repair that is over, never begun or not told of by a whole "
@@ -151,7 +161,7 @@ def apply(
                         )
     except AppliedInPartError as error:
         complain(error)
-        title, code = "Applied in part", ExitCode.PARTIAL
+        code = ExitCode.PARTIAL
     except KeyboardInterrupt:
         say(
             f"Interrupted. The journal {journal_path} says what is done: run the same srfix apply again, or undo it with "
@@ -159,12 +169,14 @@ def apply(
             err=True,
         )
         raise
-    following = _NOT_YET if code is ExitCode.PARTIAL else tuple(afterwards(plan.circumstances))
-    report = Report(
-        document=_document(plan, journal_path, done, following),
-        blocks=tuple(_blocks(title, plan, path, journal_path, code, following, given, again)),
+    following = tuple(afterwards(plan.circumstances)) if code is ExitCode.OK else _NOT_YET
+    in_short = following if details or code is not ExitCode.OK else tuple(afterwards_in_short(plan.circumstances))
+    blocks = (
+        Heading(_outcome(plan, [action.step for action, _how in done], code, is_news=is_news)),
+        *(_where(plan, journal_path) if details else ()),
+        *_next(path, journal_path, code, in_short, given, again),
     )
-    write_report(report, output)
+    write_report(Report(document=_document(plan, journal_path, done, following), blocks=blocks), output)
     return code
 
 
@@ -184,37 +196,37 @@ _NOT_YET = (
 )
 
 
-def _blocks(
-    title: str,
-    plan: Plan,
-    path: Path,
-    journal_path: Path,
-    code: ExitCode,
-    following: tuple[str, ...],
-    given: Given,
-    again: tuple[str, ...],
+def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) -> str:
+    """What was carried out, those of an earlier run too: steps are done in their order."""
+    if not is_news:
+        return "Applied before; nothing was written now"
+    steps = len(plan.actions)
+    if code is ExitCode.OK:
+        return f"Applied: {steps} of {counted(steps, 'step')} carried out"
+    return f"Applied in part: {max(done)} of {counted(steps, 'step')} carried out" if done else "Applied in part"
+
+
+def _where(plan: Plan, journal_path: Path) -> Iterator[Block]:
+    subjects = (("subject", subject) for subject in sorted(plan.expects))
+    yield FieldList((("registry", plan.registry), *subjects, ("journal", str(journal_path))))
+
+
+def _next(
+    path: Path, journal_path: Path, code: ExitCode, following: tuple[str, ...], given: Given, again: tuple[str, ...]
 ) -> Iterator[Block]:
     file = positional(str(path))
-    yield Heading(title)
-    yield FieldList(
-        (
-            ("registry", plan.registry),
-            *(("subject", subject) for subject in sorted(plan.expects)),
-            ("journal", str(journal_path)),
-        )
-    )
-    yield Heading("Next", level=2)
     if code is ExitCode.OK:
+        if following:
+            yield ItemList(following)
         yield Commands((given.command("verify", *file),))
-        yield ItemList(following)
         yield Paragraph("To undo it:")
     else:
+        yield ItemList(following)
         yield Paragraph("Mend the cause, then go on:")
         yield Commands((given.command("apply", *again, *file),))
-        yield ItemList(following)
         yield Paragraph("Or undo what was done:")
     yield Commands((given.command("rollback", *positional(str(journal_path))),))
-    yield from secrets_to_add(given, "verify", "apply", "rollback")
+    yield from secrets_to_add(given, *(("verify",) if code is ExitCode.OK else ("apply",)), "rollback")
 
 
 def _ask(plan: Plan, journal_path: Path) -> None:

@@ -88,5 +88,6 @@ def _summary(diagnosis: Diagnosis) -> str:
     wrong = len(diagnosis.findings) - notes
     skipped = f", {counted(len(diagnosis.skipped), 'thing')} not looked at" if diagnosis.skipped else ""
     ignored = f", {len(diagnosis.ignored)} ignored" if diagnosis.ignored else ""
+    noted = f", {counted(notes, 'note')}" if notes else ""
     examined = counted(len(diagnosis.examined), "store")
-    return f"{counted(wrong, 'finding')}, {counted(notes, 'note')}, {examined} examined{skipped}{ignored}."
+    return f"{counted(wrong, 'finding')}{noted}, {examined} examined{skipped}{ignored}."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
+from srfix.cli.completion import word_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import output_option
 from srfix.cli.output import (
@@ -26,7 +27,7 @@ from srfix.cli.output import (
     write_report,
 )
 from srfix.recovery.checks import CatalogueEntry
-from srfix.recovery.explain import CATALOGUE, StackTraceReading, entry, read
+from srfix.recovery.explain import CATALOGUE, StackTraceReading, entry, near_codes, read
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, open_file
 
@@ -41,7 +42,12 @@ _USER: Final = "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"
 
 
 @click.command(epilog="Give a trace as a file, as `-` for standard input, or the message itself in quotes.")
-@click.argument("what", metavar="[CODE | FILE | -]", required=False)
+@click.argument(
+    "what",
+    metavar="[CODE | FILE | -]",
+    required=False,
+    shell_complete=word_completion((known.code for known in CATALOGUE), else_file=True),
+)
 @output_option
 def explain(what: str | None, output: OutputFormat) -> ExitCode:
     """Say what a finding code (SRF001) or a pasted stack trace means, and what to do next.
@@ -78,10 +84,12 @@ def _text_of(what: str) -> str:
             raise UsageError(
                 f"The file {what!r} cannot be read: {error.strerror}. Check the path and its permissions."
             ) from error
-    if any(character.isspace() for character in what):
+    near = near_codes(what)
+    if not near and any(character.isspace() for character in what):
         return what
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
     raise UsageError(
-        f"{what!r} is neither a finding code ({CATALOGUE[0].code} to {CATALOGUE[-1].code}) nor a file. "
+        f"{what!r} is neither a finding code ({CATALOGUE[0].code} to {CATALOGUE[-1].code}) nor a file. {meant}"
         "Run `srfix explain` for the list of codes, or `srfix explain -` and paste a stack trace."
     )
 

@@ -125,17 +125,19 @@ def plan(
         write_report(plan_report(made, path=path, given=given_options(), details=details), output)
     if examination.diagnosis.ignored:
         say(ignored_line(examination.diagnosis), err=True)
-    beyond = [f"Not in the plan: {reason}" for reason in made.left_out] + _beyond(examination, made, also)
-    for line in beyond:
+    left_out = [f"Not in the plan: {reason}" for reason in made.left_out]
+    beyond = _beyond(examination, made, also)
+    is_shown = bool(made.actions) and not as_shell and output is not OutputFormat.JSON
+    for line in beyond if is_shown else left_out + beyond:
         say(line, err=True)
     if made.actions:
         if path is not None:
-            say(f"Plan written to {path}.", err=True)
-            say(f"The digest that --expect-digest of srfix apply takes:\n{made.digest}", err=True)
+            rest = "" if details or as_shell else " Every step, and what to do around it: --details"
+            say(f"Plan written to {path}.{rest}", err=True)
         return ExitCode.FINDINGS if detailed_exitcode else ExitCode.OK
     if path is not None:
         say(f"{path} was not written: there is nothing to carry out.", err=True)
-    return ExitCode.REFUSED if beyond else ExitCode.OK
+    return ExitCode.REFUSED if left_out or beyond else ExitCode.OK
 
 
 def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import complain, connection_of_plan, steps_told
+from srfix.cli.commands.shared import StepTold, complain, connection_of_plan, steps_told
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
@@ -28,6 +28,7 @@ from srfix.cli.output import (
 )
 from srfix.recovery.actions import describe
 from srfix.recovery.errors import RolledBackInPartError
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair import (
     AlreadyRolledBack,
     Left,
@@ -75,20 +76,16 @@ def rollback(
             say("Nothing was written.", err=True)
             return ExitCode.INTERRUPTED
     events: dict[int, Undone | Left] = {}
-    undone: list[str] = []
-    left: list[str] = []
     already = stopped = False
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
             for event in roll_back(journal_path, registry):
                 match event:
-                    case Undone(action=action, what=what):
+                    case Undone(action=action):
                         events[action.step] = event
-                        undone.append(f"step {action.step}: {what}")
                         say_on_the_way(f"Step {action.step} undone: {describe(action)}.")
-                    case Left(action=action, why=why):
+                    case Left(action=action):
                         events[action.step] = event
-                        left.append(f"step {action.step}: {why}")
                         say_on_the_way(f"Step {action.step} left as it is: {describe(action)}.")
                     case AlreadyRolledBack():
                         already = True
@@ -96,16 +93,16 @@ def rollback(
         complain(error)
         stopped = True
     carried_out = read_journal(journal_path).after
+    undone = [f"step {step}: {event.what}" for step, event in events.items() if isinstance(event, Undone)]
+    left = [f"step {step}: {event.why}" for step, event in events.items() if isinstance(event, Left)]
+    steps = list(steps_told(plan, events, carried_out=carried_out, undone_before=state.undone, stopped=stopped))
     blocks: list[Block] = []
     if already:
         blocks.append(Paragraph("Rolled back before; nothing was written now."))
-    elif not undone and not left and not stopped:
+    elif events or stopped:
+        blocks += _told(steps, is_whole=not stopped)
+    else:
         blocks.append(Paragraph(_NOTHING_LEFT if carried_out else _NOTHING_DONE))
-    steps = list(steps_told(plan, events, carried_out=carried_out, undone_before=state.undone, stopped=stopped))
-    if undone or left or stopped:
-        for title, outcomes in _PARTS:
-            lines = tuple(step.line for step in steps if step.outcome in outcomes)
-            blocks += [Heading(title), ItemList(lines)] if lines else []
     document: dict[str, Json] = {
         "schema": "srfix.rollback/1",
         "srfix": version("srfix"),
@@ -121,6 +118,37 @@ def rollback(
     return ExitCode.PARTIAL if left or stopped else ExitCode.OK
 
 
+def _told(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:
+    """How it ended, then every step under its subject, which is named once where there is no other."""
+    left = sum(step.outcome == "left" for step in steps)
+    but_for = f", but for {counted(left, 'step')} left as it is" if left else ""
+    yield Heading(f"Rolled back{but_for}" if is_whole else f"Rolled back in part{but_for}")
+    subjects = list(dict.fromkeys(step.subject for step in steps))
+    if len(subjects) == 1:
+        yield Paragraph(subjects[0])
+    for title, outcomes in _PARTS:
+        of_it = [step for step in steps if step.outcome in outcomes]
+        if of_it:
+            yield Heading(title, level=2)
+        for subject in subjects:
+            lines = tuple(_lines([step for step in of_it if step.subject == subject]))
+            if lines and len(subjects) > 1:
+                yield Paragraph(subject)
+            if lines:
+                yield ItemList(lines)
+
+
+def _lines(steps: Sequence[StepTold]) -> Iterator[str]:
+    """A line for each step, and one for those of which nothing is undone for the same reason."""
+    by_reason: dict[str, list[StepTold]] = {}
+    for step in steps:
+        is_alike = step.outcome in {"nothing-to-undo", "not-carried-out"}
+        by_reason.setdefault(step.why if is_alike else step.line, []).append(step)
+    for reason, alike in by_reason.items():
+        numbers = ", ".join(str(step.step) for step in alike)
+        yield alike[0].line if len(alike) == 1 else f"steps {numbers}: {reason}"
+
+
 def _ask(plan: Plan, *, begun: Collection[int]) -> None:
     if not sys.stdin.isatty():
         raise UsageError(
@@ -128,6 +156,10 @@ def _ask(plan: Plan, *, begun: Collection[int]) -> None:
             "asked. Nothing was written."
         )
     steps = [action for action in reversed(plan.actions) if action.step in begun]
-    for action in steps:
-        say(f"Step {action.step} is undone, {action.subject}: {describe(action)}.", err=True)
-    confirm(f"Undo the repair of {', '.join(sorted(plan.expects))} on {plan.registry}?")
+    blocks: list[Block] = []
+    for subject in dict.fromkeys(action.subject for action in steps):
+        lines = (f"step {action.step}: {describe(action)}" for action in steps if action.subject == subject)
+        blocks += [Paragraph(subject), ItemList(tuple(lines))]
+    write_report(Report(document={}, blocks=tuple(blocks)), OutputFormat.TABLE, sys.stderr)
+    which = "this step" if len(steps) == 1 else f"these {len(steps)} steps, last first," if steps else "the repair"
+    confirm(f"Undo {which} on {plan.registry}?")

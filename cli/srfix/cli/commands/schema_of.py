@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from srfix.cli.completion import word_completion
 from srfix.cli.documents import DOCUMENTS, document_named, schema_text
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output import OutputFormat, Paragraph, Report, Table, show, write_report
@@ -12,7 +13,9 @@ from srfix.serde.hints import nearest
 
 
 @click.command(epilog="Not to be mixed up with srfix schema, which is about the columns of a table.")
-@click.argument("name", metavar="[NAME]", required=False)
+@click.argument(
+    "name", metavar="[NAME]", required=False, shell_complete=word_completion(each.name for each in DOCUMENTS)
+)
 def schema_of(name: str | None) -> ExitCode:
     """Print the JSON Schema of a document: diagnosis, plan, verification, census, …
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -26,7 +27,7 @@ from srfix.cli.options import (
     quiet_option,
 )
 from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, Report, say, write_report
-from srfix.recovery.advice import upon_verification
+from srfix.recovery.advice import upon_verification, upon_verification_in_short
 from srfix.recovery.census import LocalCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.ids_in_words import counted
@@ -34,7 +35,6 @@ from srfix.recovery.repair import Plan, read_plan_or_journal, require_digest
 from srfix.recovery.repair.verify import (
     Confirmed,
     Event,
-    Looked,
     NotLookedAt,
     Problem,
     circumstances_now,
@@ -43,6 +43,12 @@ from srfix.recovery.repair.verify import (
 )
 from srfix.recovery.repair.verify import verify as verify_plan
 from srfix.serde.registry import Json
+from srfix.serde.subjects import Subject
+
+_MOST_PROBLEMS: Final = 2
+"""Problems that are told without --details."""
+_MOST_UNSEEN: Final = 4
+"""Things not looked at that are told without --details."""
 
 
 @click.command()
@@ -98,41 +104,59 @@ def verify(
                 every_row=None if isinstance(counting, LocalCensus) else counting,
             )
         )
-        advice = [
-            ApplicationAdvice(
-                application=known.application,
-                advice=tuple(upon_verification(known, outcome_of(known.application, plan, events), given=given)),
-            )
-            for known in circumstances_now(plan, cluster, supplied)
+        outcomes = [
+            (known, outcome_of(known.application, plan, events)) for known in circumstances_now(plan, cluster, supplied)
         ]
-    problems = [event for event in events if isinstance(event, Problem)]
-    confirmed = [event for event in events if isinstance(event, Confirmed)]
-    unseen = [event for event in events if isinstance(event, NotLookedAt)]
-    blocks: list[Block] = []
-    counts = tally(events)
-    for title, part in (("Not repaired", problems), ("Not looked at", unseen)):
-        blocks += _part(title, part)
-    blocks += _part("Confirmed", confirmed) if details else _confirmed(counts)
-    if not events:
-        blocks.append(
-            Paragraph("The plan repairs nothing, so nothing was verified; srfix diagnose says how things stand.")
-        )
-    blocks += advice_blocks(advice)
+    advice = [
+        ApplicationAdvice(application=known.application, advice=tuple(upon_verification(known, outcome, given=given)))
+        for known, outcome in outcomes
+    ]
     code = _code(events)
+    if not events:
+        blocks: list[Block] = [
+            Paragraph("The plan repairs nothing, so nothing was verified; srfix diagnose says how things stand.")
+        ]
+    else:
+        blocks = [Heading(_verdict(events)), *(_in_detail(events) if details else _in_short(events))]
+    in_short = tuple(upon_verification_in_short(outcomes, given=given))
+    blocks += advice_blocks(advice) if details else [ItemList(in_short)] if in_short else []
     document = _document(plan, events, advice, verified=code is ExitCode.OK)
     is_quiet = quiet and code is ExitCode.OK
     if not is_quiet or output is OutputFormat.JSON:
         write_report(Report(document=document, blocks=tuple(blocks)), output)
     if is_quiet:
         return code
-    for looked in counts:
-        whose = f"{looked.subject}: " if len(counts) > 1 else ""  # the only one stands in the report
-        say(f"{whose}{_counted(looked)}.", err=True)
-    for event in unseen:
-        say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
-    not_seen = f", {counted(len(unseen), 'thing')} not looked at" if unseen else ""
-    say(f"{len(confirmed)} confirmed, {counted(len(problems), 'problem')}{not_seen}.", err=True)
+    counts = tally(events)
+    if output is OutputFormat.JSON:
+        for looked in counts:
+            whose = f"{looked.subject}: " if len(counts) > 1 else ""
+            say(f"{whose}{_counted(looked.ids, looked.rows)}.", err=True)
+        for event in events:
+            if isinstance(event, NotLookedAt):
+                say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
+    say(f"{_totals(events)}.", err=True)
     return code
+
+
+def _totals(events: Sequence[Event]) -> str:
+    problems, unseen = _count(events, Problem), _count(events, NotLookedAt)
+    not_seen = f", {counted(unseen, 'thing')} not looked at" if unseen else ""
+    return f"{_count(events, Confirmed)} confirmed, {counted(problems, 'problem')}{not_seen}"
+
+
+def _count(events: Sequence[Event], kind: type[Event]) -> int:
+    return sum(isinstance(event, kind) for event in events)
+
+
+def _verdict(events: Sequence[Event]) -> str:
+    """Whether the repair holds, and how much was looked at."""
+    looked = tally(events)
+    seen = _counted(sum(each.ids for each in looked), sum(each.rows for each in looked))
+    if problems := _count(events, Problem):
+        return f"Not repaired: {counted(problems, 'problem')}; {seen}"
+    if unseen := _count(events, NotLookedAt):
+        return f"Not verified, though no problem was seen: {counted(unseen, 'thing')} not looked at; {seen}"
+    return f"Verified: {seen}"
 
 
 def _code(events: Sequence[Event]) -> ExitCode:
@@ -142,29 +166,46 @@ def _code(events: Sequence[Event]) -> ExitCode:
     return ExitCode.OK if holds else ExitCode.REFUSED
 
 
-def _counted(looked: Looked) -> str:
-    return f"{counted(looked.ids, 'schema id')} asked for, {counted(looked.rows, 'live row')} read"
+def _counted(ids: int, rows: int) -> str:
+    return f"{counted(ids, 'schema id')} asked for, {counted(rows, 'live row')} read"
 
 
-def _confirmed(counts: Sequence[Looked]) -> Iterator[Block]:
-    """How much is confirmed of each subject of which something is."""
-    items = [
-        f"{counted(looked.confirmed, 'check')} of {looked.subject}: {_counted(looked)}"
-        for looked in counts
-        if looked.confirmed
-    ]
-    if items:
-        yield Heading("Confirmed")
-        yield ItemList(tuple(items))
+def _in_short(events: Sequence[Event]) -> Iterator[Block]:
+    """What is wrong and what was not looked at, in the words of the checks; of the rest how much was looked at."""
+    yield from _part("Problems", events, Problem, most=_MOST_PROBLEMS)
+    yield from _part("Not looked at", events, NotLookedAt, most=_MOST_UNSEEN)
+    looked = tally(events)
+    holds = [each for each in looked if each.confirmed and not each.problems and not each.not_looked_at]
+    if holds and len(looked) == 1:
+        yield Paragraph(holds[0].subject)
+    elif holds:
+        yield Heading("Confirmed", level=2)
+        yield ItemList(tuple(f"{each.subject}: {_counted(each.ids, each.rows)}" for each in holds))
 
 
-def _part(title: str, events: Sequence[Event]) -> Iterator[Block]:
-    """The events, subject by subject: a phantom subject's name is too long to stand in every line."""
-    for number, subject in enumerate(dict.fromkeys(event.subject for event in events)):
-        if not number:
-            yield Heading(title)
+def _in_detail(events: Sequence[Event]) -> Iterator[Block]:
+    yield from _part("Problems", events, Problem)
+    yield from _part("Not looked at", events, NotLookedAt)
+    yield from _part("Confirmed", events, Confirmed)
+
+
+def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[Block]:
+    """The events of a kind, subject by subject: a phantom subject's name is too long to stand in every line.
+
+    :param most: how many are told, shared out among the subjects; the others are counted.
+    """
+    by_subject: dict[Subject, list[str]] = {}
+    for event in events:
+        if isinstance(event, kind):
+            by_subject.setdefault(event.subject, []).append(event.what)
+    if by_subject:
+        yield Heading(title, level=2)
+    for subject, told in by_subject.items():
         yield Paragraph(f"Subject {subject}")
-        yield ItemList(tuple(event.what for event in events if event.subject == subject))
+        shown = len(told) if most is None else max(1, most // len(by_subject))
+        if len(told) > shown + 1:
+            told = [*told[:shown], f"and {len(told) - shown} more: --details"]
+        yield ItemList(tuple(told))
 
 
 def _document(

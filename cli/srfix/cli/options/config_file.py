@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from srfix.cli.options.config_values import TableKey, ValueKind, option_value, property_value
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
@@ -55,6 +56,9 @@ SHARED_KEYS: Final = (
     "streams-version",
     "topology",
 )
+JOINED: Final = frozenset({"bootstrap-servers", "registry"})
+"""Keys of options that take several values in one text, with commas; here a list does too."""
+_NUMBERS: Final = {"deadline": ValueKind.NUMBER, "max-records": ValueKind.INTEGER}
 _REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-config", "ksqldb-text", "spark-conf", "state-dir", "topology")
 _QUOTED: Final = re.compile(r"(?<=character )'.*'|\"[^\"]*\"", re.DOTALL)
 _TABLES: Final = ("kafka", "registry-client", "source")
@@ -68,16 +72,6 @@ class ConfigFile:
     """Values by click's parameter names: a `default_map`."""
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     registry: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableKey:
-    """An option of a command, as a key of the command's table."""
-
-    parameter: str
-    """What click calls it."""
-    is_multiple: bool
-    """True if it may be given several times: then the value may be a list."""
 
 
 def read_config(
@@ -101,21 +95,20 @@ def read_config(
         raise UsageError(f"The configuration file {path!r} is not TOML: {where}.") from None
     options: dict[str, object] = {}
     for key, value in document.items():
-        if key in _REPEATABLE:
-            options[_parameter(key)] = _listed(path, key, value)
-        elif key in SHARED_KEYS:
-            options[_parameter(key)] = _joined(path, key, value)
+        if key in SHARED_KEYS:
+            options[_parameter(key)] = option_value(path, key, value, shared_key(key))
         elif key not in _TABLES and key not in commands:
+            known = (*SHARED_KEYS, *_TABLES, *commands)
             raise UsageError(
-                f"Nothing reads {_shown(key, text, (*SHARED_KEYS, *_TABLES, *commands))} of the configuration file {path!r}. "
-                f"Known are: {', '.join((*SHARED_KEYS, *_TABLES, *commands))}."
+                f"Nothing reads {_shown(key, text, known)} of the configuration file {path!r}. "
+                + _home_or_known(key, known, commands, keys_of)
             )
-    source = _table(path, document, "source")
-    if source:
-        options["source"] = [f"{store}={topic}" for store, topic in source.items()]
+    sources = _sources(path, document)
+    if sources:
+        options["source"] = sources
     for name in commands:
         if name in document:
-            of_command = _options(path, document, name, keys_of(name), text)
+            of_command = _options(path, document, name, commands, keys_of, text)
             if name == command:
                 options |= of_command
     return ConfigFile(
@@ -137,43 +130,63 @@ def _parameter(key: str) -> str:
     return key.replace("-", "_")
 
 
-def _joined(path: str, key: str, value: object) -> str:
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return ",".join(value)
-    return _text(path, key, value)
-
-
-def _listed(path: str, key: str, value: object) -> list[str]:
-    return [_text(path, key, item) for item in (value if isinstance(value, list) else [value])]
+def shared_key(key: str) -> TableKey:
+    """What one of `SHARED_KEYS` takes: the same as the option in each command that has it."""
+    is_multiple = key in _REPEATABLE
+    kind = ValueKind.TEXTS if is_multiple or key in JOINED else _NUMBERS.get(key, ValueKind.TEXT)
+    return TableKey(parameter=_parameter(key), kind=kind, is_multiple=is_multiple)
 
 
 def _table(path: str, document: Mapping[str, object], key: str) -> dict[str, str]:
     table = document.get(key, {})
     if not isinstance(table, dict):
         raise _no_table(path, key)
-    return {
-        name: _text(path, f"{key}.{name if key == 'source' else shown(name)}", value) for name, value in table.items()
-    }
+    return {name: property_value(path, f"{key}.{shown(name)}", value) for name, value in table.items()}
+
+
+def _sources(path: str, document: Mapping[str, object]) -> list[str]:
+    table = document.get("source", {})
+    if not isinstance(table, dict):
+        raise _no_table(path, "source")
+    topic = TableKey(parameter="source")
+    return [f"{store}={option_value(path, f'source.{store}', value, topic)}" for store, value in table.items()]
 
 
 def _options(
-    path: str, document: Mapping[str, object], command: str, keys: Mapping[str, TableKey], text: str
+    path: str,
+    document: Mapping[str, object],
+    command: str,
+    commands: Collection[str],
+    keys_of: Callable[[str], Mapping[str, TableKey]],
+    text: str,
 ) -> dict[str, object]:
     table = document[command]
     if not isinstance(table, dict):
         raise _no_table(path, command)
+    keys = keys_of(command)
     options: dict[str, object] = {}
     for key, value in table.items():
         if key not in keys:
             raise UsageError(
                 f"srfix {command} has no option for {_shown(key, text, tuple(keys))} of the table [{command}] of the "
-                f"configuration file {path!r}. Known are: {', '.join(keys)}."
+                f"configuration file {path!r}. " + _home_or_known(key, keys, commands, keys_of)
             )
-        name = f"{command}.{key}"
-        options[keys[key].parameter] = (
-            _listed(path, name, value) if keys[key].is_multiple else _joined(path, name, value)
-        )
+        options[keys[key].parameter] = option_value(path, f"{command}.{key}", value, keys[key])
     return options
+
+
+def _home_or_known(
+    key: str, known: Iterable[str], commands: Iterable[str], keys_of: Callable[[str], Mapping[str, TableKey]]
+) -> str:
+    """Where a key belongs that stands in the wrong place; the keys of that place if it belongs nowhere."""
+    if key in SHARED_KEYS:
+        return f"{key} belongs above all tables."
+    tables = [f"[{name}]" for name in commands if key in keys_of(name)]
+    return (
+        f"{key} belongs in the table of a command that has it: {', '.join(tables)}."
+        if tables
+        else f"Known are: {', '.join(known)}."
+    )
 
 
 def _no_table(path: str, key: str) -> UsageError:
@@ -192,14 +205,3 @@ def _place(error: tomllib.TOMLDecodeError) -> str:
     """The parser's words without what it quotes, which may be a character of a secret."""
     words, at, place = str(error).rpartition(" (at ")
     return f"{re.sub(_QUOTED, '…', words)}{at}{place}"
-
-
-def _text(path: str, key: str, value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (str, int, float)):
-        return str(value)
-    raise UsageError(
-        f"{key!r} in the configuration file {path!r} must be text, a number or true/false. A name with dots needs quotes "
-        "there."
-    )

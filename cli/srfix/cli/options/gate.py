@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import click
+from click.core import ParameterSource
 
 from srfix.cli.choice import Choice
 from srfix.cli.completion import path_completion
 from srfix.cli.options.groups import handing_over, option
 from srfix.recovery.findings import Severity
+from srfix.serde.errors import UsageError
 
 SEVERITIES: Final = {severity.value.replace(" ", "-"): severity for severity in Severity}
 """By the names that `--fail-on` takes, worst first."""
@@ -36,6 +38,12 @@ class Gate:
 
 
 def _gate(*, fail_on: str, **values: str | bool | None) -> Gate:
+    ctx = click.get_current_context()
+    if all(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in ("baseline", "write_baseline")):
+        raise UsageError(
+            "--write-baseline writes down all that is found, whatever --baseline knows: give one of them. "
+            "To renew a baseline, --write-baseline FILE alone replaces it."
+        )
     return Gate(fail_on=SEVERITIES[fail_on], **values)  # type: ignore[arg-type]  # click's, by the options below
 
 
@@ -44,7 +52,8 @@ quiet_option = option(
     "-q",
     envvar="QUIET",
     is_flag=True,
-    help="Say nothing where the exit code is 0: no report (but JSON's document), no progress, no totals. For cron.",
+    help="Say nothing where the exit code is 0: no report (but JSON's document), no progress, no totals. What to "
+    "take out of a baseline is said even so. For cron.",
 )
 """Adds `--quiet`; the command gets `quiet: bool`."""
 
@@ -71,7 +80,8 @@ gate_options = handing_over(
         "--write-baseline",
         metavar="FILE",
         **path_completion("FILE"),
-        help="Write down what is found, with --fail-on's severity or worse, as known from now on.",
+        help="Write down what is found, with --fail-on's severity or worse, as known from now on. Replaces the file; a "
+        "--baseline of the environment or the configuration file is not read then.",
     ),
 )
 """Adds the options; the command gets `gate: Gate`."""

@@ -22,7 +22,8 @@ from srfix.cli.choice import Choice
 from srfix.cli.command_table import COMMANDS
 from srfix.cli.connection import Connection
 from srfix.cli.lazy_group import loaded
-from srfix.cli.options.config_file import ConfigFile, TableKey, read_config
+from srfix.cli.options.config_file import ConfigFile, read_config
+from srfix.cli.options.config_values import TableKey
 from srfix.cli.options.given import CONFIG_PATH
 from srfix.cli.options.groups import choice_of, handing_over, option
 from srfix.cli.options.lines import Lines
@@ -275,7 +276,7 @@ def _connection(**values: Any) -> Connection:
     _note_secrets(ctx, [text for file in files for text in file.texts])
     taken, settings = settled(kafka, registry, [problem for file in files for problem in file.problems])
     _note_secrets(ctx, [f"{name}={value}" for name, value in taken.items()])
-    for line in filter(None, (file.left_out_line() for file in files)):
+    for line in filter(None, (line for file in files for line in (file.left_out_line(), file.encoding_line()))):
         say_on_the_way(line)
     return Connection(kafka=taken, registry=settings)
 

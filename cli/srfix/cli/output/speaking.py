@@ -44,9 +44,12 @@ def confirm(question: str) -> None:
     :raises Declined: if the answer is no, or none.
     """
     try:
-        click.confirm(message(question), abort=True, err=True)
+        is_confirmed = click.confirm(message(question), err=True)
     except click.Abort as error:
+        click.echo(err=True)  # the line of the question has not been ended by an answer
         raise Declined from error
+    if not is_confirmed:
+        raise Declined
 
 
 class PrintableFormatter(logging.Formatter):

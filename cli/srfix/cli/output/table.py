@@ -1,9 +1,9 @@
-"""A report for a person at a terminal, or for a pipe: then nothing is folded or coloured."""
+"""A report for a person at a terminal, or for a pipe: then nothing is folded or coloured, and a row of a table is a line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TextIO, assert_never
 
 from rich import box
@@ -15,7 +15,7 @@ from rich.text import Text
 from srfix.cli.output.folding import fits, folded, folded_command
 from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
 from srfix.recovery.commands import in_pieces
-from srfix.serde.printable import bounded, message, printable
+from srfix.serde.printable import bounded, message, one_line, printable
 
 _UNLIMITED = 1_000_000
 """Columns of a pipe: a line is as long as it needs to be."""
@@ -119,6 +119,10 @@ def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
 
 def _print_table(console: Console, block: Table) -> None:
     """As a table if each word fits in its column; else row by row: a name is not broken."""
+    if console.width == _UNLIMITED:
+        for line in _lines([block.columns, *block.rows]):
+            console.print(Text(line), soft_wrap=True)
+        return
     rows = [[printable(cell) for cell in row] for row in block.rows]
     heads = [printable(column) for column in block.columns]
     widths = [
@@ -138,3 +142,12 @@ def _print_table(console: Console, block: Table) -> None:
         _print_text(console, f"{heads[0]} {first}" if first.isdigit() else first, first="- ", rest="  ")
         said = ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], others, strict=True))
         _print_text(console, said, first="  ", rest="  ")
+
+
+def _lines(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """A line for each row, for grep, cut and awk: cells aligned, none empty, no rule between heads and rows."""
+    cells = [[one_line(cell) or "-" for cell in row] for row in rows]
+    *widths, _last = (max(map(cell_len, column)) for column in zip(*cells, strict=True))
+    for *others, last in cells:
+        padded = (cell + " " * (width - cell_len(cell) + _BETWEEN) for cell, width in zip(others, widths, strict=True))
+        yield "".join((*padded, last))

@@ -55,13 +55,13 @@ def why_nothing_is_undone(action: Action) -> str:
     """Why a rollback finds nothing to undo of a step that was carried out."""
     match action:
         case SoftDelete():
-            return "nothing to undo: the version that it soft-deleted is undone with its registration"
+            return "what was soft-deleted is undone with its registration"
         case RestoreCompatibility() | RestoreMode():
-            return "nothing to undo: it put back what was there before the repair"
+            return "it put back what was there before the repair"
         case SetCompatibility() | SetMode():
-            return "nothing to undo: the repair put it back itself"
+            return "the repair put it back itself"
         case Register():
-            return "nothing to undo: what it registered is gone"
+            return "what it registered is gone"
         case _:
             assert_never(action)
 

@@ -5,11 +5,15 @@ from srfix.recovery.advice.playbook import (
     Verified,
     after_repair,
     afterwards,
+    afterwards_in_short,
     before_repair,
+    either,
     not_before_repair,
     playbook,
     prevention,
     restart,
+    until_repaired,
     upon_verification,
+    upon_verification_in_short,
 )
 from srfix.recovery.advice.streams_generation import from_commit_metadata

@@ -11,10 +11,15 @@ from typing import Final
 
 from srfix.recovery.commands import Given
 from srfix.recovery.facts import WITH_FIX, Circumstances, StreamsVersion
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.ksqldb import is_at_least
+from srfix.serde.printable import capitalized
+from srfix.serde.subjects import Topic
 
 _REPLACES_THREADS: Final = StreamsVersion(2, 8)
 _PLANNED: Final = "when the repair was planned"
+_MOST_TOPICS: Final = 8
+"""Topics in one line."""
 
 
 class Verified(Enum):
@@ -58,17 +63,9 @@ def upon_verification(known: Circumstances, outcome: Verified, *, given: Given |
             yield from after_repair(known, when="now")
             yield from prevention(known)
         case Verified.NOT_SEEN:
-            yield (
-                "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not looked at, "
-                "or leave out --deadline and --max-records, and run srfix verify again before you restart what is down. Rows "
-                "of a type for which srfix has no serde can be read by a reader of yours alone."
-            )
+            yield _NOT_SEEN
         case Verified.KEYS_MISS:
-            yield (
-                f"What is down in {known.application} can read its rows again, but its look-ups by key miss them without an "
-                "error, and every update makes a second row beside the restored one: decide what to do about the keys before "
-                "it writes again (`srfix explain SRF005`)."
-            )
+            yield _keys_miss(known)
             yield from prevention(known)
         case Verified.PROBLEMS:
             yield from before_repair(known)
@@ -79,6 +76,41 @@ def upon_verification(known: Circumstances, outcome: Verified, *, given: Given |
                 f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}. What the plan left "
                 "out, and rows that no registration mends, need what is said there first."
             )
+
+
+_NOT_SEEN: Final = (
+    "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not looked at, or leave out "
+    "--deadline and --max-records, and run srfix verify again before you restart what is down. Rows of a type for which srfix "
+    "has no serde can be read by a reader of yours alone."
+)
+
+
+def _keys_miss(known: Circumstances) -> str:
+    return (
+        f"What is down in {known.application} can read its rows again, but its look-ups by key miss them without an error, and "
+        "every update makes a second row beside the restored one: decide what to do about the keys before it writes again "
+        "(`srfix explain SRF005`)."
+    )
+
+
+def upon_verification_in_short(
+    outcomes: Sequence[tuple[Circumstances, Verified]], *, given: Given | None = None
+) -> Iterator[str]:
+    """What is left to do after a verification, worst first; what holds of several applications once."""
+    given = given or Given()
+    broken = [known for known, outcome in outcomes if outcome is Verified.PROBLEMS]
+    if broken:
+        do_not = list(dict.fromkeys(words for known in broken for words in not_before_repair(known)))
+        which = ("--application", broken[0].application) if len(broken) == 1 else ()
+        yield (
+            f"Do not {either(do_not)} yet. If the plan was not carried out, or stopped on its way: run srfix apply with it. If "
+            f"it was: plan anew what came later or was taken away, {given.quoted('plan', *which, '-o', 'new-plan.json')}. "
+            "What the plan left out, and rows that no registration mends, need what is said there first."
+        )
+    if any(outcome is Verified.NOT_SEEN for _known, outcome in outcomes):
+        yield _NOT_SEEN
+    yield from (_keys_miss(known) for known, outcome in outcomes if outcome is Verified.KEYS_MISS)
+    yield from afterwards_in_short([known for known, outcome in outcomes if outcome is Verified.HOLDS], when="now")
 
 
 def before_repair(known: Circumstances) -> Iterator[str]:
@@ -108,6 +140,64 @@ def not_before_repair(known: Circumstances) -> Iterator[str]:
         yield "TERMINATE or DROP a query"
     elif not known.needs_no_version and known.is_before(WITH_FIX) is not False:
         yield "upgrade to Kafka Streams 2.7 or later"
+
+
+def until_repaired(applications: Sequence[Circumstances]) -> str | None:
+    """The playbook before the repair, in one sentence for all applications; None without any."""
+    if not applications:
+        return None
+    do_not = list(dict.fromkeys(words for known in applications for words in not_before_repair(known)))
+    return (
+        "Before it stop clean-up jobs and deployments, and copy the state directory. Until it is done do not "
+        f"{either(do_not)}."
+    )
+
+
+def either(words: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def afterwards_in_short(applications: Sequence[Circumstances], *, when: str = _PLANNED) -> Iterator[str]:
+    """What is left to do once the repair is done, each sentence once, and for whom where that is not everybody."""
+    told: dict[str, list[str]] = {}
+    for known in applications:
+        told.setdefault(_restart_in_short(known, when), []).append(known.application)
+    for sentence, names in told.items():
+        yield capitalized(sentence) if len(told) == 1 else f"{', '.join(names)}: {sentence}"
+    again: dict[Topic, None] = {}
+    for known in applications:
+        if not known.needs_no_version and known.is_before(WITH_FIX) is not False:
+            again |= dict.fromkeys(store.topic for store in known.stores if store.topic is not None)
+    if again:
+        yield f"Run srfix diagnose after every new schema of {enumerated(again, most=_MOST_TOPICS)}."
+
+
+def _restart_in_short(known: Circumstances, when: str) -> str:
+    if known.members == 0:
+        alive = f"the group has no members {when}; "
+    else:
+        alive = "what is up reads at once, without a restart; "
+    if known.query is None:
+        if known.members == 0:
+            return f"{alive}start it, and restart the processes that still run without a thread."
+        return f"{alive}restart the instances whose stream thread died."
+    match _retries(known):
+        case True:
+            return f"{alive}ksqlDB {known.ksqldb_version} retries a failed query by itself, after 15 s to 15 min."
+        case False:
+            return f"{alive}ksqlDB {known.ksqldb_version} never retries a failed query: restart its server."
+        case None:
+            return (
+                f"{alive}ksqlDB 0.13 (Confluent Platform 6.1) and later retry a failed query by themselves, after 15 s to "
+                "15 min; restart an earlier one's server."
+            )
+
+
+def _retries(known: Circumstances) -> bool | None:
+    """True if its ksqlDB retries a query that failed; None if it is not known."""
+    version = known.ksqldb_version
+    return None if version is None else is_at_least(version, ksqldb=(0, 13, 0), platform=(6, 1, 0))
 
 
 def _wiping(known: Circumstances) -> str:
@@ -182,8 +272,7 @@ def _restart_query(known: Circumstances, when: str) -> str:
         alive = f"the group of {query} has no members {when} ({known.state}). "
     else:
         alive = f"whether {query} runs is not known{_why_unknown(known)}. If it does, it reads at once. "
-    version = known.ksqldb_version
-    retries = None if version is None else is_at_least(version, ksqldb=(0, 13, 0), platform=(6, 1, 0))
+    retries = _retries(known)
     if retries is None:
         return (
             f"{alive}If it has failed: ksqlDB 0.13 (Confluent Platform 6.1) and later retry it without anybody's help, after "

@@ -77,7 +77,7 @@ def compare(
     :param application: the one that was looked at, if not all: nothing is said of others' entries.
     :param store: likewise.
     """
-    found = {identity(finding): finding.severity for finding in diagnosis.findings}
+    found = {identity(each): each.severity for finding in diagnosis.findings for each in (finding, *finding.notes)}
     acknowledged = {each.what for each in diagnosis.ignored}
     worse = {
         known: (before, found[known])

@@ -14,6 +14,7 @@ from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
 from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn
 from srfix.recovery.diagnosis.mirrors import with_mirrors
+from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.evidence import Verdict, unseen_source
 from srfix.recovery.facts import CheckContext, Circumstances, KnownStore, StoreFacts, Survey, SuspectStore
@@ -200,7 +201,7 @@ class _Gathered:
 
     def examination(self) -> Examination:
         """All of it, in order, with what to do for each application."""
-        findings = with_mirrors(self.findings, self.survey)
+        findings = with_notes(with_mirrors(self.findings, self.survey))
         applications = [
             circumstances_of(name, self.known[name].stores, self.said, self.known[name].hints, self.survey)
             for name in sorted(self.known)

@@ -1,4 +1,4 @@
 """What a finding code means, and what a stack trace shows."""
 
-from srfix.recovery.explain.catalogue import CATALOGUE, entry
+from srfix.recovery.explain.catalogue import CATALOGUE, entry, near_codes
 from srfix.recovery.explain.stack_trace import StackTraceReading, read

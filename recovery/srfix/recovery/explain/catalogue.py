@@ -16,6 +16,8 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(
 """Every code, in order."""
 
 _CODE = re.compile(r"(?i)srf(\d{3})")
+_NEARLY_A_CODE = re.compile(r"(?i)\s*srf[-_ ]?(\d{1,6})\s*")
+_MOST_NEAR = 4
 _BY_CODE = {known.code: known for known in CATALOGUE}
 
 
@@ -23,3 +25,14 @@ def entry(code: str) -> CatalogueEntry | None:
     """The entry of a code, in whatever letter case it was typed; None if there is no such code."""
     match = _CODE.fullmatch(code.strip())
     return None if match is None else _BY_CODE.get(f"SRF{match[1]}")
+
+
+def near_codes(code: str) -> list[str]:
+    """The codes that one which does not exist may stand for; none if it does not look like a code."""
+    match = _NEARLY_A_CODE.fullmatch(code)
+    if match is None:
+        return []
+    meant = f"SRF{int(match[1]):03}"  # SRF1, SRF-0001
+    typed = f"SRF{match[1]}"
+    near = [known for known in _BY_CODE if known == meant or known.startswith(typed) or sorted(known) == sorted(typed)]
+    return near[:_MOST_NEAR]

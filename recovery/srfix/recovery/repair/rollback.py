@@ -218,7 +218,7 @@ def _unregister(action: Register, state: JournalState, registry: Registry, journ
         put_back = _put_back_what_went_along(before, now, registry)
         return Undone(
             action=action,
-            what=f"version {ours.version} of {action.subject} was gone already{put_back}",
+            what=f"version {ours.version} was gone already{put_back}",
             by_us=action.step in state.undoing,
         )
     left = as_left(action, ours, state)
@@ -242,8 +242,7 @@ def _unregister(action: Register, state: JournalState, registry: Registry, journ
     put_back = _put_back_what_went_along(now, read_subject_state(registry, action.subject), registry)
     return Undone(
         action=action,
-        what=f"version {ours.version} (schema id {action.schema_id}) of {action.subject} deleted for good{put_back}"
-        f"{untold(left)}",
+        what=f"version {ours.version} (schema id {action.schema_id}) deleted for good{put_back}{untold(left)}",
     )
 
 
@@ -294,7 +293,7 @@ def _unset(action: SetCompatibility, state: JournalState, registry: Registry) ->
     if now.config != state.after[action.step].config:
         return Left(action=action, why=f"somebody changed the configuration of {action.subject} since")
     restore_config(registry, action.subject, action.previous)
-    return Undone(action=action, what=f"compatibility of {action.subject} put back")
+    return Undone(action=action, what="compatibility put back")
 
 
 def _unset_mode(action: SetMode, state: JournalState, registry: Registry) -> Undone | Left | None:
@@ -305,4 +304,4 @@ def _unset_mode(action: SetMode, state: JournalState, registry: Registry) -> Und
     if now.mode != state.after[action.step].mode and not went_along:
         return Left(action=action, why=f"somebody changed the mode of {action.subject} since")
     restore_mode(registry, action.subject, action.previous)
-    return Undone(action=action, what=f"mode of {action.subject} put back")
+    return Undone(action=action, what="mode put back")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from srfix.recovery.checks import BY_CODE
@@ -22,8 +22,6 @@ class StoreInShort:
     """Whether the rows themselves are intact, as far as that was looked at; None if nothing tells."""
     writes: int | None
     """How many writes a repair takes; None if there is none, or none could be planned."""
-    notes: tuple[Finding, ...]
-    """Notes on its repair, which stand with it."""
 
     @property
     def certainty(self) -> str | None:
@@ -42,7 +40,7 @@ class InShort:
     stores: tuple[StoreInShort, ...]
     """The findings that are no notes, as the diagnosis orders them."""
     notes: tuple[Finding, ...]
-    """The notes that stand with no finding."""
+    """The findings that are notes."""
     do_not: tuple[str, ...]
     """What must not be done before the repair, each as words behind "do not"; of all applications, once."""
     writes: int | None
@@ -56,37 +54,21 @@ def in_short(examination: Examination, plan: Plan | None) -> InShort:
     """
     diagnosis = examination.diagnosis
     wrong = [finding for finding in diagnosis.findings if finding.severity is not Severity.NOTE]
-    notes = [finding for finding in diagnosis.findings if finding.severity is Severity.NOTE]
     writes = Counter(() if plan is None else (action.subject for action in plan.actions))
     stores = tuple(
         StoreInShort(
             finding=finding,
             data=_data(finding, wrong, examination.facts),
             writes=writes[finding.subject] or None if finding.repairable else None,
-            notes=tuple(beside_finding(finding, notes)),
         )
         for finding in wrong
     )
-    beside = [note for finding in diagnosis.findings for note in beside_finding(finding, notes)]
     return InShort(
         stores=stores,
-        notes=tuple(note for note in notes if note not in beside),
+        notes=tuple(finding for finding in diagnosis.findings if finding.severity is Severity.NOTE),
         do_not=tuple(dict.fromkeys(words for told in diagnosis.applications for words in told.do_not)),
         writes=sum(writes.values()) or None,
     )
-
-
-def beside_finding(finding: Finding, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The notes among these that speak of this finding's repair, and are told with it.
-
-    With a finding that is a note itself, only what its repair would overcome: the rest must be seen.
-    """
-    if not finding.repairable or BY_CODE[finding.code].is_of_repair:
-        return
-    shown = [note for note in findings if note.repairable or finding.severity is not Severity.NOTE]
-    for note in shown:
-        if note.severity is Severity.NOTE and BY_CODE[note.code].is_of_repair and note.subject == finding.subject:
-            yield note
 
 
 def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts]) -> str | None:

@@ -69,7 +69,7 @@ class Parser:
                 raise ColumnError("The column list is a STRUCT without fields. Name one column at least.")
             self._end("the end of the text")
             return fields
-        if self._is("("):
+        if self._is("(") or self._is("["):
             columns = self._in_brackets()
             self._end("the end of the text")
         else:
@@ -88,14 +88,14 @@ class Parser:
 
     def _listed(self) -> Columns:
         columns = [self._column()]
-        while self._take(","):
+        while self._take(",") and not (self._token.kind == "end" or self._is(")") or self._is("]")):
             columns.append(self._column())
         return tuple(column for column in columns if column is not None)
 
     def _in_brackets(self) -> Columns:
-        self._expect("(")
+        closing = ")" if self._advance().text == "(" else "]"
         columns = self._listed()
-        self._expect(")", instead="',' or ')'")
+        self._expect(closing, instead=f"',' or {closing!r}")
         return columns
 
     def _end(self, expected: str) -> None:

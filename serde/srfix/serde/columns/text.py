@@ -1,8 +1,9 @@
 """Columns as text, in ksqlDB's words: `ID BIGINT KEY, TAGS ARRAY<STRING>, ADDRESS STRUCT<STREET STRING, ZIP INT>`; or in
 Spark's: `id long NOT NULL, address struct<street:string,zip:int>`.
 
-    columns     = [ "(" ] column { "," column } [ ")" ] | "STRUCT" "<" column { "," column } ">" | statement
-    statement   = "CREATE" … ( "STREAM" | "TABLE" ) … name "(" column { "," column } ")" [ "WITH" "(" … ")" ] [ ";" ]
+    columns     = list | "(" list ")" | "[" list "]" | "STRUCT" "<" column { "," column } ">" | statement
+    list        = column { "," column } [ "," ]
+    statement   = "CREATE" … ( "STREAM" | "TABLE" ) … name "(" list ")" [ "WITH" "(" … ")" ] [ ";" ]
     column      = name [ ":" ] type [ "KEY" | "PRIMARY" "KEY" | headers ] { "NOT" "NULL" | "COMMENT" "'" … "'" }
     headers     = "HEADERS" | "HEADER" "(" "'" … "'" ")"           (left out: no key and no value holds such a column)
     name        = letter or "_", then letters, digits, "_", "@"    (upper-cased; no reserved word)
@@ -26,10 +27,10 @@ are.
 The rest is `tableElements` of ksqlDB's `SqlBase.g4` with `ParserUtil.getIdentifierText`, `SqlTypeParser` and
 `SqlPrimitiveType`. Keywords may have any case. An empty STRUCT is `STRUCT< >`: the lexer takes `<>` for "not equal".
 
-What a server prints is taken as it is printed: its schemas (a store's may have a column of the key again among the values,
-under one name), the statement of `DESCRIBE … EXTENDED`, and the table of `DESCRIBE`, whose names stand without quotes
-(`srfix.serde.columns.described`). The words that newer servers reserve (`RESERVED_WORDS_SINCE`) are names here, as older ones
-print them; they are written in quotes, which every server reads.
+What a server prints is taken as it is printed: its schemas (a store's may have a column of the key again among the
+values, under one name), the statement of `DESCRIBE … EXTENDED`, and the table of `DESCRIBE`, whose names stand without
+quotes (`srfix.serde.columns.described`), or its rows alone. The words that newer servers reserve
+(`RESERVED_WORDS_SINCE`) are names here, as older ones print them; they are written in quotes, which every server reads.
 
 Read in the grammar, but refused here by name: `CREATE TYPE`'s own types, and `${variables}`, which only a server knows.
 """
@@ -38,7 +39,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from srfix.serde.columns.described import described_columns
+from srfix.serde.columns.described import described_columns, described_rows
 from srfix.serde.columns.grammar import Parser
 from srfix.serde.columns.types import (
     Array,
@@ -52,6 +53,7 @@ from srfix.serde.columns.types import (
     usable_columns,
 )
 from srfix.serde.columns.words import quoted_name
+from srfix.serde.errors import ColumnError
 
 
 def parse_columns(text: str) -> Columns:
@@ -62,7 +64,14 @@ def parse_columns(text: str) -> Columns:
         PRIMARY KEY mix; if types nest deeper than 64 levels.
     """
     described = described_columns(text)
-    return usable_columns(Parser(text).whole() if described is None else described)
+    if described is None:
+        try:
+            described = Parser(text).whole()
+        except ColumnError:
+            described = described_rows(text)  # what is a list is never taken for rows
+            if described is None:
+                raise
+    return usable_columns(described)
 
 
 def print_columns(columns: Columns) -> str:

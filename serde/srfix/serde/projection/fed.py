@@ -52,10 +52,15 @@ def unfed(
     """
     what = f"The {what.removeprefix('the ')}"
     if len(absent) == len(columns):
-        message = (
-            f"{what} feeds none of the columns {_named(columns)}: it has {_named(fields) or 'no fields'}. Its record is of "
-            "another type than theirs, or they are misspelt. Leave such rows out, or name columns that it has."
+        fields = list(fields)
+        differ_in_case = {name.casefold() for name in columns} & {name.casefold() for name in fields}
+        why = (
+            "They differ in letter case, which the case rule does not ignore; another does."
+            if differ_in_case
+            else "Its record is of another type than theirs, or they are misspelt. Leave such rows out, or name columns that "
+            "it has."
         )
+        message = f"{what} feeds none of the columns {_named(columns)}: it has {_named(fields) or 'no fields'}. {why}"
         return Unfed(NothingFedError, message, tuple(columns))
     lacking = [*absent, *inside]
     if not strict or not lacking:

@@ -114,6 +114,18 @@ class ClientFile:
     """All `name=value` as they stand in the file, and as its references resolve: for a redactor."""
     problems: tuple[str, ...]
     """What cannot be taken, in sentences without any value."""
+    in_utf_8: tuple[str, ...] = ()
+    """Those taken whose values hold more than ASCII and look like UTF-8, but were read as Java reads them, as ISO 8859-1."""
+
+    def encoding_line(self) -> str | None:
+        """The one line that says how those were read; None if there are none. No value is shown."""
+        if not self.in_utf_8:
+            return None
+        named = ", ".join(shown(name) for name in self.in_utf_8)
+        return (
+            f"{self.path}: read as ISO 8859-1, as Java reads it, though it looks like UTF-8: {named}. Where a log-in fails for "
+            "that, write what is not ASCII as \\uXXXX."
+        )
 
     def left_out_line(self) -> str | None:
         """The one line that says what was left out; None if nothing was."""
@@ -180,7 +192,8 @@ def read_client_file(path: str) -> ClientFile:
 
     :raises UsageError: if the file cannot be read, is no properties file, or has nothing for reading in it.
     """
-    file = sorted_out(path, read_properties_file(path))
+    found = read_properties_file(path)
+    file = sorted_out(path, found.values, in_utf_8=found.in_utf_8)
     if file.left_out and not file.kafka and not file.registry and not file.problems:
         raise UsageError(
             f"The properties file {path!r} says nothing of a cluster or a registry: no bootstrap.servers, no "
@@ -189,11 +202,15 @@ def read_client_file(path: str) -> ClientFile:
     return file
 
 
-def sorted_out(path: str, properties: Mapping[str, str]) -> ClientFile:
-    """The same of properties that were read already; `path` is for the messages."""
+def sorted_out(path: str, properties: Mapping[str, str], *, in_utf_8: Iterable[str] = ()) -> ClientFile:
+    """The same of properties that were read already; `path` is for the messages.
+
+    :param in_utf_8: the names whose values look like UTF-8 that was read as ISO 8859-1.
+    """
     kafka: list[tuple[int, str, str]] = []
     registry: list[tuple[int, str, str]] = []
     left_out: list[str] = []
+    latin = set(in_utf_8)
     problems: list[str] = []
     resolved: list[str] = []
     for name, raw in properties.items():
@@ -221,6 +238,7 @@ def sorted_out(path: str, properties: Mapping[str, str]) -> ClientFile:
         left_out=_folded(left_out),
         texts=tuple(dict.fromkeys([*(f"{name}={value}" for name, value in properties.items()), *resolved])),
         problems=tuple(f"{path}: {problem}" for problem in problems),
+        in_utf_8=tuple(name for name in properties if name in latin and name not in left_out),
     )
 
 

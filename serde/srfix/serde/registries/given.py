@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final, TypeAlias, cast
 
+from srfix.serde.closing import close_nothing
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
 from srfix.serde.properties import open_registry, registry_settings
@@ -64,9 +65,9 @@ def given_registry(given: AnyClient | None, name: str = "registry") -> GivenRegi
             "srfix.serde.RegistryClient, or take the serdes whose names begin with Async (srfix.serde.confluent)."
         )
     if any(callable(getattr(given, method, None)) for method in _METHODS) and not isinstance(given, ConfluentClient):
-        return cast("RegistryClient", given), _nothing
+        return cast("RegistryClient", given), close_nothing
     if isinstance(given, ConfluentClient):
-        return ConfluentRegistry(given), _nothing
+        return ConfluentRegistry(given), close_nothing
     what = "None" if given is None else f"of the type {type(given).__name__}"
     raise UsageError(f"{name} is {what}; it must be {_FORMS}.")
 
@@ -165,10 +166,6 @@ def _own(config: Mapping[str, Any], name: str) -> RegistryClient:
     except UsageError as error:
         error.args = (f"{name}: {error.message}",)
         raise
-
-
-def _nothing() -> None:
-    """A client that was passed is its owner's."""
 
 
 def portable(client: AnyClient | None) -> object:

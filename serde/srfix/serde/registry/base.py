@@ -41,7 +41,8 @@ from srfix.serde.registry.http import (
 )
 from srfix.serde.registry.models import Json, RegisteredSchema, Schema
 from srfix.serde.registry.paging import paged
-from srfix.serde.registry.unknown_ids import UnknownIds
+from srfix.serde.registry.single_flight import SingleFlight
+from srfix.serde.registry.unknown_ids import UnknownIds, writes_sent
 from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
 
 T = TypeVar("T")
@@ -112,8 +113,9 @@ class ClientBase:
         self._unknown_ids = UnknownIds(settings.unknown_ids, settings.clock)
         # lru_cache: bounded, thread-safe, and an exception is never kept: what is unknown is remembered apart, for a
         # while. An id's content never changes, but an id means one schema per context, so that is part of the key.
+        # Around the flights, which hits do not see.
         self._schema_by_id: Callable[[int, Subject | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
-            partial(_fetch_schema, self._transport)
+            partial(_fetch_once, SingleFlight[RegisteredSchema](most=cache_capacity), self._transport)
         )
 
     def forget_unknown_ids(self) -> None:
@@ -202,6 +204,13 @@ def schema_body(schema: Schema) -> dict[str, Json]:
             for reference in schema.references
         ]
     return body
+
+
+def _fetch_once(
+    flights: SingleFlight[RegisteredSchema], transport: Transport, schema_id: int, context: Subject | None
+) -> RegisteredSchema:
+    # Nobody waits for what was asked before a write: that may be what made the id known.
+    return flights.once((writes_sent(), schema_id, context), lambda: _fetch_schema(transport, schema_id, context))
 
 
 def _fetch_schema(transport: Transport, schema_id: int, context: Subject | None) -> RegisteredSchema:

@@ -24,6 +24,11 @@ def note_write() -> None:
     _Writes.count += 1
 
 
+def writes_sent() -> int:
+    """How many so far."""
+    return _Writes.count
+
+
 class UnknownIds:
     """What the registry did not know, by what was asked. Thread-safe."""
 

@@ -301,6 +301,27 @@ class TestKeep:
             carried_out_and_undone(world, plan, tmp_path / "journal")
 
 
+class TestThePriceOfSeveralSubjects:
+    @pytest.fixture
+    def two(self, world: World) -> World:
+        world.registry.seed("tills-users-store-changelog-value", R)
+        world.commit("tills", users=2)
+        return world
+
+    def test_what_is_true_of_all_is_said_once(self, two: World) -> None:
+        plan = two.plan()
+        assert len(plan.expects) == 2
+        assert len(set(plan.price)) == len(plan.price)
+        assert not any(subject in line for line in plan.price for subject in plan.expects)
+
+    def test_what_is_true_of_some_names_them(self, two: World) -> None:
+        two.client().set_config(PHANTOM, {"compatibility": "NONE"})
+        price = two.plan().price
+        relaxed = [line for line in price if "accepts any schema" in line]
+        assert [line.split(": ")[0] for line in relaxed] == ["tills-users-store-changelog-value"]
+        assert "The ids exist already; no new one is given out." in price
+
+
 class TestThePriceOfTheNextSchema:
     """What becomes of the application's next internal schema, said before anything is written."""
 
@@ -332,7 +353,7 @@ class TestThePriceOfTheNextSchema:
         world.put("users", ("c", value(newest, ONE_LONG_AND_NULL)))
         world.commit("shop", users=3)
         price = world.plan().price
-        assert f"{self.REFUSED}schema id 2, which is live under {PHANTOM} already." in price
+        assert f"{self.REFUSED}schema id 2, which is live there already." in price
 
     def test_at_none_it_is_accepted_whatever_stays_live(self, world: World) -> None:
         world.client().set_config(PHANTOM, {"compatibility": "NONE"})
@@ -342,10 +363,9 @@ class TestThePriceOfTheNextSchema:
         world.commit("tills", users=2)
         world.sources = {"users-store": Topic("users")}
         price = world.plan(application="tills", store="users-store", keep=Keep.LIVE).price
-        subject = "tills-users-store-changelog-value"
         assert (
             "Whether the application's next internal schema will be accepted at BACKWARD cannot be told: schema id 2 is live, "
-            f"and which schema under {subject} is its own is not known. Plan with --keep soft-deleted to be sure that it will."
+            "and which schema there is its own is not known. Plan with --keep soft-deleted to be sure that it will."
         ) in price
 
     @pytest.mark.parametrize("level", ["BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FULL", "NONE"])

@@ -19,6 +19,6 @@ from srfix.cli.commands.shared.plan_target import complain, connection_of_plan
 from srfix.cli.commands.shared.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, PolicyChoice
 from srfix.cli.commands.shared.prompt import before_apply
 from srfix.cli.commands.shared.reading import DecodeOptions, NoRegistry
-from srfix.cli.commands.shared.rollback_steps import steps_told
+from srfix.cli.commands.shared.rollback_steps import StepTold, steps_told
 from srfix.cli.commands.shared.session import ClusterSession, open_cluster, open_session, patience_s, show_progress
 from srfix.cli.commands.shared.story import Story

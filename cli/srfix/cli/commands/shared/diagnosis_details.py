@@ -12,7 +12,6 @@ from srfix.recovery.checks import BY_CODE
 from srfix.recovery.commands import Given
 from srfix.recovery.findings import Diagnosis, Evidence, Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.report import beside_finding
 
 _MOST_SOURCES: Final = 5
 """Possible sources that are told in full."""
@@ -23,21 +22,15 @@ _FEW_TOPICS: Final = 2
 def diagnosis_in_detail(diagnosis: Diagnosis, given: Given) -> list[Block]:
     """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do."""
     blocks: list[Block] = []
-    beside = {note for finding in diagnosis.findings for note in beside_finding(finding, diagnosis.findings)}
-    alone = [finding for finding in diagnosis.findings if finding not in beside]
     if not diagnosis.findings:
         blocks.append(Paragraph(nothing_found(diagnosis)))
-    elif len(alone) > 1:
+    elif len(diagnosis.findings) > 1:
         # No table: an application and a store of usual length leave no room for other columns.
-        blocks.append(ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in alone)))
+        blocks.append(ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in diagnosis.findings)))
     for finding in diagnosis.findings:
-        if finding not in beside:
-            blocks.extend(_finding_blocks(finding))
-            for note in beside_finding(finding, diagnosis.findings):
-                blocks += [
-                    Heading(f"On its repair ({note.code})", level=2),
-                    Paragraph(f"{note.explanation} {note.next}"),
-                ]
+        blocks.extend(_finding_blocks(finding))
+        for note in finding.notes:
+            blocks += [Heading(f"On its repair ({note.code})", level=2), Paragraph(f"{note.explanation} {note.next}")]
     if diagnosis.skipped:
         blocks += [Heading("Not looked at", level=2), ItemList(tuple(skipped_lines(diagnosis.skipped)))]
     if diagnosis.ignored:

@@ -9,6 +9,7 @@ from srfix.cli.commands.shared.advice import ignored_line, secrets_to_add
 from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
 from srfix.cli.commands.shared.session import ClusterSession
 from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph
+from srfix.recovery.advice import either
 from srfix.recovery.checks import BY_CODE
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import Examination
@@ -55,11 +56,13 @@ def diagnosis_in_short(diagnosis: Diagnosis, short: InShort, given: Given) -> It
     for (code, severity), stores in kinds.items():
         yield from _of_one_kind(code, severity, stores)
     if short.do_not:
-        yield Paragraph(f"Until it is repaired do not {_either(short.do_not)}.")
+        yield Paragraph(f"Until it is repaired do not {either(short.do_not)}.")
     also = repair_on_request(diagnosis)
     if also is not None:
         how_many = f", in {counted(short.writes, 'write')}" if short.writes and len(short.stores) > 1 else ""
-        in_the_way = sorted({note.code for store in short.stores for note in store.notes if not note.repairable})
+        in_the_way = sorted(
+            {note.code for store in short.stores for note in store.finding.notes if not note.repairable}
+        )
         if in_the_way:
             yield Paragraph(f"First settle what {', '.join(in_the_way)} says; then plan the repair and read the plan:")
         else:
@@ -107,8 +110,8 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
     if store.data is not None:
         yield "data", store.data
     if finding.repairable:
-        overcome = [note.code for note in store.notes if note.repairable]
-        is_refused = any(not note.repairable for note in store.notes)
+        overcome = [note.code for note in finding.notes if note.repairable]
+        is_refused = any(not note.repairable for note in finding.notes)
         is_on_request = finding.code in ONLY_ON_REQUEST
         unplanned = (
             "not as things stand"
@@ -120,7 +123,7 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
         how = counted(store.writes, "write") if store.writes else unplanned
         around = f"; what the registry would refuse is planned around ({', '.join(overcome)})" if overcome else ""
         yield "repair", how + around
-    for note in store.notes:
+    for note in finding.notes:
         if not note.repairable:
             yield note.code, f"{note.explanation} {note.next}"
 
@@ -153,7 +156,3 @@ def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
     if others:
         besides = "besides, " if hiding else ""
         yield capitalized(f"{besides}not looked at, which hides no finding: {counted(others, 'thing')}")
-
-
-def _either(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

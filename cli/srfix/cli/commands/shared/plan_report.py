@@ -9,17 +9,19 @@ from pathlib import Path
 from srfix.cli.commands.shared.advice import secrets_to_add
 from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
 from srfix.recovery.actions import Action, Register, describe
+from srfix.recovery.advice import until_repaired
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.facts import SubjectState
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair import Plan, plan_document
+from srfix.recovery.report import writes_in_short
 
 
 def plan_report(plan: Plan, *, path: Path | None, given: Given, details: bool = False) -> Report:
     """The report of a plan.
 
     :param path: where it was written, for the commands at the end, as is what was given.
-    :param details: True to show also what it expects to find, and the schemas.
+    :param details: True to show every step, what it expects to find, the whole playbook and the schemas.
     """
     return Report(document=plan_document(plan), blocks=tuple(_blocks(plan, path, given, details=details)))
 
@@ -31,29 +33,40 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool) -> li
         if not plan.passed_over:
             return [Paragraph("Nothing to repair: no registration is missing.")]
         return [Paragraph("Nothing must be repaired."), *_passed_over(plan)]
-    blocks: list[Block] = [
-        Heading(f"Plan for {plan.registry}"),
-        Paragraph(
-            f"{counted(len(plan.actions), 'step')}, and nothing else is written. It can be undone: srfix rollback."
-            + ("" if details else " What it expects to find, and the schemas: --details")
-        ),
-        FieldList((("plan", plan.digest),)),
+    if not details:
+        return [*_in_short(plan, path, given)]
+    return [
+        Heading(_title(plan)),
         *_steps(plan.actions),
-        *(_expects(plan) if details else ()),
+        *_expects(plan),
         Heading("What it costs", level=2),
         ItemList(plan.price),
         *_left_out(plan),
         *_passed_over(plan),
         Heading("Around it", level=2),
         ItemList(plan.playbook, is_numbered=True),
-    ]
-    blocks += [
-        *(_schemas(plan) if details else ()),
+        *_schemas(plan),
         Heading("Next", level=2),
-        Commands(_next(path, given)),
-        *secrets_to_add(given, *(("plan",) if path is None else ("apply", "verify"))),
+        *_next(plan, path, given),
     ]
-    return blocks
+
+
+def _in_short(plan: Plan, path: Path | None, given: Given) -> Iterator[Block]:
+    yield Heading(_title(plan))
+    for each in writes_in_short(plan):
+        yield FieldList((("ids", each.ids), ("steps", each.steps)), title=each.subject)
+    yield ItemList(plan.price)
+    yield from _left_out(plan)
+    yield from _passed_over(plan)
+    around = until_repaired(plan.circumstances)
+    if around is not None:
+        yield Paragraph(around)
+    yield from _next(plan, path, given)
+
+
+def _title(plan: Plan) -> str:
+    steps = len(plan.actions)
+    return f"Plan for {plan.registry}: {counted(steps, 'step')}; srfix rollback undoes {'it' if steps == 1 else 'them'}"
 
 
 def _expects(plan: Plan) -> Iterator[Block]:
@@ -76,11 +89,15 @@ def _passed_over(plan: Plan) -> list[Block]:
     return [Heading("Not asked for", level=2), ItemList(plan.passed_over)] if plan.passed_over else []
 
 
-def _next(path: Path | None, given: Given) -> tuple[str, ...]:
+def _next(plan: Plan, path: Path | None, given: Given) -> Iterator[Block]:
+    """The digest for who reviews the plan, and the command to run."""
     if path is None:
-        return (given.command("plan", "-o", "plan.json"),)
-    file = positional(str(path))
-    return (given.command("apply", *file), given.command("verify", *file))
+        yield Commands((given.command("plan", "-o", "plan.json"),))
+        yield from secrets_to_add(given, "plan")
+        return
+    yield FieldList((("digest", plan.digest),))
+    yield Commands((given.command("apply", *positional(str(path))),))
+    yield from secrets_to_add(given, "apply")
 
 
 def _steps(actions: Iterable[Action]) -> list[Block]:

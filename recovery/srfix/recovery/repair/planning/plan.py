@@ -24,7 +24,7 @@ from srfix.recovery.facts import CheckContext, Survey, concerned
 from srfix.recovery.findings import Severity
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.repair.planning.normalized import content_key
-from srfix.recovery.repair.planning.price import price_of
+from srfix.recovery.repair.planning.price import price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, repairs
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects import Subject
@@ -79,7 +79,7 @@ def make_plan(
         findings=tuple(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
         actions=tuple(actions),
         expects={repair.want.role.subject: repair.want.role.state for repair in needed},
-        price=tuple(line for repair in needed for line in price_of(repair, width=width)),
+        price=tuple(price(needed, width=width)),
         left_out=left_out,
         omissions=(
             *omissions,

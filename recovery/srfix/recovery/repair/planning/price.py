@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from srfix.recovery.checks import UPGRADE_REGISTERS, Owner, Width
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.repair.planning.repairs import SubjectRepair
 from srfix.serde.printable import capitalized
+from srfix.serde.subjects import Subject
 
 
-def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
-    """What the repair of one subject changes for others, in sentences."""
-    subject = repair.want.role.subject
-    if not repair.missing:
-        return  # another store's repair of the same subject says it
+def price(repairs: Collection[SubjectRepair], *, width: Width) -> Iterator[str]:
+    """What the repairs change for others: each sentence once, and of which subjects it holds where that is not all of them."""
+    paid = [repair for repair in repairs if repair.missing]  # else another store's repair of the same subject says it
+    subjects = {repair.want.role.subject for repair in paid}
+    told: dict[str, dict[Subject, None]] = {}
+    for repair in paid:
+        for sentence in _of_subject(repair):
+            told.setdefault(sentence, {})[repair.want.role.subject] = None
+    for sentence, of_it in told.items():
+        yield sentence if len(of_it) == len(subjects) else f"{', '.join(of_it)}: {sentence}"
+    yield from dict.fromkeys(sentence for repair in paid for sentence in _beside_subject(repair, width=width))
+
+
+def _of_subject(repair: SubjectRepair) -> Iterator[str]:
+    """What it changes, in sentences that hold of any subject in the same state."""
     yield from _versions(repair)
     yield from _latest(repair)
     yield _users(repair)
-    if repair.want.mirrors:
-        yield (
-            f"This plan writes to {subject} alone. The same subject stands in other contexts too and lacks the same: "
-            f"{', '.join(repair.want.mirrors)}. Which of them the store's reader asks is told by the registry URL of the "
-            "application; for another one, run srfix plan with that context's URL (--registry URL/contexts/CONTEXT)."
-        )
     if repair.relax:
         yield (
-            f"While the repair runs (seconds) {subject} accepts any schema: its compatibility is NONE from the first step to "
-            "the last. No other subject is touched."
+            "While the repair runs (seconds) the subject accepts any schema: its compatibility is NONE. No other subject is "
+            "touched."
         )
         if repair.is_level_ambiguous:
             yield (
-                f"The configuration of {subject} has fields of its own, and whether its level {repair.level} is its own or "
+                f"The configuration of the subject has fields of its own, and whether its level {repair.level} is its own or "
                 "inherited cannot be told. A BACKWARD is put back as inherited, the same now; another level as its own."
             )
     if repair.exact:
         yield (
-            f"While the repair runs (seconds) {subject} is in mode IMPORT: it takes schemas with their ids and checks "
+            "While the repair runs (seconds) the subject is in mode IMPORT: it takes schemas with their ids and checks "
             "nothing, and a registration without an id, such as the application's own, is refused meanwhile (42205). No other "
             "subject is touched."
+        )
+
+
+def _beside_subject(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
+    """What the plan leaves to others, or may miss."""
+    if repair.want.mirrors:
+        yield (
+            f"This plan writes to {repair.want.role.subject} alone. The same subject stands in other contexts too and lacks "
+            f"the same: {', '.join(repair.want.mirrors)}. Which of them the store's reader asks is told by the registry URL of "
+            "the application; for another one, run srfix plan with that context's URL (--registry URL/contexts/CONTEXT)."
         )
     census = repair.want.facts.census
     if width is Width.ALL_VERSIONS:
@@ -57,19 +72,13 @@ def price_of(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
 
 
 def _versions(repair: SubjectRepair) -> Iterator[str]:
-    known = (m.schema_id for m in repair.missing if m.schema_id not in repair.any_id)
-    ids = sorted({int(repair.registered_as(schema_id)) for schema_id in known})
-    count = "1 version" if len(ids) == 1 else f"{len(ids)} versions"
-    if ids:
-        yield (
-            f"{repair.want.role.subject} gets {count} more (schema ids {enumerated(ids)}); the ids exist already, no new "
-            "one is given out."
-        )
+    if any(m.schema_id not in repair.any_id for m in repair.missing):
+        known = "The ids" if not repair.any_id else "The other ids"
+        yield f"{known} exist already; no new one is given out."
     for carried, reason in sorted(repair.any_id.items()):
         yield (
-            f"{repair.want.role.subject} gets a version with the content of schema id {carried}, under an id that cannot "
-            f"be told before, perhaps a new one: {reason}. Readers ask by content and accept any. A rollback leaves the last "
-            "version of an id."
+            f"The subject gets a version with the content of schema id {carried}, under an id that cannot be told before, "
+            f"perhaps a new one: {reason}. Readers ask by content and accept any. A rollback leaves the last version of an id."
         )
     for carried, given in sorted(repair.given.items()):
         if repair.exact:
@@ -85,25 +94,18 @@ def _versions(repair: SubjectRepair) -> Iterator[str]:
 
 
 def _latest(repair: SubjectRepair) -> Iterator[str]:
-    subject, level = repair.want.role.subject, repair.level
     deleted = _listed(repair, deleted=True)
     live = _listed(repair, deleted=False)
     if deleted:
         yield (
-            f"Soft-deleted at once: {deleted}. The failing reader asks with deleted=true and finds them; they are no part of "
-            f"{level} checks{'' if live else f', and {_stays_latest(repair)}'}. They count towards a registry's limit of "
-            "schemas."
+            f"Soft-deleted at once{f': {deleted}' if live else ''}: the failing reader asks with deleted=true and finds them; "
+            f"they are no part of {repair.level} checks, but count towards a registry's limit of schemas."
         )
+        if not live and not repair.want.role.state.live:
+            yield "The subject stays without a live version, so that the next schema there is checked against nothing."
     if live:
-        yield f"Left live: {live}. The last becomes the latest version of {subject}."
+        yield f"Left live{f': {live}' if deleted else ''}; the last becomes the latest version of the subject."
     yield _outlook(repair, leaves_live=bool(live))
-
-
-def _stays_latest(repair: SubjectRepair) -> str:
-    subject, live = repair.want.role.subject, repair.want.role.state.live
-    if live:
-        return f"the latest version of {subject} stays version {live[-1].version} (schema id {live[-1].schema_id})"
-    return f"{subject} stays without a live version, so that the next schema there is checked against nothing"
 
 
 def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
@@ -117,9 +119,7 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
         left = [schema_id for schema_id in outlook.refused_by if schema_id not in before]
         there = [schema_id for schema_id in outlook.refused_by if schema_id in before]
         why = [f"schema id {enumerated(left)}, which this repair leaves live"] if left else []
-        why += (
-            [f"schema id {enumerated(there)}, which is live under {repair.want.role.subject} already"] if there else []
-        )
+        why += [f"schema id {enumerated(there)}, which is live there already"] if there else []
         instead = " Plan with --keep auto, which soft-deletes such a version at once." if left else ""
         return (
             f"{next_one} will be refused (409) at {level}, for {its_own} does not pass against {', nor against '.join(why)}."
@@ -127,7 +127,7 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
         )
     if outlook.untold:
         why_not = (
-            f"which schema under {repair.want.role.subject} is its own is not known"
+            "which schema there is its own is not known"
             if own is None
             else f"srfix cannot compare {its_own} with others"
         )
@@ -159,11 +159,11 @@ def _users(repair: SubjectRepair) -> str:
     if repair.want.owner is Owner.PRODUCERS:
         topic = repair.want.facts.source.topic if repair.want.facts.source is not None else "the source topic"
         return (
-            f"{repair.want.role.subject} is the subject of topic {topic} itself: its producers register there, and consumers "
-            "that take the latest version look there. From Kafka Streams 2.7 on the application registers its internal schema "
+            f"The subject is that of topic {topic} itself: its producers register there, and consumers that take the latest "
+            "version look there. From Kafka Streams 2.7 on the application registers its internal schema "
             f"there by itself too, and may meet 409 (`srfix explain {UPGRADE_REGISTERS}`)."
         )
-    alone = f"No topic has the name of {repair.want.role.subject}, so only the application's own store serde uses it"
+    alone = "No topic has the subject's name: only the store's own serde uses it"
     if not repair.also_by:
         return f"{alone}."
     return f"{alone}, and perhaps: {'; '.join(repair.also_by)}."

@@ -1,13 +1,20 @@
 """A `.properties` file, read as `java.util.Properties` reads it: continued lines, escapes, `=`, `:` or a blank between.
 
+The bytes are ISO 8859-1, as `Properties.load(InputStream)` has them, by which Kafka's clients, Connect and ksqlDB read their
+files: an ä in UTF-8 is two characters, to the application too, which logs in with those. Kafka's `FileConfigProvider` reads
+UTF-8.
+
 Two differences: a line without any value is refused unless its name is known, for it may be a secret that lost its name; and
-UTF-8 is read as such, which Java reads as ISO 8859-1.
+a byte order mark is passed over.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 import javaproperties
 
@@ -21,11 +28,20 @@ _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1e]")
 
 
-def read_properties_file(path: str) -> dict[str, str]:
-    """Name → value; of a name that stands there twice, the last.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertiesFile:
+    """What a file holds. Its repr shows no value."""
 
-    UTF-8, or ISO 8859-1 (Java's) where it is not that.
+    values: Mapping[str, str] = field(repr=False)
+    """Name → value; of a name that stands there twice, the last."""
+    in_utf_8: tuple[str, ...]
+    """The names whose lines hold what is more than ASCII and looks like UTF-8, but was read as ISO 8859-1."""
 
+
+def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] = "iso-8859-1") -> PropertiesFile:
+    """The properties of a file.
+
+    :param encoding: ISO 8859-1 as by a Java stream, UTF-8 as by a reader.
     :raises UsageError: if the file cannot be read, is no text, or a line is no property. No content is shown.
     """
     try:
@@ -33,29 +49,45 @@ def read_properties_file(path: str) -> dict[str, str]:
     except OSError as error:
         raise UsageError(f"The properties file {path!r} cannot be read: {error.strerror}.") from error
     try:
-        text = content.decode("utf-8-sig")
+        text: str | None = content.removeprefix(codecs.BOM_UTF8).decode(encoding)
     except UnicodeDecodeError:
-        text = content.decode("iso-8859-1")
+        text = None  # raised out here: the other error has the content
+    if text is None:
+        raise UsageError(
+            f"The properties file {path!r} is no UTF-8, which Kafka's FileConfigProvider reads. Save it so."
+        )
     if _NO_TEXT.search(text):
         raise UsageError(f"The properties file {path!r} is no text. It takes name=value, one to a line.")
     try:
-        return _properties(text, path)
+        return _properties(text, path, is_latin=encoding == "iso-8859-1")
     except javaproperties.InvalidUEscapeError:
         pass
     # Raised out here: the other error has the escape as its context.
     raise UsageError(f"The properties file {path!r} holds a \\u that four hexadecimal digits do not follow.")
 
 
-def _properties(text: str, path: str) -> dict[str, str]:
+def _properties(text: str, path: str, *, is_latin: bool) -> PropertiesFile:
     properties: dict[str, str] = {}
+    in_utf_8: dict[str, bool] = {}
     line = 1
     for element in javaproperties.parse(text):
         if isinstance(element, javaproperties.KeyValue):
             if not _NAME.fullmatch(element.key) or (not element.value and not _is_whole(element)):
                 raise UsageError(f"Line {line} of the properties file {path!r} is not key=value.")
             properties[element.key] = element.value
+            in_utf_8[element.key] = is_latin and _looks_like_utf_8(element.source)
         line += len(re.findall(r"\r\n|\r|\n", element.source))
-    return properties
+    return PropertiesFile(values=properties, in_utf_8=tuple(name for name, looks in in_utf_8.items() if looks))
+
+
+def _looks_like_utf_8(latin: str) -> bool:
+    if latin.isascii():
+        return False
+    try:
+        latin.encode("iso-8859-1").decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_whole(element: javaproperties.KeyValue) -> bool:

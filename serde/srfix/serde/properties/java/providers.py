@@ -63,7 +63,7 @@ def _resolved(provider: str, path: str, key: str, properties: Mapping[str, str])
         )
     match properties.get(f"config.providers.{provider}.class", "").removeprefix(_PACKAGE):
         case "FileConfigProvider":
-            values = read_properties_file(path)
+            values = read_properties_file(path, encoding="utf-8").values
             if key not in values:
                 raise UsageError(f"the file {path!r} holds no such property.")
             return values[key]

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from srfix.serde.arguments import type_words
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.connect import reads_units
@@ -57,6 +58,8 @@ def usable_reader(given: str | ReaderSchema | None, case_rule: CaseRule) -> Read
     """
     if given is None:
         return None
+    if not isinstance(given, str | ReaderSchema):
+        raise UsageError(f"reader_schema is {type_words(given)}; it must be the text of an Avro schema, or None.")
     reader = ReaderSchema(text=given) if isinstance(given, str) else given
     if not reads_units(case_rule):
         raise UsageError(

@@ -1,0 +1,69 @@
+"""What a value of the configuration file must be, by the option that it is for: nothing is turned into another type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from srfix.serde.errors import UsageError
+
+
+class ValueKind(Enum):
+    """The type of a value, in the words of a refusal."""
+
+    TEXT = 'text, in quotes: "…"'
+    TEXTS = 'text, in quotes: "…", or a list of such'
+    SWITCH = "true or false, without quotes"
+    INTEGER = "a whole number, without quotes"
+    NUMBER = "a number, without quotes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableKey:
+    """An option, as a key of the file."""
+
+    parameter: str
+    """What click calls it."""
+    kind: ValueKind = ValueKind.TEXT
+    """What its value is."""
+    is_multiple: bool = False
+    """True if it may be given several times; a list of `TEXTS` is joined with commas otherwise."""
+
+
+def option_value(path: str, name: str, value: object, key: TableKey) -> object:
+    """The value as click's `default_map` takes it.
+
+    :param name: the key as it may be shown, behind its table's name.
+    :raises UsageError: if it has not the type that the option takes.
+    """
+    match key.kind:
+        case ValueKind.TEXT if isinstance(value, str):
+            return value
+        case ValueKind.TEXTS if isinstance(value, str):
+            return [value] if key.is_multiple else value
+        case ValueKind.TEXTS if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return value if key.is_multiple else ",".join(value)
+        case ValueKind.SWITCH if isinstance(value, bool):
+            return value
+        case ValueKind.INTEGER if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        case ValueKind.NUMBER if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value
+        case ValueKind.TEXT | ValueKind.TEXTS | ValueKind.SWITCH | ValueKind.INTEGER | ValueKind.NUMBER:
+            raise UsageError(f"{name!r} in the configuration file {path!r} must be {key.kind.value}.")
+        case _:
+            assert_never(key.kind)
+
+
+def property_value(path: str, name: str, value: object) -> str:
+    """The text of a client property: numbers and true/false may stand without quotes.
+
+    :raises UsageError: if it is a list, a table or a date.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    hint = " A name with dots needs quotes there." if isinstance(value, dict) else ""
+    raise UsageError(f"{name!r} in the configuration file {path!r} must be text, a number or true/false.{hint}")
