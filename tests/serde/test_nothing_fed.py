@@ -89,6 +89,13 @@ class TestAvro:
             read(framed(registry, ORDER, {"order": 1, "total": 2.5}), USERS)
         assert caught.value.columns == ("ID", "NAME")
 
+    def test_names_that_differ_in_letter_case_alone_are_said_to(self) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, record("User", id=["null", "long"]), {"id": 7})
+        read = AvroDeserializer(ById(registry), columns="ID BIGINT", case_rule=CaseRule.EXACT)
+        with pytest.raises(NothingFedError, match="They differ in letter case, which the case rule does not ignore"):
+            read(payload, USERS)
+
     @pytest.mark.parametrize("rule", RULES)
     def test_a_row_whose_fields_hold_null_is_a_row(self, rule: CaseRule) -> None:
         registry = MemoryRegistry()

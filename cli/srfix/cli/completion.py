@@ -16,6 +16,7 @@ from click.shell_completion import (
 )
 
 from srfix.cli.output import show
+from srfix.serde.casing import is_same
 
 _VARIABLE: Final = "_SRFIX_COMPLETE"
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -87,7 +88,7 @@ def word_completion(words: Iterable[str], *, else_file: bool = False) -> Callabl
         items = [
             CompletionItem(word)
             for word in known
-            if word.startswith(incomplete) or (is_long and word.casefold().startswith(incomplete.casefold()))
+            if word.startswith(incomplete) or (is_long and is_same(word[: len(incomplete)], incomplete))
         ]
         return items or ([CompletionItem(incomplete, type="file")] if else_file else [])
 

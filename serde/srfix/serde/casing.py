@@ -60,6 +60,11 @@ def is_among(name: str, names: Iterable[str]) -> bool:
     return any(is_same(name, other) for other in names)
 
 
+def have_in_common(names: Iterable[str], others: Iterable[str]) -> bool:
+    """True if one of the names is one of the others, ignoring case."""
+    return not {_folded(name) for name in names}.isdisjoint(map(_folded, others))
+
+
 def upper_camel(name: str) -> str:
     """MY_TABLE as MyTable: Guava's `UPPER_UNDERSCORE.to(UPPER_CAMEL, …)`, which changes the letters of ASCII alone."""
     words = (word.encode() for word in name.split("_"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final, NoReturn
 
+from srfix.serde.casing import have_in_common
 from srfix.serde.errors import ColumnNotFedError, NothingFedError
 
 _SHOWN: Final = 20
@@ -53,10 +54,9 @@ def unfed(
     what = f"The {what.removeprefix('the ')}"
     if len(absent) == len(columns):
         fields = list(fields)
-        differ_in_case = {name.casefold() for name in columns} & {name.casefold() for name in fields}
         why = (
             "They differ in letter case, which the case rule does not ignore; another does."
-            if differ_in_case
+            if have_in_common(columns, fields)
             else "Its record is of another type than theirs, or they are misspelt. Leave such rows out, or name columns that "
             "it has."
         )
