@@ -186,7 +186,7 @@ class Sharing:
     """`SingleFlight`: threads share a request."""
 
     def __init__(self) -> None:
-        self._flights = SingleFlight[str](most=8)
+        self._flights = SingleFlight[str]()
         self.lock = self._flights._lock
 
     def work(self) -> None:

@@ -188,7 +188,7 @@ class TestSingleFlight:
             assert client.schema_by_id(1).schema.text == '"string"'
 
     def test_one_that_is_interrupted_leaves_it_to_another(self) -> None:
-        flights = SingleFlight[str](most=8)
+        flights = SingleFlight[str]()
         begun, go = threading.Event(), threading.Event()
 
         def interrupted() -> str:
@@ -215,7 +215,7 @@ class TestSingleFlight:
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
     @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
     def test_a_forked_child_waits_for_no_thread_of_its_parent(self) -> None:
-        flights = SingleFlight[str](most=8)
+        flights = SingleFlight[str]()
         begun, go = threading.Event(), threading.Event()
 
         def slow() -> str:

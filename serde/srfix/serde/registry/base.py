@@ -113,9 +113,11 @@ class ClientBase:
         self._unknown_ids = UnknownIds(settings.unknown_ids, settings.clock)
         # lru_cache: bounded, thread-safe, and an exception is never kept: what is unknown is remembered apart, for a
         # while. An id's content never changes, but an id means one schema per context, so that is part of the key.
-        # Around the flights, which hits do not see.
-        self._schema_by_id: Callable[[int, Subject | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
-            partial(_fetch_once, SingleFlight[RegisteredSchema](most=cache_capacity), self._transport)
+        cached: Callable[[int, Subject | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
+            partial(_fetch_schema, self._transport)
+        )
+        self._schema_by_id: Callable[[int, Subject | None], RegisteredSchema] = partial(
+            _once, SingleFlight[RegisteredSchema](), cached
         )
 
     def forget_unknown_ids(self) -> None:
@@ -206,11 +208,14 @@ def schema_body(schema: Schema) -> dict[str, Json]:
     return body
 
 
-def _fetch_once(
-    flights: SingleFlight[RegisteredSchema], transport: Transport, schema_id: int, context: Subject | None
+def _once(
+    flights: SingleFlight[RegisteredSchema],
+    ask: Callable[[int, Subject | None], RegisteredSchema],
+    schema_id: int,
+    context: Subject | None,
 ) -> RegisteredSchema:
     # Nobody waits for what was asked before a write: that may be what made the id known.
-    return flights.once((writes_sent(), schema_id, context), lambda: _fetch_schema(transport, schema_id, context))
+    return flights.once((writes_sent(), schema_id, context), lambda: ask(schema_id, context))
 
 
 def _fetch_schema(transport: Transport, schema_id: int, context: Subject | None) -> RegisteredSchema:

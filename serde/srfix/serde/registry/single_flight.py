@@ -8,28 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from srfix.serde.bounds import remember
 from srfix.serde.forking import ForkLock, PerProcess
 
 T = TypeVar("T")
-_MOST_LANDED: Final = 64
 
 
 class SingleFlight(Generic[T]):
     """Who comes while another thread asks for the same gets its answer, or its error.
 
-    Thread-safe; a forked child asks itself.
+    A cache belongs within, in what is asked: around it, a thread that looked into the cache just before the answer came
+    would ask again. Thread-safe; a forked child asks itself.
     """
 
-    def __init__(self, *, most: int) -> None:
-        """:param most: how many answers a cache around it keeps; 0 if none."""
-        # A thread may have looked into that cache before the answer was there, and come here when it is: so some are kept.
-        self._most = min(most, _MOST_LANDED)
+    def __init__(self) -> None:
         self._lock = ForkLock()
         self._flights: PerProcess[dict[Hashable, Future[T]]] = PerProcess(dict)
-        self._landed: dict[Hashable, Future[T]] = {}
 
     def once(self, key: Hashable, ask: Callable[[], T]) -> T:
         """What `ask` answers, here or in the thread that asks for this key already.
@@ -40,7 +35,7 @@ class SingleFlight(Generic[T]):
             mine: Future[T] = Future()
             try:
                 with self._lock:
-                    flight = self._landed.get(key) or self._flights.get().setdefault(key, mine)
+                    flight = self._flights.get().setdefault(key, mine)
                 if flight is mine:
                     return self._asked(key, mine, ask)
             finally:
@@ -57,9 +52,6 @@ class SingleFlight(Generic[T]):
             mine.set_exception(error)
             raise
         mine.set_result(answer)
-        if self._most:
-            with self._lock:
-                remember(self._landed, key, mine, self._most)
         return answer
 
     def _end(self, key: Hashable, mine: Future[T]) -> None:
