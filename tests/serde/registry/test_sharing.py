@@ -42,6 +42,7 @@ class TestThreads:
 
         def work(number: int) -> set[int]:
             together.wait(10)
+            assert client.gives_id_to("s", number)  # never cached, never shared
             return {client.schema_by_id(schema_id).schema_id - schema_id for schema_id in range(number, number + 80)}
 
         with ThreadPoolExecutor(THREADS) as pool:
