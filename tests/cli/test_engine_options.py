@@ -16,6 +16,7 @@ from srfix.cli.main import main
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.options import connection_options
 from srfix.serde.errors import UsageError
+from srfix.serde.native import CODEC_ENGINES, ENGINE_VARIABLE, kernel
 
 SPARK = ("--engine", "spark")
 REGISTRY = ("--registry", "http://127.0.0.1:9")
@@ -49,6 +50,26 @@ class TestEngineOptions:
         assert ask(*SPARK, "--master", "sc://spark:15002", *conf) == CensusEngineChoice(
             engine="spark", master="sc://spark:15002", spark_conf={"spark.executor.memory": "4g", "spark.x": "a=b"}
         )
+
+    @pytest.mark.parametrize("codec", CODEC_ENGINES)
+    def test_the_serdes_engine_in_the_same_variable_says_nothing_of_the_census(self, codec: str) -> None:
+        assert ask(SRFIX_ENGINE=codec) == CensusEngineChoice()
+        with pytest.raises(click.BadParameter):
+            ask("--engine", codec)
+
+    def test_the_censuss_engine_in_the_same_variable_says_nothing_of_the_serde(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        named = kernel.__wrapped__()
+        for engine in ("local", "spark"):
+            monkeypatch.setenv(ENGINE_VARIABLE, engine)
+            assert kernel.__wrapped__() is named
+
+    def test_processes_are_the_local_engines(self) -> None:
+        assert ask("--processes", "4") == CensusEngineChoice(processes=4)
+        assert ask(*SPARK, SRFIX_PROCESSES="4").engine == "spark"
+        with pytest.raises(UsageError, match="--processes belongs to --engine local"):
+            ask(*SPARK, "--processes", "4")
 
     def test_the_environment_says_the_same(self) -> None:
         environment = {

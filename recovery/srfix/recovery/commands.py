@@ -26,7 +26,7 @@ _EVIDENCE: Final = frozenset(
 )
 _SIGN_OFF: Final = frozenset({"--expect-digest"})
 _HURRY: Final = frozenset({"--deadline", "--max-records"})
-_ENGINE: Final = frozenset({"--engine", "--master", "--spark-conf"})
+_ENGINE: Final = frozenset({"--engine", "--master", "--processes", "--spark-conf"})
 
 KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "diagnose": _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE | {"--decode-values"},

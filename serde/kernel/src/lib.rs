@@ -4,6 +4,7 @@
 //! and leaves everything else to it: what is wrong with a body, and in which words, is Python's to say.
 
 mod batch;
+mod census;
 mod columns;
 mod cursor;
 mod description;
@@ -208,5 +209,6 @@ fn srfix_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Decoder>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<Encoder>()?;
-    module.add_class::<BatchDecoder>()
+    module.add_class::<BatchDecoder>()?;
+    module.add_class::<census::PartitionCounter>()
 }

@@ -14,6 +14,9 @@ from srfix.serde.errors import UsageError
 
 ENGINE_VARIABLE: Final = "SRFIX_ENGINE"
 """`python` or `native`; empty, or not set, for the kernel where it is installed."""
+CODEC_ENGINES: Final = ("native", "python")
+_CENSUS_ENGINES: Final = ("local", "spark")
+"""Which the command line's option `--engine` takes from the same variable: they say nothing of the kernel."""
 _VERSION: Final = "0.1.0"
 """Of the kernel that this srfix speaks to: descriptions of programs change with it."""
 
@@ -25,7 +28,7 @@ def kernel() -> Any:
     :raises UsageError: if the environment names no engine, or the kernel although there is none of this version.
     """
     wanted = os.environ.get(ENGINE_VARIABLE, "")
-    if wanted not in ("", "native", "python"):
+    if wanted not in ("", *CODEC_ENGINES, *_CENSUS_ENGINES):
         raise UsageError(f"{ENGINE_VARIABLE} is {wanted!r}; it is native or python, or not set.")
     if wanted == "python":
         return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -13,7 +15,9 @@ from srfix.recovery.census import counting
 from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
+from srfix.recovery.census.native import NativeCounter, NativeReader
 from srfix.serde.errors import WireError
+from srfix.serde.native import kernel
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, frame_guid, frame_id, parse, schema_id_header
 
@@ -133,9 +137,11 @@ def model(log: list[Record], limit: int | None, role: Role) -> RoleCensus:
     )
 
 
-def counted(runs: list[list[Record]], limit: int | None, *, one_partition: bool = True) -> PartitionCensus:
-    read = ColumnReader()
-    counter = PartitionCounter(restore_limit=limit)
+def counted(
+    runs: list[list[Record]], limit: int | None, *, one_partition: bool = True, native: bool = False
+) -> PartitionCensus:
+    read: Any = NativeReader() if native else ColumnReader()
+    counter: Any = (NativeCounter if native else PartitionCounter)(restore_limit=limit)
     for run in runs:
         offsets = [record.offset for record in run]
         whole = range(offsets[0], offsets[-1] + 1)
@@ -147,7 +153,8 @@ def counted(runs: list[list[Record]], limit: int | None, *, one_partition: bool 
             one_partition=one_partition,
         )
         counter.add(columns, 0, len(run))
-    return counter.result(partition=3, start_offset=0, end_offset=99, committed_offset=limit)
+    counts: PartitionCensus = counter.result(partition=3, start_offset=0, end_offset=99, committed_offset=limit)
+    return counts
 
 
 def row(offset: int, key: bytes | None, value: bytes | None) -> Record:
@@ -180,6 +187,13 @@ class TestPartitionCounter:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(counting, "_RUN", gathered)
             assert counted(runs, limit) == expected
+
+    @pytest.mark.skipif(kernel() is None, reason="the kernel is not there")
+    @given(runs=logs(), limit=st.none() | st.integers(0, 80))
+    @example(runs=[[row(0, None, None), row(1, b"", frame_id(1, b"")), row(2, b"", None)]], limit=1)
+    def test_the_kernel_counts_the_same(self, runs: list[list[Record]], limit: int | None) -> None:
+        assert counted(runs, limit, native=True) == counted(runs, limit)
+        assert counted([list(chain.from_iterable(runs))] if runs else [], limit, native=True) == counted(runs, limit)
 
     def test_an_empty_partition_has_nothing(self) -> None:
         nothing = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None, live_unframed_keys=0)

@@ -28,7 +28,7 @@ from srfix.cli.options import (
 )
 from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, Report, say, write_report
 from srfix.recovery.advice import upon_verification, upon_verification_in_short
-from srfix.recovery.census import LocalCensus
+from srfix.recovery.census import LocalCensus, ProcessCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair import Plan, read_plan_or_journal, require_digest
@@ -101,7 +101,7 @@ def verify(
                 deadline_s=hurry.deadline_s,
                 max_records=hurry.max_records,
                 on_progress=None if quiet else show_progress(),
-                every_row=None if isinstance(counting, LocalCensus) else counting,
+                every_row=None if isinstance(counting, LocalCensus | ProcessCensus) else counting,
             )
         )
         outcomes = [

@@ -48,6 +48,7 @@ SHARED_KEYS: Final = (
     "master",
     "max-records",
     "output",
+    "processes",
     "reader",
     "registry",
     "spark-conf",
@@ -58,7 +59,7 @@ SHARED_KEYS: Final = (
 )
 JOINED: Final = frozenset({"bootstrap-servers", "registry"})
 """Keys of options that take several values in one text, with commas; here a list does too."""
-_NUMBERS: Final = {"deadline": ValueKind.NUMBER, "max-records": ValueKind.INTEGER}
+_NUMBERS: Final = {"deadline": ValueKind.NUMBER, "max-records": ValueKind.INTEGER, "processes": ValueKind.INTEGER}
 _REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-config", "ksqldb-text", "spark-conf", "state-dir", "topology")
 _QUOTED: Final = re.compile(r"(?<=character )'.*'|\"[^\"]*\"", re.DOTALL)
 _TABLES: Final = ("kafka", "registry-client", "source")

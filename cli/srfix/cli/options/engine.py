@@ -20,6 +20,7 @@ from srfix.cli.options.lines import Lines
 from srfix.cli.options.properties import parse_property
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
+from srfix.serde.native import CODEC_ENGINES
 
 LOCAL: Final = "local"
 """One consumer in this process."""
@@ -36,9 +37,11 @@ class CensusEngineChoice:
     master: str | None = None
     """Where Spark is, `sc://…` a Connect server; None for where its own configuration says, else this machine."""
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    processes: int = 1
+    """How many read a topic at once, each with a share of its partitions."""
 
 
-def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...]) -> CensusEngineChoice:
+def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...], processes: int) -> CensusEngineChoice:
     properties = dict(parse_property(text, option="--spark-conf") for text in spark_conf if text.strip())
     ctx = click.get_current_context()
     if engine != SPARK:
@@ -46,10 +49,23 @@ def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...]) -> 
         for name, param in (("--master", "master"), ("--spark-conf", "spark_conf")):
             if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
                 raise UsageError(f"{name} belongs to --engine {SPARK}.")
+    elif ctx.get_parameter_source("processes") is ParameterSource.COMMANDLINE:
+        raise UsageError(
+            f"--processes belongs to --engine {LOCAL}; how many tasks Spark runs, --master and --spark-conf say."
+        )
     redactor = ctx.find_object(Redactor)
     if redactor is not None:
         redactor.note_properties(spark_conf)
-    return CensusEngineChoice(engine=engine, master=master, spark_conf=properties)
+    return CensusEngineChoice(engine=engine, master=master, spark_conf=properties, processes=processes)
+
+
+class _NamedToo(click.Option):
+    """An option whose environment variable names the serde's engine too, by other words."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """What the environment says of this one."""
+        value = super().resolve_envvar_value(ctx)
+        return None if value in CODEC_ENGINES else value
 
 
 engine_options = handing_over(
@@ -57,6 +73,7 @@ engine_options = handing_over(
     _engine,
     option(
         "--engine",
+        cls=_NamedToo,
         envvar="ENGINE",
         type=Choice([LOCAL, SPARK]),
         default=LOCAL,
@@ -77,6 +94,15 @@ engine_options = handing_over(
         multiple=True,
         metavar="KEY=VALUE",
         help="Spark's configuration, such as spark.executor.memory=4g; repeatable.",
+    ),
+    option(
+        "--processes",
+        envvar="PROCESSES",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Read a topic in so many processes at once, each a share of its partitions; with --max-records in one.",
     ),
 )
 """Adds the options; the command gets `engine: CensusEngineChoice`."""

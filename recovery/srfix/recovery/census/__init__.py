@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         RoleCensus,
     )
     from srfix.recovery.census.local import LocalCensus
+    from srfix.recovery.census.processes import ProcessCensus
     from srfix.recovery.census.spark import SparkCensus
     from srfix.recovery.census.spark_jobs import finished
     from srfix.recovery.census.spark_sql import latest_sql
@@ -34,6 +35,7 @@ else:
                 "RoleCensus",
             ],
             "local": ["LocalCensus"],
+            "processes": ["ProcessCensus"],
             "spark": ["SparkCensus"],
             "spark_jobs": ["finished"],
             "spark_sql": ["latest_sql"],

@@ -1,9 +1,10 @@
 """A census in this process: one consumer reads the whole topic, once.
 
-Memory: one dict per partition, and one more for what is pending, of key → offset. Measured: 130 bytes per key
-that is live or pending, a key of 20 bytes included, twice that while a dict grows: 5 million keys to the
-gigabyte, whatever the values' size. Where ids change from record to record, 16 bytes a record come on top.
-CPU: about twice that of a bare `consume(500)` loop, more where runs of a partition are short (tests/bench).
+Memory: one dict per partition, and one more for what is pending, of key → offset. Measured, with keys of 20 bytes that are
+live or pending: 130 bytes a key, twice that while a dict grows; in the native kernel 100. That is 5 million keys to the
+gigabyte at worst, whatever the values' size. Where ids change from record to record, Python takes 16 bytes a record on top.
+CPU beside a bare `consume(500)` loop: about twice that, with the kernel a tenth or two more; more where runs of a partition
+are short (tests/bench).
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Final, cast
+from typing import Final, Generic, Protocol, TypeVar, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from srfix.recovery.census.columns import ColumnReader, Columns
+from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
+from srfix.recovery.census.native import NativeCounter, NativeReader
 from srfix.recovery.cluster import Cluster
 from srfix.serde.errors import ClusterError
+from srfix.serde.native import kernel
 from srfix.serde.properties import Isolation, ReadOnlyClient
+from srfix.serde.wire import Headers
 
 _BATCH: Final = 500
 """Where `consume` costs least per record (measured with librdkafka 2.16)."""
@@ -56,7 +60,13 @@ class LocalCensus:
     def __repr__(self) -> str:
         return f"LocalCensus({self._client.bootstrap_servers})"
 
-    def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
+    def count(
+        self,
+        request: CensusRequest,
+        *,
+        on_progress: Callable[[CensusProgress], None] | None = None,
+        spent_s: float = 0.0,
+    ) -> Census:
         """Reads every partition from its start to the end it had when the read began.
 
         A partition ends by position, so that markers of transactions at its end do not matter. Where the
@@ -65,23 +75,72 @@ class LocalCensus:
         are unread at a limit of the request.
 
         :param on_progress: called at most four times a second, and at the end.
+        :param spent_s: how much of the request's deadline is gone already.
         :raises AccessDeniedError: if this user may not read the topic.
         :raises ClusterError: if the cluster does not answer, the topic or a partition does not exist, no
             record arrives for `stall_timeout_s`, or a log goes back while it is read (recreated, truncated).
         """
-        began = time.monotonic()  # a broker that is slow to tell the ends takes of the same deadline
+        began = time.monotonic() - spent_s  # a broker that is slow to tell the ends takes of the same deadline
         with Cluster(self._config, timeout_s=self._timeout_s) as cluster:
             watermarks = cluster.watermarks(request.topic, request.partitions)
         client = ReadOnlyClient(self._config)
-        read = _Read(client, request, watermarks, self._stall_timeout_s, on_progress, began)
-        return read.run()
+        options = client, request, watermarks, self._stall_timeout_s, on_progress, began
+        if kernel() is None:
+            return _Read(ColumnReader(), PartitionCounter, *options).run()
+        return _Read(NativeReader(), NativeCounter, *options).run()
 
 
-class _Read:
+class _HasOffsets(Protocol):
+    @property
+    def offsets(self) -> Sequence[int]: ...
+
+
+_Records = TypeVar("_Records", bound=_HasOffsets)
+_RecordsRead = TypeVar("_RecordsRead", bound=_HasOffsets, covariant=True)
+_RecordsCounted = TypeVar("_RecordsCounted", bound=_HasOffsets, contravariant=True)
+
+
+class _Reader(Protocol[_RecordsRead]):
+    """Makes columns of a batch."""
+
+    def __call__(
+        self,
+        *,
+        offsets: Sequence[int],
+        keys: list[bytes | None],
+        values: list[bytes | None],
+        headers: Sequence[Headers] | None = None,
+        one_partition: bool = False,
+    ) -> _RecordsRead: ...
+
+
+class _Counter(Protocol[_RecordsCounted]):
+    """Counts one partition's."""
+
+    def add(self, records: _RecordsCounted, start: int, stop: int) -> None: ...
+
+    def result(
+        self,
+        *,
+        partition: int,
+        start_offset: int,
+        end_offset: int,
+        committed_offset: int | None,
+        stopped_early: str | None = None,
+    ) -> PartitionCensus: ...
+
+
+class _MakeCounter(Protocol[_RecordsCounted]):
+    def __call__(self, *, restore_limit: int | None) -> _Counter[_RecordsCounted]: ...
+
+
+class _Read(Generic[_Records]):
     """One topic being read."""
 
     def __init__(
         self,
+        columns: _Reader[_Records],
+        counter: _MakeCounter[_Records],
         client: ReadOnlyClient,
         request: CensusRequest,
         watermarks: Mapping[int, tuple[int, int]],
@@ -94,9 +153,9 @@ class _Read:
         self._watermarks = watermarks
         self._stall_timeout_s = stall_timeout_s
         self._on_progress = on_progress
-        self._columns = ColumnReader()
+        self._columns = columns
         self._counters = {
-            partition: PartitionCounter(restore_limit=request.restore_limit(partition, end))
+            partition: counter(restore_limit=request.restore_limit(partition, end))
             for partition, (_, end) in watermarks.items()
         }
         self._next = {partition: start for partition, (start, _) in watermarks.items()}
@@ -163,26 +222,28 @@ class _Read:
                 return
             # Errors come among the data, with the error's text as their value. They wait until the data is
             # counted: the end of a partition is told behind its last record.
+            # Events have no keys, so that a batch of keys has none of them.
             events: list[Message] = []
-            if any(map(Message.error, batch)):
+            keys = list(map(Message.key, batch))
+            if not all(keys) and any(map(Message.error, batch)):
                 events = [message for message in batch if message.error() is not None]
                 batch = [message for message in batch if message.error() is None]
+                keys = list(map(Message.key, batch))
             if batch:
-                self._take(consumer, batch)
+                self._take(consumer, batch, keys)
             for event in events:
                 self._heed(event)
             if now - self._reported >= _PROGRESS_EVERY_S:
                 self._report(now)
 
-    def _take(self, consumer: Consumer, batch: list[Message]) -> None:
+    def _take(self, consumer: Consumer, batch: list[Message], keys: list[bytes | None]) -> None:
         """Counts a batch, as far as its records are before the ends of their partitions."""
         # Column by column: a loop over the messages in Python would cost several times as much.
         partitions = list(map(_partition_of, batch))
         one_run = partitions.count(partitions[0]) == len(partitions)
-        keys = list(map(Message.key, batch))
         values = list(map(Message.value, batch))
         headers = list(map(Message.headers, batch)) if any(map(Message.headers, batch)) else None
-        together: Columns | None = None
+        together: _Records | None = None
         start = 0
         for partition, run in [(partitions[0], batch)] if one_run else groupby(partitions):
             stop = start + len(list(run))
@@ -202,7 +263,7 @@ class _Read:
                 self._take_run(consumer, partition, together, start, stop)
             start = stop
 
-    def _take_run(self, consumer: Consumer, partition: int, records: Columns, start: int, stop: int) -> None:
+    def _take_run(self, consumer: Consumer, partition: int, records: _Records, start: int, stop: int) -> None:
         end = self._unread.get(partition)
         if end is None:  # somebody writes faster than we are done
             consumer.pause([TopicPartition(self._request.topic, partition)])

@@ -12,7 +12,7 @@ from srfix.cli.commands.shared.strangers import strangers
 from srfix.cli.connection import Connection
 from srfix.cli.options import SPARK, CensusEngineChoice, EvidenceOptions, Hurry, Selection, given_options
 from srfix.cli.output import say
-from srfix.recovery.census import CensusEngine, CensusProgress, LocalCensus
+from srfix.recovery.census import CensusEngine, CensusProgress, LocalCensus, ProcessCensus
 from srfix.recovery.cluster import Cluster, did_you_mean
 from srfix.recovery.diagnosis import Examination, acknowledge, diagnose, unused_patterns
 from srfix.recovery.facts import CheckContext, Reader, StreamsVersion, Survey
@@ -114,7 +114,7 @@ def open_session(
 @contextmanager
 def open_cluster(
     connection: Connection, choice: CensusEngineChoice | None = None, *, quiet: bool = False
-) -> Iterator[tuple[Cluster, LocalCensus | OnSpark]]:
+) -> Iterator[tuple[Cluster, LocalCensus | ProcessCensus | OnSpark]]:
     """Opens a look at the cluster and what counts its topics, with one patience for both.
 
     :raises UsageError: if no cluster was named, librdkafka does not take the properties, or Spark was chosen and is not
@@ -123,11 +123,13 @@ def open_cluster(
     kafka = connection.kafka_config()
     timeout_s = patience_s(kafka)
     with ExitStack() as stack:
-        engine: LocalCensus | OnSpark
+        engine: LocalCensus | ProcessCensus | OnSpark
         if choice is not None and choice.engine == SPARK:
             from srfix.cli.commands.shared.on_spark import OnSpark
 
             engine = OnSpark(choice, kafka, stack, timeout_s=timeout_s, quiet=quiet)
+        elif choice is not None and choice.processes > 1:
+            engine = ProcessCensus(kafka, processes=choice.processes, timeout_s=timeout_s)
         else:
             engine = LocalCensus(kafka, timeout_s=timeout_s)
         yield stack.enter_context(Cluster(kafka, timeout_s=timeout_s)), engine
