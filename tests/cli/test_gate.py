@@ -75,6 +75,19 @@ class TestQuiet:
         done = srfix("diagnose", "--quiet", env=where)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
+    def test_nor_what_was_given_in_vain(self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path) -> None:
+        properties = tmp_path / "client.properties"
+        properties.write_text(f"bootstrap.servers={where['SRFIX_BOOTSTRAP_SERVERS']}\nmy.own=x\nkey.deserializer=a.B\n")
+        vain = ("--ignore", "nothing-*", "--source", "gone-store=users", "--kafka-config", str(properties))
+        done = srfix("diagnose", "--quiet", *vain, env=where)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert "gone-store" in srfix("diagnose", *vain, env=where).stderr
+        registry.seed(PHANTOM, INTERNAL)
+        done = srfix("diagnose", "--quiet", *vain, env=where)
+        assert done.returncode == 1
+        assert "--source for the store 'gone-store' was not used" in done.stderr
+        assert "--ignore nothing-*: nothing was found" in done.stderr
+
     def test_json_is_always_a_document(self, where: dict[str, str]) -> None:
         done = srfix("diagnose", "-q", "--output", "json", env=where)
         assert (done.returncode, done.stderr) == (0, "")

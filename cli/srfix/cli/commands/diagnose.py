@@ -76,7 +76,7 @@ def diagnose(
         given = given_options()
         blocks = diagnosis_in_detail(diagnosis, given) if short is None else diagnosis_in_short(diagnosis, short, given)
         write_report(Report(document=document, blocks=(*blocks, *judged.blocks)), output)
-    for line in judged.lines:
+    for line in (*([] if judged.is_quiet else session.unsaid), *judged.lines):
         say(line, err=True)
     if not judged.is_quiet:
         say(_summary(diagnosis), err=True)

@@ -87,9 +87,12 @@ def verify(
     connection = connection_of_plan(connection, plan)
     applications = sorted({finding.application for finding in plan.findings})
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
-    for answers in supplied.ksqldb:
-        for problem in answers.problems:
-            say(f"ksqlDB ({answers.origin}): {problem}", err=True)
+    problems = [
+        f"ksqlDB ({answers.origin}): {problem}" for answers in supplied.ksqldb for problem in answers.problems
+    ]
+    if not quiet:
+        for problem in problems:
+            say(problem, err=True)
     with open_cluster(connection, engine, quiet=quiet) as (cluster, counting), connection.registry_client() as registry:
         events = list(
             verify_plan(
@@ -126,6 +129,9 @@ def verify(
         write_report(Report(document=document, blocks=tuple(blocks)), output)
     if is_quiet:
         return code
+    if quiet:
+        for problem in problems:
+            say(problem, err=True)
     counts = tally(events)
     if output is OutputFormat.JSON:
         for looked in counts:

@@ -276,8 +276,9 @@ def _connection(**values: Any) -> Connection:
     _note_secrets(ctx, [text for file in files for text in file.texts])
     taken, settings = settled(kafka, registry, [problem for file in files for problem in file.problems])
     _note_secrets(ctx, [f"{name}={value}" for name, value in taken.items()])
-    for line in filter(None, (line for file in files for line in (file.left_out_line(), file.encoding_line()))):
-        say_on_the_way(line)
+    if not ctx.params.get("quiet"):
+        for line in filter(None, (line for file in files for line in (file.left_out_line(), file.encoding_line()))):
+            say_on_the_way(line)
     return Connection(kafka=taken, registry=settings)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from srfix.cli.commands.shared.strangers import strangers
@@ -37,7 +37,9 @@ class ClusterSession:
     decode_values: bool = False
     """True to decode every row that a restore loads."""
     quiet: bool = False
-    """True to say nothing of the progress."""
+    """True to say nothing on the way."""
+    unsaid: list[str] = field(default_factory=list)
+    """What would have been said on the way, for who says it if it turns out that something is wrong."""
 
     @property
     def said(self) -> CheckContext:
@@ -74,15 +76,21 @@ class ClusterSession:
         examined = {name for store in stores for name in (store.name, f"{store.application}/{store.name}")}
         for store in sorted(selection.sources.keys() - examined):
             meant = did_you_mean(store, sorted(examined))
-            say(f"--source for the store {store!r} was not used: no store of that name was examined.{meant}", err=True)
+            self._aside(f"--source for the store {store!r} was not used: no store of that name was examined.{meant}")
         for line in strangers(self.survey.supplied, selection, examined=stores):
-            say(line, err=True)
+            self._aside(line)
         if not selection.ignore:
             return examination
         examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given_options())
         for pattern in unused_patterns(examination, selection.ignore):
-            say(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.", err=True)
+            self._aside(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.")
         return examination
+
+    def _aside(self, text: str) -> None:
+        if self.quiet:
+            self.unsaid.append(text)
+        else:
+            say(text, err=True)
 
 
 @contextmanager
