@@ -22,3 +22,8 @@ def test_a_higher_cutoff_wants_more_likeness() -> None:
 
 def test_the_most_alike_stand_first() -> None:
     assert nearest_ones("orders", ("order", "orders-old", "users"), most=2) == ["order", "orders-old"]
+
+
+def test_swapped_letters_are_a_slip() -> None:
+    assert nearest("ulr", ("url", "topic"), cutoff=0.9) == "url"
+    assert nearest("in", ("ni",), cutoff=0.9) is None

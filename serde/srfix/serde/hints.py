@@ -12,5 +12,8 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
 
 
 def nearest_ones(name: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) -> list[str]:
-    """The known names that are like one, the most alike first."""
-    return difflib.get_close_matches(name, list(known), n=most, cutoff=cutoff)
+    """The known names that are like one, the most alike first: those of the same letters, as `ulr` is of `url`."""
+    names = list(known)
+    swapped = [other for other in names if other != name and sorted(other) == sorted(name)] if len(name) > 2 else []
+    like = difflib.get_close_matches(name, names, n=most, cutoff=cutoff)
+    return list(dict.fromkeys((*swapped, *like)))[:most]

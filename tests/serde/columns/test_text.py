@@ -480,3 +480,14 @@ class TestColumn:
     @given(columns)
     def test_columns_travel_to_another_process(self, declared: Columns) -> None:
         assert pickle.loads(pickle.dumps(declared)) == declared
+
+
+def test_a_misspelt_type_is_named() -> None:
+    with pytest.raises(
+        ColumnError, match=r"has 'BIGNIT' at character 4; expected a type: .*, STRUCT\. Did you mean BIGINT\?$"
+    ):
+        parse_columns("ID BIGNIT")
+    with pytest.raises(ColumnError, match=r"expected a type: .*, STRUCT\. Did you mean STRUCT\?$"):
+        parse_columns("ID ARRAY<STRCUT<A INT>>")
+    with pytest.raises(ColumnError, match=r"expected a type: .*, STRUCT\.$"):
+        parse_columns("ID XYZZY")

@@ -87,9 +87,7 @@ def verify(
     connection = connection_of_plan(connection, plan)
     applications = sorted({finding.application for finding in plan.findings})
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
-    problems = [
-        f"ksqlDB ({answers.origin}): {problem}" for answers in supplied.ksqldb for problem in answers.problems
-    ]
+    problems = [f"ksqlDB ({answers.origin}): {problem}" for answers in supplied.ksqldb for problem in answers.problems]
     if not quiet:
         for problem in problems:
             say(problem, err=True)

@@ -21,6 +21,7 @@ from srfix.serde.columns.types import (
 )
 from srfix.serde.columns.words import RESERVED_WORDS
 from srfix.serde.errors import ColumnError
+from srfix.serde.hints import nearest
 from srfix.serde.java_ints import INT_MAX
 
 _SCALARS: Final = {type_.value: type_ for type_ in ScalarType} | {"INT": ScalarType.INTEGER, "VARCHAR": STRING}
@@ -136,7 +137,8 @@ class Parser:
     def _fail(self, expected: str) -> NoReturn:
         token = self._token
         found = "the end of the text" if token.kind == "end" else repr(token.text)
-        raise ColumnError(f"The column list has {found} at character {token.start + 1}; expected {expected}.")
+        ends = "" if expected.endswith("?") else "."
+        raise ColumnError(f"The column list has {found} at character {token.start + 1}; expected {expected}{ends}")
 
     def _is(self, sign: str) -> bool:
         return self._token.kind == "sign" and self._token.text == sign
@@ -319,7 +321,9 @@ class Parser:
         word = declared_name(token.text[1:-1] if token.kind == "quoted" else token.text)
         type_ = _SCALARS.get(word) or _SPARKS_SCALARS.get(word) if known else None
         if type_ is None:
-            self._fail(f"a type: {_TYPES}" if token.kind != "end" else "a type")
+            near = nearest(word[:100], _SCALARS.keys() | {"ARRAY", "MAP", "STRUCT"})
+            meant = f". Did you mean {near}?" if near and token.kind == "word" else ""
+            self._fail(f"a type: {_TYPES}{meant}" if token.kind != "end" else "a type")
         self._advance()
         if self._take("("):
             self._parameter()
