@@ -158,7 +158,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
     if magic == _MAGIC_ID:
         if len(payload) < PREFIX_ID_SIZE:
             raise PayloadTooShortError(
-                f"The payload has {len(payload)} bytes; the byte 00 announces a 4-byte schema id, so it "
+                f"The payload has {_bytes(payload)}; the byte 00 announces a 4-byte schema id, so it "
                 "needs at least 5. It was cut off, or its producer uses no schema registry serializer."
             )
         schema_id = schema_id_of(payload)
@@ -179,7 +179,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
     if magic == _MAGIC_GUID:
         if len(payload) < PREFIX_GUID_SIZE:
             raise PayloadTooShortError(
-                f"The payload has {len(payload)} bytes; the byte 01 announces a 16-byte schema GUID, so it "
+                f"The payload has {_bytes(payload)}; the byte 01 announces a 16-byte schema GUID, so it "
                 "needs at least 17. It was cut off, or its producer uses no schema registry serializer."
             )
         return Frame(
@@ -248,3 +248,7 @@ def frame_id(schema_id: int, body: bytes) -> bytes:
 def frame_guid(guid: UUID, body: bytes = b"") -> bytes:
     """A payload in the `PREFIX_GUID` framing; without a body, the header's value in `HEADER_GUID`."""
     return bytes((_MAGIC_GUID,)) + guid.bytes + body
+
+
+def _bytes(payload: bytes) -> str:
+    return "1 byte" if len(payload) == 1 else f"{len(payload)} bytes"
