@@ -8,13 +8,23 @@ DOCKER := $(VENV)/.installed-docker
 SPARK  := $(VENV)/.installed-spark
 DOCS   := $(VENV)/.installed-docs
 
+# The serde's native kernel. Everything works without it, so it is built where there is a cargo (`make REQUIRE_KERNEL=1` fails
+# where there is none). maturin would fetch a whole Rust of its own.
+CARGO  := $(or $(shell command -v cargo),$(wildcard $(HOME)/.cargo/bin/cargo))
+CRATE  := serde/kernel
+KERNEL := $(if $(CARGO),$(VENV)/.installed-kernel,no-cargo)
+export MATURIN_NO_INSTALL_RUST := 1
+ifneq ($(CARGO),)
+export PATH := $(PATH):$(dir $(CARGO))
+endif
+
 # An older PySpark lives in an environment of its own; its jars are looked up by its release line (srfix.fixtures.jars).
 # PySpark 3.5 holds NumPy below 2, which newer PyArrows cannot be imported with.
 BESIDE_3.5 := 'pyarrow<22'
 SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel reference pyfiles clean
+.PHONY: help kernel no-cargo kernel-wheel kernel-vendor demo test lint docs format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel reference pyfiles clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,14 +37,40 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
+$(VENV)/.installed-kernel: $(STAMP) $(wildcard $(CRATE)/src/*.rs) $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(CRATE)/pyproject.toml
+	@echo "Building the serde's native kernel with $(CARGO); a minute or two the first time."
+	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps ./$(CRATE)
+	@touch $@
+
+no-cargo: $(STAMP)
+	@echo "The serde's native kernel is not built: there is no cargo (https://rustup.rs). Python does its work."
+	@[ -z "$(REQUIRE_KERNEL)" ]
+
+kernel: $(KERNEL) ## Build the serde's native kernel into the environment, where there is a cargo
+
 demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
 	$(BIN)/srfix demo
 
 # The tests wait as long as they compute: two at a time for each core.
-test: $(STAMP) ## The tests (no Java, no Docker)
-	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))') --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))') --dist worksteal
+CODECS := tests/serde/arrow tests/serde/batches tests/serde/confluent tests/serde/formats tests/serde/serdes
 
-lint: $(SPARK) docs ## ruff, who may import whom (import-linter), mypy (strict), code and tests; the site and its links
+test: $(KERNEL) ## The tests (no Java, no Docker); where there is a kernel, the codecs' in Python too, and its own
+	$(PYTEST)
+ifneq ($(CARGO),)
+	SRFIX_ENGINE=python $(PYTEST) $(CODECS)
+	@if $(BIN)/python -c 'import os, sys, sysconfig as s; sys.exit(not os.path.exists(os.path.join(s.get_config_var("LIBDIR"), s.get_config_var("INSTSONAME"))))'; then \
+		PYO3_PYTHON=$(abspath $(BIN)/python) $(CARGO) test --quiet --locked --manifest-path $(CRATE)/Cargo.toml; \
+	else \
+		echo "The kernel's own tests are left out: this Python has no shared libpython to link with."; [ -z "$(REQUIRE_KERNEL)" ]; \
+	fi
+endif
+
+lint: $(SPARK) $(KERNEL) docs ## ruff, who may import whom (import-linter), mypy (strict), code and tests; the site and its links; the kernel
+ifneq ($(CARGO),)
+	$(CARGO) fmt --check --manifest-path $(CRATE)/Cargo.toml
+	PYO3_PYTHON=$(abspath $(BIN)/python) $(CARGO) clippy --quiet --locked --all-targets --manifest-path $(CRATE)/Cargo.toml -- -D warnings
+endif
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
@@ -68,7 +104,7 @@ java:
 jars: java $(STAMP) ## Fetch real Kafka, Kafka Streams, Connect and the jars that Spark lacks (Java 17 and Maven)
 	$(BIN)/python -m srfix.fixtures.jars
 
-stack: jars ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Apicurio
+stack: jars $(KERNEL) ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Apicurio
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/stack
 
 stack-smoke: jars ## Its first case: the incident and its repair on Kafka Streams 2.6.3
@@ -78,7 +114,7 @@ $(SPARK): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,spark-dev]' 'pyspark==4.3.0'
 	@touch $@
 
-test-spark: jars $(SPARK) ## The tests on a real Spark (classic and Connect) with Avro, and a real Kafka
+test-spark: jars $(SPARK) $(KERNEL) ## The tests on a real Spark (classic and Connect) with Avro, and a real Kafka
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark tests/serde/spark
 
 .venv-spark-%/.installed: pyproject.toml $(STAMP)
@@ -104,17 +140,17 @@ images: java $(DOCKER) ## Have Kafka's and the registry's image: pulled, else st
 docker-test: java $(DOCKER) ## The incident against Kafka and a registry in containers, and srfix's own image; starts an engine where none runs
 	$(BIN)/python -m srfix.fixtures.docker run -- $(BIN)/python -m pytest tests/docker
 
-bench: $(STAMP) ## Speed, as ratios against named peers in the same run
+bench: $(KERNEL) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python -m tests.bench.bench_codec
 	$(BIN)/python -m tests.bench.bench_json
 	$(BIN)/python -m tests.bench.bench_arrow
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
 
-bench-spark: jars $(SPARK) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
+bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
 	$(BIN)/python -m tests.bench.bench_spark
 
-fuzz: $(STAMP) jars $(SPARK) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, WORLDS=N worlds)
+fuzz: $(KERNEL) jars $(SPARK) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, WORLDS=N worlds)
 	SRFIX_ATTACKS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile
 	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \
 		{ echo "A failure is told as the payload and the schema or columns that it is of; to run it again, put the" \
@@ -126,6 +162,15 @@ fuzz: $(STAMP) jars $(SPARK) ## All attacks, a million broken payloads a format 
 wheel: $(STAMP) ## Build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
+kernel-wheel: $(STAMP) ## Build the kernel's wheel into dist/, for any Linux of this processor (zig stands in for its C library)
+	$(BIN)/python -m pip install --quiet 'maturin[zig]>=1.8,<2'
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 \
+		--manifest-path $(CRATE)/Cargo.toml --out dist
+
+kernel-vendor: ## Put the kernel's crates into build/vendor, to build it without a network (CARGO_NET_OFFLINE=true)
+	@mkdir -p build
+	$(CARGO) vendor --quiet --locked --manifest-path $(CRATE)/Cargo.toml build/vendor
+
 reference: $(STAMP) ## Write the man pages (cli/man) and dist/commands.md from the commands themselves
 	$(BIN)/python -m srfix.cli.reference man cli/man
 	$(BIN)/python -m srfix.cli.reference markdown dist
@@ -134,4 +179,4 @@ pyfiles: $(STAMP) ## Build dist/srfix-pyfiles.zip, for spark-submit --py-files
 	$(BIN)/python -m srfix.fixtures.pyfiles
 
 clean: ## Remove what was built and fetched
-	rm -rf $(VENV) .venv-spark-* .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(CRATE)/target $(VENV) .venv-spark-* .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -45,7 +46,7 @@ class TestTheInstalledCommand:
     def test_its_version_is_a_line_on_stdout(self) -> None:
         done = run("--version")
         assert (done.returncode, done.stderr) == (ExitCode.OK, "")
-        assert done.stdout.startswith("srfix 0.")
+        assert re.fullmatch(r"srfix 0\.[^,]+, serde engine: (srfix-kernel [\d.]+|Python \(.+\))\n", done.stdout)
 
     def test_help_lists_the_commands_and_the_exit_codes(self) -> None:
         done = run("--help")

@@ -22,6 +22,13 @@ from srfix.cli.output import PrintableFormatter, say
 from srfix.cli.process import Interrupts, StandardOutputError, silence
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import SrfixError
+from srfix.serde.native import engine_in_words
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        click.echo(f"srfix {version('srfix')}, serde engine: {engine_in_words()}")
+        ctx.exit()
 
 
 @click.group(
@@ -31,7 +38,14 @@ from srfix.serde.errors import SrfixError
     epilog="Exit codes: 0 nothing wrong, or done; 1 findings; 2 usage, refused, could not run or look; "
     "3 repair applied in part; 70 a bug of srfix; 130 interrupted or declined.",
 )
-@click.version_option(package_name="srfix", prog_name="srfix", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version, and what reads and writes rows, and exit.",
+)
 @click.option(
     "--shell-completion",
     type=Choice(SHELLS),

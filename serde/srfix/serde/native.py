@@ -27,26 +27,37 @@ def kernel() -> Any:
 
     :raises UsageError: if the environment names no engine, or the kernel although there is none of this version.
     """
+    found, why = _looked_for()
+    if found is None and os.environ.get(ENGINE_VARIABLE) == "native":
+        raise UsageError(f"{ENGINE_VARIABLE} is native, and {why}. Install srfix-kernel {_VERSION}, or leave it unset.")
+    return found
+
+
+def engine_in_words() -> str:
+    """What reads and writes rows, for a person: `srfix-kernel 0.1.0`, or `Python` and why.
+
+    :raises UsageError: as `kernel`.
+    """
+    found = kernel()
+    return f"Python ({_looked_for()[1]})" if found is None else f"srfix-kernel {found.__version__}"
+
+
+def _looked_for() -> tuple[Any, str]:
+    """The kernel, or None and why there is none."""
     wanted = os.environ.get(ENGINE_VARIABLE, "")
     if wanted not in ("", *CODEC_ENGINES, *_CENSUS_ENGINES):
         raise UsageError(f"{ENGINE_VARIABLE} is {wanted!r}; it is native or python, or not set.")
     if wanted == "python":
-        return None
+        return None, f"{ENGINE_VARIABLE}=python"
     try:
         found = import_module("srfix_kernel")
+    except ModuleNotFoundError:
+        return None, "srfix-kernel is not installed"
     except ImportError as error:
-        if wanted == "native":
-            raise UsageError(
-                f"{ENGINE_VARIABLE} is native, and there is no kernel ({error}). Install srfix-kernel, or leave it unset."
-            ) from error
-        return None
+        return None, f"srfix-kernel cannot be loaded: {error}"
     if found.__version__ == _VERSION:
-        return found
-    if wanted == "native":
-        raise UsageError(
-            f"The kernel that is installed is {found.__version__}, and this srfix needs {_VERSION}. Install srfix-kernel anew."
-        )
-    return None
+        return found, ""
+    return None, f"srfix-kernel {found.__version__} is installed, and this srfix needs {_VERSION}"
 
 
 def native_decoder_of(decode: object) -> object:

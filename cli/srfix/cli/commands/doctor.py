@@ -36,6 +36,7 @@ from srfix.recovery.inspect import (
     check_servers,
     not_named,
 )
+from srfix.serde.native import engine_in_words
 from srfix.serde.registry import Json, probe
 from srfix.serde.spark.releases import abilities_in_words
 
@@ -79,6 +80,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
         ("librdkafka", confluent_kafka.libversion()[0]),
         ("fastavro", version("fastavro")),
         *_spark(),
+        ("serde engine", engine_in_words()),
         ("platform", f"{platform.system()} {platform.machine()}"),
     )
 
