@@ -78,7 +78,7 @@ def test_the_release_begins_with_a_tag_alone_and_publishes_what_was_tested_and_t
     release = document(RELEASE)
     assert release[True] == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+*"]}}  # to YAML 1.1 `on` is true
     jobs = release["jobs"]
-    assert set(jobs["pypi"]["needs"]) == {"test", "build"}
+    assert set(jobs["pypi"]["needs"]) == {"test", "build", "kernel"}
     assert jobs["github"]["needs"] == jobs["site"]["needs"] == "pypi"
     assert "twine check --strict" in RELEASE.read_text(encoding="utf-8")
 

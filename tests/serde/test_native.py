@@ -81,8 +81,9 @@ def test_another_word_is_refused_by_the_command_too() -> None:
 
 
 def test_the_versions_of_both_distributions_are_one() -> None:
-    cargo = Path(__file__).parents[2] / "serde/kernel/Cargo.toml"
-    assert f'\nversion = "{native._VERSION}"\n' in cargo.read_text()
+    root = Path(__file__).parents[2]
+    assert f'\nversion = "{native._VERSION}"\n' in (root / "serde/kernel/Cargo.toml").read_text()
+    assert f'\nnative = ["srfix-kernel=={native._VERSION}"]\n' in (root / "pyproject.toml").read_text()
 
 
 @pytest.mark.skipif(native.kernel() is None, reason="the kernel is not there")
