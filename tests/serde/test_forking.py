@@ -53,8 +53,10 @@ BARE = {
 ON_THE_DRIVER = {
     ("serde/srfix/serde/spark/watching.py", "watch_jobs"),
     ("serde/srfix/serde/spark/read/plan_registry.py", "Asked"),
+    ("recovery/srfix/recovery/census/processes.py", "ProcessCensus"),
 }
-"""A bar in a notebook, and what asks for a plan: each ends with the call that made it, whose thread is gone in a child."""
+"""A bar in a notebook, what asks for a plan, and what a census's own processes share: each ends with the call that made it, whose
+thread is gone in a child."""
 CONNECTIONS = {
     "Session",
     "BoundedSession",

@@ -27,7 +27,7 @@ from srfix.serde.native import engine_in_words
 
 def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
     if is_asked and not ctx.resilient_parsing:
-        click.echo(f"srfix {version('srfix')}, serde engine: {engine_in_words()}")
+        say(f"srfix {version('srfix')}, serde engine: {engine_in_words()}")
         ctx.exit()
 
 

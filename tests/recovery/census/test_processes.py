@@ -160,6 +160,6 @@ def rows(partitions: int, each: int) -> Iterator[ProducedRecord]:
 
 def children(parent: int) -> list[int]:
     """The spawned processes of one that have begun."""
-    command = ["ps", "-o", "pid=,args=", "--ppid", str(parent)]
+    command = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(parent)]
     listed = subprocess.run(command, capture_output=True, text=True, check=False)
     return [int(line.split()[0]) for line in listed.stdout.splitlines() if "spawn_main" in line]

@@ -93,12 +93,10 @@ class ProcessCensus:
 
         spawn = multiprocessing.get_context("spawn")
         stop, done = spawn.Event(), spawn.Array("q", len(parts))
-        # By the clock of the day, which the processes have in common.
-        began_at = time.time() - (time.monotonic() - began)
         with ProcessPoolExecutor(len(parts), mp_context=spawn, initializer=_start, initargs=(stop, done)) as pool:
             try:
                 running = [
-                    pool.submit(_count, self._alone, replace(request, partitions=part), number, began_at)
+                    pool.submit(_count, self._alone, replace(request, partitions=part), number, began)
                     for number, part in enumerate(parts)
                 ]
                 while wait(running, _PROGRESS_EVERY_S, FIRST_EXCEPTION).not_done and not any(map(_failed, running)):
@@ -160,8 +158,11 @@ def _end_with(parent: BaseProcess) -> None:
     os._exit(1)
 
 
-def _count(census: LocalCensus, request: CensusRequest, number: int, began_at: float) -> Census:
-    """In each process: one share."""
+def _count(census: LocalCensus, request: CensusRequest, number: int, began: float) -> Census:
+    """In each process: one share.
+
+    :param began: when all of them did, by `time.monotonic`, which the processes of a machine have in common.
+    """
     assert _shared is not None
     stop, done = _shared
 
@@ -170,4 +171,4 @@ def _count(census: LocalCensus, request: CensusRequest, number: int, began_at: f
         if stop.is_set():
             raise _StoppedError
 
-    return census.count(request, on_progress=report, spent_s=max(0.0, time.time() - began_at))
+    return census.count(request, on_progress=report, spent_s=max(0.0, time.monotonic() - began))

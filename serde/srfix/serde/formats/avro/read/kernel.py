@@ -30,6 +30,8 @@ _MOST_DIGITS: Final = 76
 """Of a decimal that 256 bits hold."""
 _DECIMAL_BYTES: Final = 32
 """Which these are."""
+_LONGEST: Final = 2**31 - 1
+"""How many bytes a value may need at least: no payload holds more."""
 _MILLIS: Final = 1_000
 _MICROS: Final = 1_000_000
 _TIMES: Final = {
@@ -60,10 +62,10 @@ def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwi
         return otherwise
     description = Description(costs)
     try:
-        root = describe(description)
+        text = description.text(describe(description))
     except _NotTakenError:
         return otherwise
-    decode: Decode = native.Decoder(description.text(root), otherwise).decode
+    decode: Decode = native.Decoder(text, otherwise).decode
     return decode
 
 
@@ -169,6 +171,8 @@ class Description:
                 wire["size"] = node.size
             case "enum":
                 wire["symbols"] = len(node.symbols)
+        if max(wire.get("width", 0), wire.get("size", 0)) > _LONGEST:
+            raise _NotTakenError
         return number
 
     def _value(self, value: Projected[AvroType]) -> int:
