@@ -55,7 +55,7 @@ ON_THE_DRIVER = {
     ("serde/srfix/serde/spark/read/plan_registry.py", "Asked"),
     ("recovery/srfix/recovery/census/processes.py", "ProcessCensus"),
 }
-"""A bar in a notebook, what asks for a plan, and what a census's own processes share: each ends with the call that made it, whose
+"""A bar in a notebook, what asks for a plan, what a census's processes share: each ends with the call that made it, whose
 thread is gone in a child."""
 CONNECTIONS = {
     "Session",
