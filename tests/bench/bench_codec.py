@@ -12,13 +12,9 @@ case. Coercions, a projection and maps are printed, without a gate.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import partial
-from io import BytesIO
-from struct import Struct
 from typing import Final, cast
 
-import fastavro
 from confluent_kafka.schema_registry import avro as confluent_avro
 
 from srfix.serde import confluent as drop_in
@@ -29,44 +25,24 @@ from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Row
 from srfix.serde.serializer import AvroSerializer, JsonSerializer
 from tests.bench.measuring import Route, arguments, gate, measure, table
-from tests.bench.peers import BY_TOPIC, CTX, MemoryRegistry, by_id, confluent_client, versions
+from tests.bench.peers import (
+    BY_TOPIC,
+    CTX,
+    MemoryRegistry,
+    bare_decoding,
+    bare_encoding,
+    by_id,
+    confluent_client,
+    versions,
+)
 from tests.bench.shapes import MAPS, SHAPES, Shape, lower_names, upper_keys
 
-_HEAD: Final = Struct(">bI")
 _NOISE: Final = 1.1
 """What "no dearer" is held against: on a busy machine two runs of the very same work differ by as much."""
 
 
 _BOUNDS_COST: Final = 1.03
 """What the bounds of `srfix.serde.bounds` may cost, beside the same reading with all of them lifted."""
-
-
-def _parsed(schema: str) -> dict[object, object]:
-    return cast("dict[object, object]", fastavro.parse_schema(json.loads(schema)))
-
-
-def _bare_decoder(payload: bytes, schema: str, reader: str | None = None) -> Route:
-    read, head, parsed = fastavro.schemaless_reader, _HEAD, _parsed(schema)
-    reader_schema = None if reader is None else _parsed(reader)
-
-    def decode() -> object:
-        stream = BytesIO(payload)
-        _magic, _schema_id = head.unpack(stream.read(5))
-        return read(stream, parsed, reader_schema)
-
-    return decode
-
-
-def _bare_encoder(row: Mapping[str, object], schema: str) -> Route:
-    write, head, parsed = fastavro.schemaless_writer, _HEAD, _parsed(schema)
-
-    def encode() -> object:
-        stream = BytesIO()
-        stream.write(head.pack(0, 1))
-        write(stream, parsed, row)
-        return stream.getvalue()
-
-    return encode
 
 
 def _subset(schema: str, names: tuple[str, ...]) -> str:
@@ -82,18 +58,18 @@ def _decoder(payload: bytes, schema: str, columns: Columns | None = None) -> Rou
 
 def decode_routes(shape: Shape) -> dict[str, Route]:
     """One record decoded, by each route."""
-    payload = cast("bytes", _bare_encoder(shape.avro_row, shape.schema)())
+    payload = bare_encoding(shape.schema)(shape.avro_row)
     lowered, client = lower_names(shape.schema), confluent_client(shape.schema)
     theirs = confluent_avro.AvroDeserializer(client, conf=BY_TOPIC)
     ours_for_theirs = drop_in.AvroDeserializer(client, conf=BY_TOPIC)
     routes: dict[str, Route] = {
-        "fastavro": _bare_decoder(payload, shape.schema),
+        "fastavro": partial(bare_decoding(shape.schema), payload),
         "srfix": _decoder(payload, shape.schema),
         "srfix, columns as is": _decoder(payload, shape.schema, shape.columns),
         "srfix, columns folded": _decoder(payload, lowered, shape.upper_columns),
         "srfix, coerced": _decoder(payload, lowered, shape.coerced_columns),
         "srfix, projected": _decoder(payload, lowered, shape.projected_columns),
-        "fastavro, projected": _bare_decoder(payload, shape.schema, _subset(shape.schema, shape.projected)),
+        "fastavro, projected": partial(bare_decoding(shape.schema, _subset(shape.schema, shape.projected)), payload),
         "srfix drop-in": partial(ours_for_theirs, payload, CTX),
         "confluent": partial(theirs, payload, CTX),
     }
@@ -111,7 +87,7 @@ def encode_routes(shape: Shape) -> dict[str, Route]:
     theirs = confluent_avro.AvroSerializer(client, shape.schema, conf=BY_TOPIC)
     ours_for_theirs = drop_in.AvroSerializer(client, shape.schema, conf=BY_TOPIC)
     routes: dict[str, Route] = {
-        "fastavro": _bare_encoder(row, shape.schema),
+        "fastavro": partial(bare_encoding(shape.schema), row),
         "srfix": partial(ours, row, CTX),
         "srfix drop-in": partial(ours_for_theirs, row, CTX),
         "confluent": partial(theirs, row, CTX),
@@ -134,7 +110,7 @@ def internal_routes(shape: Shape) -> dict[str, Route]:
     lower_row: Row = {name.lower(): value for name, value in row.items()}
     serializer = AvroSerializer(MemoryRegistry(schema), columns)
     routes: dict[str, Route] = {
-        "fastavro": _bare_encoder({**row, **entries}, schema),
+        "fastavro": partial(bare_encoding(schema), {**row, **entries}),
         "srfix, columns as is": partial(serializer, row, CTX),
         "srfix, columns folded": partial(serializer, lower_row, CTX),
     }
@@ -168,7 +144,7 @@ def _of_shape(shape: Shape, *, records: int, rounds: int, gated: bool = True) ->
 
 def bounds_routes(shape: Shape) -> dict[str, Route]:
     """The same payload under the bounds and with all of them lifted, in turns, with columns and without."""
-    payload = cast("bytes", _bare_encoder(shape.avro_row, shape.schema)())
+    payload = bare_encoding(shape.schema)(shape.avro_row)
     document = cast("bytes", JsonSerializer(shape.columns)(shape.row, CTX))
     routes: dict[str, Route] = {}
     for label, bounds in (("bounded", PayloadBounds()), ("lifted", PayloadBounds.lifted())):

@@ -1,0 +1,213 @@
+"""The native kernel beside fastavro and confluent-kafka, for Avro: CPU time per record.
+
+    python -m tests.bench.bench_kernel [--records N] [--rounds R]
+
+fastavro runs as a user would write it: a parsed schema, a BytesIO, the five framing bytes. To Arrow its rows go through
+`pyarrow.array`, a column at a time; from Arrow they come by `to_pylist`. "Columns" are in upper case over a writer of lower
+case; without them a row has what the writer wrote, and Arrow the writer's own names.
+
+Two threads are measured by the clock on the wall: two batches one after the other, and side by side.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final, cast
+
+import pyarrow as pa
+from confluent_kafka.schema_registry import avro as confluent_avro
+
+from srfix.serde import confluent as drop_in
+from srfix.serde.arrow import from_arrow, to_arrow
+from srfix.serde.batches import deserialize_many
+from srfix.serde.columns import Map
+from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.formats.avro import internal_schema
+from srfix.serde.interface import Row
+from srfix.serde.native import engine_in_words, kernel
+from srfix.serde.serializer import AvroSerializer
+from srfix.serde.wire import SchemaId, prefix_id_bytes
+from tests.bench.measuring import Route, arguments, gate, measure, table
+from tests.bench.peers import (
+    BY_TOPIC,
+    CTX,
+    PREFIX,
+    MemoryRegistry,
+    bare_decoding,
+    bare_encoding,
+    by_id,
+    confluent_client,
+    versions,
+)
+from tests.bench.shapes import SHAPES, Shape, lower_names, upper_keys
+
+_FASTAVRO: Final = "fastavro"
+_CONFLUENT: Final = "confluent"
+_INTERNAL: Final = "fastavro, internal schema"
+_BAD_EVERY: Final = 100
+_TURNS: Final = 10
+"""Of a batch, by each of two threads."""
+_OTHER: Final = prefix_id_bytes(SchemaId(2))
+
+
+def _one(shape: Shape, *, records: int, rounds: int) -> None:
+    """Records one by one, as dicts."""
+    payload, lowered = bare_encoding(shape.schema)(shape.avro_row), lower_names(shape.schema)
+    client = confluent_client(shape.schema)
+    columns, plain = "srfix, columns", "srfix"
+    figures = measure(
+        {
+            _FASTAVRO: partial(bare_decoding(shape.schema), payload),
+            plain: partial(AvroDeserializer(by_id(shape.schema)), payload, CTX),
+            columns: partial(AvroDeserializer(by_id(lowered), columns=shape.upper_columns), payload, CTX),
+            "srfix drop-in": partial(drop_in.AvroDeserializer(client, conf=BY_TOPIC), payload, CTX),
+            _CONFLUENT: partial(confluent_avro.AvroDeserializer(client, conf=BY_TOPIC), payload, CTX),
+        },
+        records=records,
+        rounds=rounds,
+    )
+    table(f"{shape.name} decode", figures, _FASTAVRO, _CONFLUENT)
+    for how in (plain, columns):
+        gate(f"{shape.name} decode: {_FASTAVRO} / {how}", figures.ratio(_FASTAVRO, how), at_least=6)
+    gate(f"{shape.name} decode: {_CONFLUENT} / drop-in", figures.ratio(_CONFLUENT, "srfix drop-in"), at_least=25)
+
+    written = dict(shape.avro_row)
+    ours, theirs = (module.AvroSerializer(client, shape.schema, conf=BY_TOPIC) for module in (drop_in, confluent_avro))
+    internal = internal_schema(shape.upper_columns)
+    by_columns = AvroSerializer(MemoryRegistry(internal), shape.upper_columns)
+    figures = measure(
+        {
+            _FASTAVRO: partial(bare_encoding(shape.schema), written),
+            plain: partial(AvroSerializer.for_schema(MemoryRegistry(shape.schema), shape.schema), written, CTX),
+            "srfix drop-in": partial(ours, written, CTX),
+            _CONFLUENT: partial(theirs, written, CTX),
+            _INTERNAL: partial(bare_encoding(internal), _internal_row(shape)),
+            columns: partial(by_columns, upper_keys(shape.row, shape.upper_columns), CTX),
+        },
+        records=records,
+        rounds=rounds,
+    )
+    table(f"{shape.name} encode", figures, _FASTAVRO, _CONFLUENT)
+    for how, peer in ((plain, _FASTAVRO), (columns, _INTERNAL)):
+        gate(f"{shape.name} encode: {peer} / {how}", figures.ratio(peer, how), at_least=10)
+
+
+def _internal_row(shape: Shape) -> Row:
+    """As fastavro takes it under the schema that ksqlDB would register: a map is an array of entries."""
+    row = upper_keys(shape.row, shape.upper_columns)
+    for column in shape.upper_columns:
+        value = row[column.name]
+        if isinstance(column.type, Map) and isinstance(value, dict):
+            row[column.name] = [{"key": key, "value": part} for key, part in value.items()]
+    return row
+
+
+def _decode_by_hand(payloads: Sequence[bytes], decode: Callable[[bytes], Row], schema: pa.Schema) -> pa.RecordBatch:
+    rows = [decode(payload) for payload in payloads]
+    columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _encode_by_hand(batch: pa.RecordBatch, encode: Callable[[Row], bytes]) -> pa.BinaryArray:
+    return pa.array([encode(row) for row in batch.to_pylist()], pa.binary())
+
+
+def _many(shape: Shape, *, records: int, rounds: int) -> None:
+    """Batches, to Arrow and from it."""
+    written, lowered = bare_encoding(shape.schema)(shape.avro_row), lower_names(shape.schema)
+    payloads = [
+        bytes(bytearray(written)) for _ in range(records)
+    ]  # each the bytes of its own, as a consumer gives them
+    bad = [payload[:-1] if number % _BAD_EVERY == 0 else payload for number, payload in enumerate(payloads)]
+    mixed = [_OTHER + payload[len(PREFIX) :] if number % 2 else payload for number, payload in enumerate(payloads)]
+    array, bad_array, mixed_array = (pa.array(each, pa.binary()) for each in (payloads, bad, mixed))
+    as_is = AvroDeserializer(by_id(shape.schema), columns=shape.columns)
+    folded = AvroDeserializer(by_id(lowered), columns=shape.upper_columns)
+    batch = to_arrow(array, CTX, as_is)
+    theirs = pa.RecordBatch.from_pylist([bare_decoding(shape.schema)(written)]).schema
+    routes: dict[str, Route] = {
+        _FASTAVRO: partial(_decode_by_hand, payloads, bare_decoding(shape.schema), theirs),
+        "deserialize_many": lambda: list(deserialize_many(payloads, CTX, as_is)),
+        "to_arrow, list": partial(to_arrow, payloads, CTX, as_is),
+        "to_arrow": partial(to_arrow, array, CTX, as_is),
+        "to_arrow, columns": partial(to_arrow, array, CTX, folded),
+        "to_arrow, 1 % bad": partial(to_arrow, bad_array, CTX, as_is, on_error="quarantine"),
+        "to_arrow, none bad": partial(to_arrow, array, CTX, as_is, on_error="quarantine"),
+        "to_arrow, ids alternate": partial(to_arrow, mixed_array, CTX, as_is),
+    }
+    figures = measure(routes, records=records, rounds=rounds, records_a_turn=records)
+    table(f"{shape.name} to Arrow", figures, _FASTAVRO, "to_arrow")
+    for how in ("to_arrow", "to_arrow, columns"):
+        gate(f"{shape.name}: {_FASTAVRO} / {how}", figures.ratio(_FASTAVRO, how), at_least=30)
+    gate(f"{shape.name}: 1 % bad / none", figures.ratio("to_arrow, 1 % bad", "to_arrow, none bad"), at_most=1.3)
+    gate(f"{shape.name}: ids alternate / one id", figures.ratio("to_arrow, ids alternate", "to_arrow"), at_most=1.5)
+    _two_threads(f"{shape.name} to Arrow", routes["to_arrow"], rounds)
+
+    internal = internal_schema(shape.upper_columns)
+    by_hand = cast("pa.RecordBatch", routes[_FASTAVRO]())
+    routes = {
+        _FASTAVRO: partial(_encode_by_hand, by_hand, bare_encoding(shape.schema)),
+        "from_arrow": partial(
+            from_arrow, batch, AvroSerializer.for_schema(MemoryRegistry(shape.schema), shape.schema), CTX
+        ),
+        _INTERNAL: partial(
+            _encode_by_hand,
+            pa.RecordBatch.from_pylist([_internal_row(shape)] * records),
+            bare_encoding(internal),
+        ),
+        "from_arrow, columns": partial(
+            from_arrow,
+            to_arrow(array, CTX, folded),
+            AvroSerializer(MemoryRegistry(internal), shape.upper_columns),
+            CTX,
+        ),
+    }
+    pairs = (("from_arrow", _FASTAVRO), ("from_arrow, columns", _INTERNAL))
+    for name, peer in pairs:
+        assert cast("pa.BinaryArray", routes[name]()).equals(routes[peer]()), f"{name} does not agree"
+    figures = measure(routes, records=records, rounds=rounds, records_a_turn=records)
+    table(f"{shape.name} from Arrow", figures, _FASTAVRO)
+    for name, peer in pairs:
+        gate(f"{shape.name}: {peer} / {name}", figures.ratio(peer, name), at_least=30)
+    _two_threads(f"{shape.name} from Arrow", routes["from_arrow"], rounds)
+
+
+def _two_threads(what: str, route: Route, rounds: int) -> None:
+    alone: list[float] = []
+    beside: list[float] = []
+
+    def work() -> None:
+        for _ in range(_TURNS):
+            route()
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(max(rounds, 5)):
+            begun = time.perf_counter()
+            work()
+            work()
+            alone.append(time.perf_counter() - begun)
+            begun = time.perf_counter()
+            for done in [pool.submit(work), pool.submit(work)]:
+                done.result()
+            beside.append(time.perf_counter() - begun)
+    gate(f"{what}: one thread / two, by the clock", min(alone) / min(beside), at_least=1.6)
+
+
+def main() -> None:
+    """Prints the tables and the gates."""
+    if kernel() is None:
+        sys.exit(f"There is no native kernel to measure: the engine is {engine_in_words()}. make kernel builds it.")
+    given = arguments(__doc__, records=10_000, rounds=7)
+    records, rounds = given.records, given.rounds
+    print(f"CPU ns a record, {rounds} rounds; batches of {records:,}. {engine_in_words()}; {versions()}.")
+    for shape in SHAPES:
+        _one(shape, records=min(records, 2_000), rounds=rounds)
+        _many(shape, records=records, rounds=rounds)
+
+
+if __name__ == "__main__":
+    main()
