@@ -1,10 +1,10 @@
 //! Payloads of any mixture of schema ids → one batch of columns.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::ArrowError;
+use hashbrown::HashMap;
 use pyo3::{FromPyObject, IntoPyObject};
 
 use crate::columns::{Column, Refusal, Type, fields_of};
@@ -86,6 +86,30 @@ pub fn identity_of(payload: &[u8]) -> Option<(Identity, usize)> {
     Some((Identity::Guid(*guid), 1 + GUID_SIZE))
 }
 
+/// What is known of schemas, and of the last one: payloads of one schema come one after the other.
+pub struct Plans<'a> {
+    known: &'a HashMap<Identity, Plan>,
+    last: Option<(Identity, &'a Plan)>,
+}
+
+impl<'a> Plans<'a> {
+    pub fn new(known: &'a HashMap<Identity, Plan>) -> Self {
+        Self { known, last: None }
+    }
+
+    #[inline]
+    fn get(&mut self, identity: Identity) -> Option<&'a Plan> {
+        match self.last {
+            Some((last, plan)) if last == identity => Some(plan),
+            _ => {
+                let plan = self.known.get(&identity)?;
+                self.last = Some((identity, plan));
+                Some(plan)
+            }
+        }
+    }
+}
+
 pub struct Batch {
     types: Vec<(String, Type)>,
     columns: Vec<Column>,
@@ -107,7 +131,7 @@ impl Batch {
 
     /// Appends a row for the payload: what it holds, or nulls.
     #[inline]
-    pub fn push(&mut self, payload: Option<&[u8]>, plans: &HashMap<Identity, Plan>) -> Result<(), TooMuch> {
+    pub fn push(&mut self, payload: Option<&[u8]>, plans: &mut Plans<'_>) -> Result<(), TooMuch> {
         let odd = match self.read(payload, plans) {
             Ok(()) => {
                 self.rows += 1;
@@ -125,10 +149,10 @@ impl Batch {
     }
 
     #[inline]
-    fn read(&mut self, payload: Option<&[u8]>, plans: &HashMap<Identity, Plan>) -> Result<(), Result<Odd, TooMuch>> {
+    fn read(&mut self, payload: Option<&[u8]>, plans: &mut Plans<'_>) -> Result<(), Result<Odd, TooMuch>> {
         let Some(payload) = payload else { return Err(Ok(Odd::Tombstone)) };
         let Some((identity, body_offset)) = identity_of(payload) else { return Err(Ok(Odd::Unframed)) };
-        let program = match plans.get(&identity) {
+        let program = match plans.get(identity) {
             Some(Plan::Program(program)) => program,
             Some(Plan::Otherwise) => return Err(Ok(Odd::Otherwise)),
             None => return Err(Ok(Odd::Unknown(identity))),
@@ -318,6 +342,7 @@ fn append<'a>(program: &'a Program, number: usize, cursor: &mut Cursor<'a>, colu
             column.push_long(number).map_err(at(cursor))
         }
         Read::String => column.push_bytes(cursor.text()?.as_bytes()).map_err(at(cursor)),
+        Read::Boolean { as_text: false } => column.push_boolean(cursor.boolean()?).map_err(at(cursor)),
         Read::Double => column.push_double(f64::from_le_bytes(cursor.array()?)).map_err(at(cursor)),
         read => {
             let value = leaf(read, cursor)?;

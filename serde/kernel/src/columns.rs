@@ -203,6 +203,14 @@ impl Column {
     }
 
     #[inline(always)]
+    pub fn push_boolean(&mut self, value: bool) -> Result<(), Refusal> {
+        let Data::Boolean(bits) = &mut self.data else { return Err(Refusal::Bad(Reason::Refused)) };
+        bits.append(value);
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    #[inline(always)]
     pub fn push_bytes(&mut self, value: &[u8]) -> Result<(), Refusal> {
         let Data::Bytes { ends, bytes } = &mut self.data else { return Err(Refusal::Bad(Reason::Refused)) };
         push_bytes(ends, bytes, value)?;

@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 
 use crate::python::Fault;
 use crate::sink::{put_long, put_sized};
-use crate::writing::{Write, WriteField, Writing, decimal_bytes, unscaled_of_text};
+use crate::writing::{Write, WriteField, Writing, decimal_bytes, is_written_alike, unscaled_of_text};
 
 /// Python's classes of what is taken.
 struct Classes {
@@ -119,6 +119,9 @@ impl Writer {
                 out.push(0);
                 Ok(())
             }
+            Write::Entries { key, value: part } if value.is_exact_instance_of::<PyList>() => {
+                self.listed(*key, *part, exact::<PyList>(value)?, out, below)
+            }
             Write::Entries { key, value: part } => {
                 let map = exact::<PyDict>(value)?;
                 let len = map.len();
@@ -139,6 +142,29 @@ impl Writer {
             }
             write => scalar(write, value, out),
         }
+    }
+
+    /// A map that comes as fastavro gives it: entries of `key` and `value`.
+    fn listed(&self, key: usize, value: usize, entries: &Bound<'_, PyList>, out: &mut Vec<u8>, levels: u32) -> Written {
+        let py = entries.py();
+        let len = entries.len();
+        if len > 0 {
+            put_long(out, len as i64);
+            for entry in entries {
+                let entry = exact::<PyDict>(&entry)?;
+                let of = |name| -> Result<_, Fault> { entry.get_item(name)?.ok_or(Fault::Bad) };
+                self.value(key, &of(intern!(py, "key"))?, out, levels)?;
+                self.value(value, &of(intern!(py, "value"))?, out, levels)?;
+                if entry.len() != 2 {
+                    return Err(Fault::Bad);
+                }
+            }
+            if entries.len() != len {
+                return Err(Fault::Bad);
+            }
+        }
+        out.push(0);
+        Ok(())
     }
 
     fn record(
@@ -250,10 +276,14 @@ fn scalar(write: &Write, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> Written
             let micros = seconds * MICROS + of(intern!(py, "microseconds"))?;
             put_long(out, in_unit(micros, *per_second, *is_cut)?);
         }
-        Write::Decimal { size, precision, scale } => {
+        Write::Decimal { size, precision, scale, is_fastavros } => {
             of_class(value, &classes(py)?.decimal)?;
             let text = value.str()?;
-            let unscaled = unscaled_of_text(text.to_str()?, *scale).ok_or(Fault::Bad)?;
+            let text = text.to_str()?;
+            let unscaled = unscaled_of_text(text, *scale).ok_or(Fault::Bad)?;
+            if *is_fastavros && !is_written_alike(text, unscaled, *scale) {
+                return Err(Fault::Bad);
+            }
             decimal_bytes(unscaled, *precision, *size, out).ok_or(Fault::Bad)?;
         }
         _ => return Err(Fault::Bad),

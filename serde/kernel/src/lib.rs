@@ -9,25 +9,27 @@ mod columns;
 mod cursor;
 mod description;
 mod faults;
+mod framer;
 mod from_python;
 mod interchange;
 mod leaf;
+mod places;
 mod program;
 mod python;
 mod reader;
 mod sink;
 mod writing;
 
-use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
 use arrow_array::{Array, ArrayRef, cast::AsArray};
 use arrow_schema::DataType;
+use hashbrown::HashMap;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::batch::{Batch, Identity, Odd, Plan, TooMuch};
+use crate::batch::{Batch, Identity, Odd, Plan, Plans, TooMuch};
 use crate::columns::Type;
 use crate::from_python::Writer;
 use crate::interchange::{Exported, imported};
@@ -49,7 +51,7 @@ impl Decoder {
     #[new]
     fn new(py: Python<'_>, description: &[u8], otherwise: Py<PyAny>) -> PyResult<Self> {
         let program = Program::parse(description).map_err(PyValueError::new_err)?;
-        Ok(Self { rows: Arc::new(Rows::new(py, Arc::new(program))), otherwise })
+        Ok(Self { rows: Arc::new(Rows::new(py, Arc::new(program))?), otherwise })
     }
 
     #[pyo3(signature = (payload, body_offset, /))]
@@ -79,7 +81,7 @@ impl Decoder {
 /// Writes bodies under one schema.
 #[pyclass(frozen)]
 struct Encoder {
-    writer: Writer,
+    writer: Arc<Writer>,
     /// Called with a value that is not written here, and the prefix.
     otherwise: Py<PyAny>,
 }
@@ -89,7 +91,7 @@ impl Encoder {
     #[new]
     fn new(py: Python<'_>, description: &[u8], otherwise: Py<PyAny>) -> PyResult<Self> {
         let writing = Writing::parse(description).map_err(PyValueError::new_err)?;
-        Ok(Self { writer: Writer::new(py, Arc::new(writing)), otherwise })
+        Ok(Self { writer: Arc::new(Writer::new(py, Arc::new(writing))), otherwise })
     }
 
     #[pyo3(signature = (value, prefix, /))]
@@ -101,6 +103,12 @@ impl Encoder {
             Err(Fault::Raised(error)) => Err(error),
             Err(Fault::Bad) => self.otherwise.bind(value.py()).call1((value, prefix)),
         }
+    }
+}
+
+impl Encoder {
+    fn writer(&self) -> Arc<Writer> {
+        Arc::clone(&self.writer)
     }
 }
 
@@ -167,8 +175,9 @@ impl BatchDecoder {
     fn decode<'a>(&self, mut payloads: impl Iterator<Item = Option<&'a [u8]>>, rows: usize) -> PyResult<Decoded> {
         let plans = self.plans.read().map_err(|_| poisoned())?;
         let mut batch = Batch::new(self.types.clone(), rows);
+        let mut known = Plans::new(&plans);
         while let Some(payload) = payloads.next() {
-            batch.push(payload, &plans).map_err(|TooMuch| {
+            batch.push(payload, &mut known).map_err(|TooMuch| {
                 PyOverflowError::new_err("a column's values are more than one Arrow array can hold")
             })?;
             if let Some((_, Odd::Unknown(id))) = batch.odd.last() {
@@ -209,6 +218,7 @@ fn srfix_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Decoder>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<Encoder>()?;
+    module.add_class::<framer::Framer>()?;
     module.add_class::<BatchDecoder>()?;
     module.add_class::<census::PartitionCounter>()
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyType};
 
 use crate::cursor::{Bad, Cursor};
-use crate::description::{Absent, Field, Read};
+use crate::description::{Absent, Becomes, Field, Read};
 use crate::leaf::{Digits, Value, leaf};
 use crate::program::Program;
 
@@ -91,10 +92,16 @@ pub struct Rows {
     program: Arc<Program>,
     names: Vec<Box<[Py<PyString>]>>,
     symbols: Vec<Box<[Py<PyString>]>>,
+    /// For each record a row of nulls, to copy: no dict grows, and its keys have the columns' order whatever comes first. None
+    /// where fields come in that order, and are few.
+    blanks: Vec<Option<Py<PyDict>>>,
 }
 
+/// A dict holds so many keys before it grows.
+const FEW_KEYS: usize = 5;
+
 impl Rows {
-    pub fn new(py: Python<'_>, program: Arc<Program>) -> Self {
+    pub fn new(py: Python<'_>, program: Arc<Program>) -> PyResult<Self> {
         let interned = |texts: &[String]| texts.iter().map(|text| PyString::intern(py, text).unbind()).collect();
         let names = program.reads().iter().map(|read| match read {
             Read::Record { columns, .. } | Read::Branches { columns, .. } => interned(columns),
@@ -104,7 +111,19 @@ impl Rows {
             Read::Enum { symbols } => interned(symbols),
             _ => Box::default(),
         });
-        Self { names: names.collect(), symbols: symbols.collect(), program: Arc::clone(&program) }
+        let names: Vec<Box<[Py<PyString>]>> = names.collect();
+        let blanks = program.reads().iter().zip(&names).map(|(read, names)| match read {
+            Read::Record { fields, absent, .. } if !(names.len() <= FEW_KEYS && is_in_order(fields, absent)) => {
+                Ok(Some(blank_row(py, names)?.unbind()))
+            }
+            _ => Ok(None),
+        });
+        Ok(Self {
+            blanks: blanks.collect::<PyResult<_>>()?,
+            symbols: symbols.collect(),
+            names,
+            program: Arc::clone(&program),
+        })
     }
 
     pub fn program(&self) -> &Arc<Program> {
@@ -163,7 +182,7 @@ impl Rows {
                         break;
                     }
                     for _ in 0..count {
-                        let key = PyString::new(py, cursor.text()?);
+                        let key = text(py, cursor)?;
                         map.set_item(key, self.value(py, *values, cursor)?)?;
                     }
                 }
@@ -193,6 +212,15 @@ impl Rows {
                 let symbol = cursor.index(symbols.len())?;
                 Ok(self.symbols[number][symbol].bind(py).clone().into_any())
             }
+            // What most columns are, without a value in between.
+            Read::Number { is_long, bits: 0, within_a_day: false, becomes: Becomes::Same } => {
+                let number = if *is_long { cursor.long()? } else { i64::from(cursor.int()?) };
+                Ok(PyInt::new(py, number).into_any())
+            }
+            Read::String => text(py, cursor),
+            Read::Double => Ok(PyFloat::new(py, f64::from_le_bytes(cursor.array()?)).into_any()),
+            Read::Boolean { as_text: false } => Ok(PyBool::new(py, cursor.boolean()?).to_owned().into_any()),
+            Read::Null => Ok(py.None().into_bound(py)),
             read => Ok(of_leaf(py, leaf(read, cursor)?)?),
         }
     }
@@ -206,72 +234,34 @@ impl Rows {
         cursor: &mut Cursor<'a>,
     ) -> Result<Bound<'py, PyAny>, Fault> {
         let names = &self.names[number];
-        let row = PyDict::new(py);
-        cursor.enter()?;
-        // Fields that come in the columns' order need no place in between.
-        let mut next = 0;
-        let mut ahead: Vec<Option<Bound<'py, PyAny>>> = Vec::new();
-        let put = |column: usize,
-                   value: Bound<'py, PyAny>,
-                   next: &mut usize,
-                   ahead: &mut Vec<Option<Bound<'py, PyAny>>>|
-         -> PyResult<()> {
-            if column == *next {
-                *next += 1;
-                return row.set_item(names[column].bind(py), value);
-            }
-            if ahead.is_empty() {
-                ahead.resize(names.len(), None);
-            }
-            ahead[column] = Some(value);
-            Ok(())
+        let row = match &self.blanks[number] {
+            Some(blank) => blank.bind(py).copy()?,
+            None => PyDict::new(py),
         };
+        cursor.enter()?;
         for field in fields {
-            match field.feeds.as_slice() {
-                [] => self.program.skip(field.wire, cursor)?,
-                feeds => {
-                    let begin = cursor.at();
-                    for feed in feeds {
-                        cursor.rewind(begin);
-                        let value = self.value(py, feed.read, cursor)?;
-                        if let Some(column) = feed.column {
-                            self.fill(py, names, &row, &mut next, &mut ahead)?;
-                            put(column, value, &mut next, &mut ahead)?;
-                        }
-                    }
+            if field.feeds.is_empty() {
+                self.program.skip(field.wire, cursor)?;
+                continue;
+            }
+            let begin = cursor.at();
+            for feed in &field.feeds {
+                cursor.rewind(begin);
+                let value = self.value(py, feed.read, cursor)?;
+                if let Some(column) = feed.column {
+                    row.set_item(names[column].bind(py), value)?;
                 }
             }
         }
         cursor.leave();
         for one in absent {
-            let value = match one.read {
-                None => py.None().into_bound(py),
-                Some(read) => {
-                    let mut default = self.program.cursor_at_default(&one.body);
-                    self.value(py, read, &mut default)?
-                }
-            };
-            self.fill(py, names, &row, &mut next, &mut ahead)?;
-            put(one.column, value, &mut next, &mut ahead)?;
+            // What has no default is null in the blank row.
+            if let Some(read) = one.read {
+                let mut default = self.program.cursor_at_default(&one.body);
+                row.set_item(names[one.column].bind(py), self.value(py, read, &mut default)?)?;
+            }
         }
-        self.fill(py, names, &row, &mut next, &mut ahead)?;
         Ok(row.into_any())
-    }
-
-    /// Puts what came ahead of its turn, as far as its turn has come.
-    fn fill<'py>(
-        &self,
-        py: Python<'py>,
-        names: &[Py<PyString>],
-        row: &Bound<'py, PyDict>,
-        next: &mut usize,
-        ahead: &mut [Option<Bound<'py, PyAny>>],
-    ) -> PyResult<()> {
-        while let Some(value) = ahead.get_mut(*next).and_then(Option::take) {
-            row.set_item(names[*next].bind(py), value)?;
-            *next += 1;
-        }
-        Ok(())
     }
 
     fn branches<'a, 'py>(
@@ -285,10 +275,7 @@ impl Rows {
             return Ok(py.None().into_bound(py));
         };
         let names = &self.names[number];
-        let row = PyDict::new(py);
-        for name in names {
-            row.set_item(name.bind(py), py.None())?;
-        }
+        let row = blank_row(py, names)?;
         cursor.enter()?;
         if taken.feeds.is_empty() {
             self.program.skip(taken.wire, cursor)?;
@@ -303,6 +290,30 @@ impl Rows {
         }
         cursor.leave();
         Ok(row.into_any())
+    }
+}
+
+/// Whether the fields fill the columns one by one, from the first to the last.
+fn is_in_order(fields: &[Field], absent: &[Absent]) -> bool {
+    let columns = fields.iter().flat_map(|field| &field.feeds).filter_map(|feed| feed.column);
+    absent.is_empty() && columns.enumerate().all(|(number, column)| number == column)
+}
+
+fn blank_row<'py>(py: Python<'py>, names: &[Py<PyString>]) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    for name in names {
+        row.set_item(name.bind(py), py.None())?;
+    }
+    Ok(row)
+}
+
+/// A text, checked to be UTF-8 once: by Python.
+#[inline]
+fn text<'py>(py: Python<'py>, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyAny>, Fault> {
+    match PyString::from_bytes(py, cursor.sized()?) {
+        Ok(text) => Ok(text.into_any()),
+        Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => Err(Fault::Bad),
+        Err(error) => Err(Fault::Raised(error)),
     }
 }
 

@@ -1,27 +1,21 @@
 //! One payload → one row: the look-up of a schema id's program, without Python in between.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use hashbrown::HashMap;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::Decoder;
 use crate::batch::{PREFIX_ID_SIZE, id_of};
+use crate::places::Places;
 use crate::python::{Fault, Rows};
 
-/// The programs for one topic's keys or values.
-struct Place {
-    topic: Py<PyString>,
-    field: Py<PyString>,
-    programs: HashMap<u32, Arc<Rows>>,
-}
-
 /// What deserializers inherit from: a call reads what it has a program for, and has `_call` do the rest.
-#[pyclass(subclass)]
+#[pyclass(subclass, frozen)]
 pub struct Reader {
-    places: Mutex<Vec<Place>>,
+    places: Places<HashMap<u32, Arc<Rows>>>,
 }
 
 #[pymethods]
@@ -29,17 +23,21 @@ impl Reader {
     #[new]
     #[pyo3(signature = (*_args, **_options))]
     fn new(_args: &Bound<'_, PyTuple>, _options: Option<&Bound<'_, PyDict>>) -> Self {
-        Self { places: Mutex::default() }
+        Self { places: Places::default() }
     }
 
-    #[pyo3(signature = (payload, ctx))]
+    #[pyo3(signature = (*args, **named))]
     fn __call__<'py>(
         slf: &Bound<'py, Self>,
-        payload: &Bound<'py, PyAny>,
-        ctx: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(rows) = Self::rows(slf, payload, ctx)
+        if named.is_none()
+            && args.len() == 2
+            && let payload = args.get_borrowed_item(0)?
             && let Ok(bytes) = payload.cast_exact::<PyBytes>()
+            && let ctx = args.get_borrowed_item(1)?
+            && let Some(rows) = Self::rows(slf, bytes.as_bytes(), &ctx)
         {
             match rows.read(slf.py(), bytes.as_bytes(), PREFIX_ID_SIZE) {
                 Ok(row) => return Ok(row),
@@ -47,7 +45,7 @@ impl Reader {
                 Err(Fault::Bad) => {}
             }
         }
-        slf.call_method1(intern!(slf.py(), "_call"), (payload, ctx))
+        slf.getattr(intern!(slf.py(), "_call"))?.call(args, named)
     }
 
     /// Rows of the payloads from `first` on, up to the first one that is not read here: null, bad, or of a schema id without a
@@ -67,7 +65,7 @@ impl Reader {
             let Ok(bytes) = payload.cast_exact::<PyBytes>() else { break };
             let Some(id) = id_of(bytes.as_bytes()) else { break };
             if known.as_ref().is_none_or(|(of, _)| *of != id) {
-                known = Self::rows(slf, &payload, ctx).map(|rows| (id, rows));
+                known = Self::rows(slf, bytes.as_bytes(), ctx).map(|rows| (id, rows));
             }
             let Some((_, program)) = &known else { break };
             match program.read(py, bytes.as_bytes(), PREFIX_ID_SIZE) {
@@ -88,42 +86,18 @@ impl Reader {
         decoder: &Decoder,
         most: usize,
     ) -> PyResult<()> {
-        let mut places = self.places.lock().map_err(|_| crate::poisoned())?;
-        if places.iter().map(|place| place.programs.len()).sum::<usize>() >= most {
-            places.clear();
-        }
-        let is_there = |place: &Place| same(&place.topic, &topic) && same(&place.field, &field);
-        let place = match places.iter().position(is_there) {
-            Some(number) => &mut places[number],
-            None => {
-                places.push(Place { topic: topic.unbind(), field: field.unbind(), programs: HashMap::new() });
-                places.last_mut().ok_or_else(crate::poisoned)?
-            }
-        };
-        place.programs.insert(schema_id, Arc::clone(decoder.rows()));
-        Ok(())
+        let rows = Arc::clone(decoder.rows());
+        self.places.put(topic, field, most, HashMap::len, |programs| {
+            programs.insert(schema_id, rows);
+        })
     }
 }
 
 impl Reader {
     /// The program for the payload, unless headers may name another schema.
-    fn rows(slf: &Bound<'_, Self>, payload: &Bound<'_, PyAny>, ctx: &Bound<'_, PyAny>) -> Option<Arc<Rows>> {
-        let py = slf.py();
-        let id = id_of(payload.cast_exact::<PyBytes>().ok()?.as_bytes())?;
-        let topic = ctx.getattr_opt(intern!(py, "topic")).ok()??.cast_into::<PyString>().ok()?;
-        let field = ctx.getattr_opt(intern!(py, "field")).ok()??.cast_into::<PyString>().ok()?;
-        let headers = ctx.getattr_opt(intern!(py, "headers")).ok()??;
-        if !headers.is_none() && headers.is_truthy().unwrap_or(true) {
-            return None;
-        }
-        let this = slf.try_borrow().ok()?;
-        let places = this.places.lock().ok()?;
-        let place = places.iter().find(|place| same(&place.topic, &topic) && same(&place.field, &field))?;
-        place.programs.get(&id).map(Arc::clone)
+    #[inline]
+    fn rows(slf: &Bound<'_, Self>, payload: &[u8], ctx: &Bound<'_, PyAny>) -> Option<Arc<Rows>> {
+        let id = id_of(payload)?;
+        slf.get().places.find(ctx, true, |programs| programs.get(&id).map(Arc::clone))
     }
-}
-
-/// Whether two strings are the same; mostly they are one object.
-fn same(one: &Py<PyString>, other: &Bound<'_, PyString>) -> bool {
-    one.is(other) || matches!((one.to_str(other.py()), other.to_str()), (Ok(one), Ok(other)) if one == other)
 }

@@ -37,6 +37,8 @@ pub enum Write {
         size: usize,
         precision: u32,
         scale: i32,
+        /// True to leave to Python what fastavro writes in more bytes, or refuses.
+        is_fastavros: bool,
     },
     /// Null, and one type beside it: the number of the branch of each; no null where that is none.
     Beside {
@@ -180,6 +182,17 @@ pub fn unscaled_of_text(text: &str, scale: i32) -> Option<i256> {
     Some(i256::from_i128(if is_negative { -number } else { number }))
 }
 
+/// Whether fastavro writes a decimal as Java does: it refuses more digits behind the point than the scale has, zeros too, and
+/// writes the least number of so many bytes in one more.
+pub fn is_written_alike(text: &str, unscaled: i256, scale: i32) -> bool {
+    let behind = text.split_once('.').map_or(0, |(_, part)| part.len());
+    let is_least_of_its_bytes = unscaled < i256::ZERO && {
+        let bits = unscaled.wrapping_neg().to_be_bytes();
+        bits.iter().map(|byte| byte.count_ones()).sum::<u32>() == 1 && bits.iter().any(|byte| *byte == 0x80)
+    };
+    !text.contains('E') && i32::try_from(behind).is_ok_and(|behind| behind <= scale) && !is_least_of_its_bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,6 +211,13 @@ mod tests {
         assert_eq!(bytes_of(-129, 0), Some(vec![4, 0xff, 0x7f]));
         assert_eq!(bytes_of(-1, 3), Some(vec![0xff, 0xff, 0xff]));
         assert_eq!(bytes_of(128, 1), None);
+    }
+
+    #[test]
+    fn what_fastavro_writes_otherwise_is_told_apart() {
+        let alike = |text: &str, scale| is_written_alike(text, unscaled_of_text(text, scale).unwrap(), scale);
+        assert!(alike("1.23", 2) && alike("1.2", 2) && alike("-1.27", 2) && alike("-1.29", 2) && alike("1.28", 2));
+        assert!(!alike("1.230", 2) && !alike("1E+2", 2) && !alike("-1.28", 2) && !alike("-327.68", 2));
     }
 
     #[test]

@@ -60,6 +60,12 @@ def _looked_for() -> tuple[Any, str]:
     return None, f"srfix-kernel {found.__version__} is installed, and this srfix needs {_VERSION}"
 
 
+def native_encoder_of(encode: object) -> object:
+    """The kernel's encoder whose method this is; None if it is none's."""
+    native, owner = kernel(), getattr(encode, "__self__", None)
+    return owner if native is not None and isinstance(owner, native.Encoder) else None
+
+
 def native_decoder_of(decode: object) -> object:
     """The kernel's decoder whose method this is; None if it is none's."""
     native, owner = kernel(), getattr(decode, "__self__", None)

@@ -39,6 +39,7 @@ from srfix.serde.formats.avro.read import (
     text_cost,
     usable_reader,
 )
+from srfix.serde.formats.avro.write import native_fastavro_encoder
 from srfix.serde.formats.rows import MISSING, nests_deeper
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
@@ -118,7 +119,8 @@ class AvroSchema:
                 raise self._misfit(value, error) from error
             return out.getvalue()
 
-        return encode
+        is_strict = strict or allow_default
+        return native_fastavro_encoder(self._graph, encode, is_strict=is_strict, times=self._times)
 
     def _misfit(self, value: object, error: Exception) -> EncodeError:
         problems: list[tuple[str, str]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias, cast, overload
+from typing import TYPE_CHECKING, TypeAlias, cast, overload
 from uuid import UUID
 
 from srfix.serde.arguments import usable_context, usable_payload
@@ -83,6 +83,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
                 self._columns_decode(
                     self._given, self._given, roles_of(shape.columns)[-1]
                 )  # what cannot be is said now
+        self._gives_rows = from_dict is None and (shape is None or shape.into is None)
         self._asks_latest = asked.metadata is not None or asked.latest
         self._is_stable = self._is_by_topic and not (self._asks_latest and self._latest_may_change)
         self._forget_plans()
@@ -90,7 +91,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
         self._latest: dict[str, SchemaVersion] = {}
         self._writers: dict[tuple[_Identity, str | None], _Writer] = {}
 
-    def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> object:  # type: ignore[override]
+    def _call(self, data: bytes | None, ctx: Context | str | None = None) -> object:  # type: ignore[override]
         """The row, or what `into` or `from_dict` makes of it; None for None (a tombstone).
 
         :param ctx: the context, or the topic's name for its values.
@@ -106,9 +107,10 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
         if ctx.__class__ is str:
             ctx = usable_context(ctx)
         value = self._value(data, ctx)  # type: ignore[arg-type]
-        if self._from_dict is None and (self._shape is None or self._shape.into is None):
-            return value
-        return self._made_of(value, ctx)  # type: ignore[arg-type]
+        return value if self._gives_rows else self._made_of(value, ctx)  # type: ignore[arg-type]
+
+    if TYPE_CHECKING or not FramedReader.IS_NATIVE:
+        __call__ = _call
 
     @overload
     def row(self, payload: None, ctx: Context | str | None = None) -> None: ...
@@ -160,7 +162,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
             return None
         return prefix_of(data), topic, field
 
-    _row = FramedReader.__call__
+    _row = FramedReader._call
 
     def _role(self, ctx: Context) -> Role:
         return header_role(ctx)

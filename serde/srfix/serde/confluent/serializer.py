@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
 from srfix.serde.arguments import plain_row, usable_context
@@ -19,7 +19,7 @@ from srfix.serde.forking import ForkLock
 from srfix.serde.interface import Context
 from srfix.serde.registries import AnyClient, AnySchema, Registry, given_schema, register
 from srfix.serde.registry import Registration, Schema, SchemaNotFoundError, SchemaVersion, SubjectNotFoundError
-from srfix.serde.serdes import EncodeOrNone, written_to
+from srfix.serde.serdes import EncodeOrNone, FramedWriter, written_to
 from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import Framing
 
@@ -47,7 +47,7 @@ class _Encoding:
     record_name: str | None
 
 
-class ConfluentSerializer(ConfluentSerde):
+class ConfluentSerializer(ConfluentSerde, FramedWriter):
     """The part that is the same for each format."""
 
     _registry: Registry
@@ -99,7 +99,7 @@ class ConfluentSerializer(ConfluentSerde):
         self._by_version: dict[tuple[str, Role, SchemaVersion], _Target] = {}
         self._lock = ForkLock()
 
-    def __call__(self, obj: object, ctx: Context | str | None = None) -> bytes | None:
+    def _call(self, obj: object, ctx: Context | str | None = None) -> bytes | None:
         """The payload; None for None (a tombstone), without asking the registry; a dataclass's instance is its fields.
 
         :param ctx: the context, or the topic's name for its values.
@@ -117,6 +117,9 @@ class ConfluentSerializer(ConfluentSerde):
         if ctx.__class__ is str:
             ctx = usable_context(ctx)
         return self._payload(obj, ctx)  # type: ignore[arg-type]
+
+    if TYPE_CHECKING or not FramedWriter.IS_NATIVE:
+        __call__ = _call
 
     def _payload(self, obj: object, ctx: Context | None) -> bytes | None:
         value = obj
@@ -194,6 +197,8 @@ class ConfluentSerializer(ConfluentSerde):
             target = self._own(subject, encoding, role)
         if self._is_stable and ctx is not None:
             self._targets[ctx.topic, ctx.field] = target
+            if self._to_dict is None and target.header is None and not callable(self._framing):
+                self._put_native(ctx, target.prefix, target.encode)
         return target
 
     def _own(self, subject: str, encoding: _Encoding, role: Role) -> _Target:

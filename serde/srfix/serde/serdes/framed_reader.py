@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, Final, overload
 from uuid import UUID
 
 from srfix.serde.arguments import usable_context, usable_payload
@@ -29,10 +29,14 @@ else:
 class FramedReader(_Base):
     """The part that does not depend on how a schema is found, nor on what is made of it."""
 
+    IS_NATIVE: Final = not TYPE_CHECKING and _Base is not object
+    """Whether a call is the kernel's, which has `_call` do what it does not."""
     _about: ClassVar[tuple[type[SrfixError], ...]] = ABOUT_THE_PAYLOAD
     """The errors that are raised again with the payload's topic, half and schema."""
     _is_stable = True
     """False if a schema may have another plan with each record."""
+    _gives_rows = True
+    """False if a call makes something of the row: the kernel's calls give rows."""
 
     def _forget_plans(self) -> None:
         self._plans: dict[tuple[bytes, str, str], Decode] = {}
@@ -75,7 +79,7 @@ class FramedReader(_Base):
         except self._about as error:
             raise read_from(error, ctx, schema_id_of(payload)) from error
 
-    if TYPE_CHECKING or _Base is object:
+    if TYPE_CHECKING or not IS_NATIVE:
         __call__ = _call
 
     @overload
@@ -112,7 +116,7 @@ class FramedReader(_Base):
             if body_offset == PREFIX_ID_SIZE:
                 remember(self._plans, (prefix_of(payload), ctx.topic, ctx.field), decode, most)
                 native = native_decoder_of(decode)
-                if native is not None and isinstance(identity, int):
+                if native is not None and self._gives_rows and isinstance(identity, int):
                     self._put(ctx.topic, ctx.field, identity, native, most)
         return decode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, cast
 from uuid import UUID
 
 from srfix.serde.arguments import (
@@ -28,6 +28,7 @@ from srfix.serde.formats.table import Format, check_schema_type, schema_module_o
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
 from srfix.serde.registries import AnyClient, given_registry
 from srfix.serde.registry import Schema
+from srfix.serde.serdes.framed_writer import FramedWriter
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
 from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
 from srfix.serde.serdes.schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice, SettledSchema
@@ -61,7 +62,7 @@ class OwnOptions:
         )
 
 
-class FramedSerializer(Closing):
+class FramedSerializer(FramedWriter, Closing):
     """Writes rows under a schema that the registry knows. Thread-safe; picklable if its registry is."""
 
     _format: ClassVar[Format]
@@ -277,7 +278,7 @@ class FramedSerializer(Closing):
             return self._choice.schema
         return self._choice.written("", role).schema
 
-    def __call__(self, row: object, ctx: Context | str) -> bytes | None:
+    def _call(self, row: object, ctx: Context | str) -> bytes | None:
         """The payload; None for None (a tombstone), without asking the registry, and for a bare null.
 
         :param row: a mapping, or a dataclass's instance.
@@ -309,6 +310,9 @@ class FramedSerializer(Closing):
         except ABOUT_THE_ROW as error:
             raise written_to(error, ctx) from error
 
+    if TYPE_CHECKING or not FramedWriter.IS_NATIVE:
+        __call__ = _call
+
     def _otherwise(self, row: object, ctx: Context) -> bytes | None:
         where = (ctx.topic, ctx.field)
         try:
@@ -336,6 +340,7 @@ class FramedSerializer(Closing):
         is_by_id = self._framing is Framing.PREFIX_ID
         prefix = prefix_id_bytes(published.schema_id) if is_by_id else frame_guid(_guid(published))
         self._plans[ctx.topic, ctx.field] = (written.encode, prefix)
+        self._put_native(ctx, prefix, written.encode)
         return written.encode(row, prefix)
 
     def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:

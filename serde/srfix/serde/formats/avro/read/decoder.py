@@ -20,6 +20,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.engine import BodyCheck
 from srfix.serde.formats.avro.plain_times import with_plain_times
+from srfix.serde.formats.avro.read.costs import Costs
 from srfix.serde.formats.avro.read.finish import Finish, unless_none, unscaled_decimal
 from srfix.serde.formats.avro.read.ints import hides_ints, int_check
 from srfix.serde.formats.avro.read.kernel import native_decoder
@@ -98,21 +99,25 @@ def as_written(root: AvroNode, times: Times) -> Decode:
     is_plain = times == "integers"
     explain = None if is_plain else far_time_check(root, cache(lambda: as_written(root, "integers")))
 
-    def decode_by(*, bounds_decimals: bool) -> Decode:
+    def decode_by(*, bounds_decimals: bool) -> tuple[Decode, Costs]:
         plan = FastavroPlan(for_columns=False, checks_ints=checks_ints, bounds_decimals=bounds_decimals)
-        decode = plan.decoder(root, ReadStep(schema=plan.verbatim(root)), finish, explain=explain)
-        return native_decoder(lambda to: to.as_written(root), plan.costs, decode)
+        return plan.decoder(root, ReadStep(schema=plan.verbatim(root)), finish, explain=explain), plan.costs
+
+    def native(decode: Decode) -> Decode:
+        # Its decimals are shorter than any bound of them.
+        return native_decoder(lambda to: to.as_written(root), costs, decode)
 
     most_bytes = payload_bounds().decimal_bytes
+    short, costs = decode_by(bounds_decimals=False)
     if not has_decimals(root) or most_bytes >= sys.maxsize:
-        return decode_by(bounds_decimals=False)
-    short, long = decode_by(bounds_decimals=False), decode_by(bounds_decimals=True)
+        return native(short)
+    long, _ = decode_by(bounds_decimals=True)
 
     def decode(payload: bytes, body_offset: int) -> Value:
         # A short body has no long decimal, and fastavro's own reading is the quickest.
         return (short if len(payload) <= most_bytes else long)(payload, body_offset)
 
-    return decode
+    return native(decode)
 
 
 def values_decoder(

@@ -11,11 +11,12 @@ from io import BytesIO
 from typing import Any, Final, TypeAlias, cast
 
 import fastavro
+from fastavro.write import LOGICAL_WRITERS
 
 from srfix.serde.columns import Column, Times
 from srfix.serde.connect import NO_PRECISION
 from srfix.serde.engine import Encode
-from srfix.serde.formats.avro.schema import AvroNode
+from srfix.serde.formats.avro.schema import AvroField, AvroNode
 from srfix.serde.formats.avro.write.defaults import tagged
 from srfix.serde.formats.avro.write.schema import WriteSchema
 from srfix.serde.formats.avro.writer_type import AvroType
@@ -38,6 +39,10 @@ _TIMES: Final[dict[tuple[str, str], _Part]] = {
     ("long", "local-timestamp-millis"): {"kind": "timestamp", "per_second": _MILLIS, "is_local": True},
     ("long", "local-timestamp-micros"): {"kind": "timestamp", "per_second": _MICROS, "is_local": True},
 }
+
+
+_FASTAVRO_LOGICAL: Final = {*_TIMES, ("bytes", "decimal"), ("fixed", "decimal")}
+"""The logical types that fastavro and the kernel write alike."""
 
 
 class _NotTakenError(Exception):
@@ -67,8 +72,29 @@ def native_encoder(
     return encode
 
 
+def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: bool, times: Times) -> Encode:
+    """The encoder of the kernel for what fastavro writes under a schema, and writes the same; `otherwise` alone where there is
+    no kernel, or it does not know one of the types.
+
+    :param is_strict: whether a field that a row lacks is an error, whatever its default.
+    """
+    native = kernel()
+    if native is None or root.kind == "bytes":
+        return otherwise
+    description = _Description(cut_times=False, times=times, is_fastavros=True, is_strict=is_strict)
+    try:
+        text = description.text(description.as_written(root))
+    except _NotTakenError:
+        return otherwise
+    encode: Encode = native.Encoder(text, otherwise).encode
+    return encode
+
+
 class _Description:
-    def __init__(self, *, cut_times: bool, times: Times) -> None:
+    def __init__(self, *, cut_times: bool, times: Times, is_fastavros: bool = False, is_strict: bool = False) -> None:
+        self._is_fastavros = is_fastavros
+        self._is_strict = is_strict
+        self._as_written: dict[AvroNode, int] = {}
         self._cut_times = cut_times
         self._times = times
         self._writes: list[_Part] = []
@@ -106,6 +132,44 @@ class _Description:
             case _:
                 raise _NotTakenError
 
+    def as_written(self, node: AvroNode) -> int:
+        """A value as the schema has it, whatever columns are."""
+        if node not in self._as_written:
+            # Known before its parts are looked at: a recursive type finds itself here.
+            self._as_written[node] = number = self.add()
+            self._writes[number].update(self._part_as_written(node))
+        return self._as_written[node]
+
+    def _part_as_written(self, node: AvroNode) -> _Part:
+        match node.kind:
+            case "record":
+                return {"kind": "record", "fields": [self._field_as_written(part) for part in node.fields]}
+            case "union":
+                values = [number for number, branch in enumerate(node.branches) if branch.kind != "null"]
+                if len(values) != 1:
+                    raise _NotTakenError
+                (branch,) = values
+                null = next((number for number, part in enumerate(node.branches) if part.kind == "null"), None)
+                value = self.as_written(node.branches[branch])
+                return {"kind": "beside", "null": null, "branch": branch, "value": value}
+            case "array" | "map":
+                assert node.items is not None
+                items = self.as_written(node.items)
+                return {"kind": "list", "items": items} if node.kind == "array" else {"kind": "map", "values": items}
+            case _:
+                logical = node.logical if f"{node.kind}-{node.logical}" in LOGICAL_WRITERS else None
+                if logical not in (None, "uuid") and (node.kind, logical) not in _FASTAVRO_LOGICAL:
+                    raise _NotTakenError
+                if (logical == "decimal" and not node.precision) or (node.kind, logical) == ("fixed", "uuid"):
+                    raise _NotTakenError
+                return self._scalar(node, logical)
+
+    def _field_as_written(self, part: AvroField) -> _Part:
+        null = next((number for number, branch in enumerate(part.node.branches) if branch.kind == "null"), None)
+        is_null = not self._is_strict and part.default is None and null is not None
+        missing = [2 * null] if is_null and null is not None else None
+        return _field(self.as_written(part.node), key=part.name, missing=missing)
+
     def _record(self, of: WriteFields[AvroType]) -> int:
         if of not in self._records:
             # Known before its fields are looked at: a recursive record finds itself here.
@@ -132,7 +196,13 @@ class _Description:
                 precision = node.precision or NO_PRECISION
                 if precision > _MOST_DIGITS or (kind == "fixed" and not node.size):
                     raise _NotTakenError
-                return {"kind": "decimal", "size": node.size, "precision": precision, "scale": node.scale}
+                return {
+                    "kind": "decimal",
+                    "size": node.size,
+                    "precision": precision,
+                    "scale": node.scale,
+                    "is_fastavros": self._is_fastavros,
+                }
             case "fixed":
                 return {"kind": kind, "size": node.size}
             case "enum":

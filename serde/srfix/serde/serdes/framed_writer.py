@@ -1,0 +1,31 @@
+"""Rows, written by one plan per topic and field: what every serializer with a registry hands over to the kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.interface import Context
+from srfix.serde.native import kernel, native_encoder_of
+
+if TYPE_CHECKING:
+
+    class _Base:
+        def _put(self, topic: str, field: str, prefix: bytes, encoder: object, most: int, /) -> None: ...
+
+else:
+    # Its calls write the dicts that it was given an encoder for, without Python in between; `_call` does all others.
+    _Base = object if kernel() is None else kernel().Framer
+
+
+class FramedWriter(_Base):
+    """A serializer whose calls the kernel takes over, topic by topic. Without a kernel `_call` is the call."""
+
+    IS_NATIVE: Final = not TYPE_CHECKING and _Base is not object
+    """Whether a call is the kernel's, which has `_call` do what it does not."""
+
+    def _put_native(self, ctx: Context, prefix: bytes, encode: object) -> None:
+        """From now on the kernel writes the dicts of this topic and field; nothing changes if `encode` is not its."""
+        native = native_encoder_of(encode)
+        if native is not None and isinstance(ctx.topic, str) and isinstance(ctx.field, str):
+            self._put(ctx.topic, ctx.field, prefix, native, payload_bounds().plans)
