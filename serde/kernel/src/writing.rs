@@ -188,7 +188,7 @@ pub fn is_written_alike(text: &str, unscaled: i256, scale: i32) -> bool {
     let behind = text.split_once('.').map_or(0, |(_, part)| part.len());
     let is_least_of_its_bytes = unscaled < i256::ZERO && {
         let bits = unscaled.wrapping_neg().to_be_bytes();
-        bits.iter().map(|byte| byte.count_ones()).sum::<u32>() == 1 && bits.iter().any(|byte| *byte == 0x80)
+        bits.iter().map(|byte| byte.count_ones()).sum::<u32>() == 1 && bits.contains(&0x80)
     };
     !text.contains('E') && i32::try_from(behind).is_ok_and(|behind| behind <= scale) && !is_least_of_its_bytes
 }

@@ -5,19 +5,19 @@ from __future__ import annotations
 import datetime
 import json
 from collections import UserDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.serialization import SerializationContext
 from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.batches import deserialize_many
 from srfix.serde.confluent import AvroDeserializer, AvroSerializer
 from srfix.serde.errors import EncodeError, UsageError
-from srfix.serde.interface import Context
 from tests.serde.confluent import peers
 
 UTC = datetime.UTC
@@ -54,7 +54,7 @@ GOOD = {
     "kind": "B",
     "sum": b"xy",
 }
-ODD = {
+ODD: Mapping[str, Sequence[object]] = {
     "a": [2**31, -(2**31), 2.0, True, "1", None],
     "price": [
         *map(
@@ -86,7 +86,7 @@ class Made:
     a: int
 
 
-def _outcome(write: Callable[[object, Context], bytes | None], row: object, ctx: Context) -> bytes | str | None:
+def _outcome(write: Callable[[object, SerializationContext], bytes | None], row: object, ctx: SerializationContext) -> bytes | str | None:
     try:
         return write(row, ctx)
     except Exception:  # noqa: BLE001 - confluent-kafka's are of many kinds
@@ -172,7 +172,7 @@ class TestDeserializer:
         for _ in range(2):
             assert deserialize(self.PAYLOAD, ctx=peers.context()) == {"a": 1}
             assert deserialize(data=self.PAYLOAD) == {"a": 1}
-            assert deserialize(bytearray(self.PAYLOAD), "t") == {"a": 1}
+            assert deserialize(bytearray(self.PAYLOAD), "t") == {"a": 1}  # type: ignore[arg-type]
             assert deserialize(self.PAYLOAD, "t") == {"a": 1}
         with pytest.raises(TypeError):
             deserialize(self.PAYLOAD, peers.context(), 7)  # type: ignore[call-arg]

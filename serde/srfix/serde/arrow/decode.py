@@ -12,11 +12,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.one_array import one_array
-from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.row_wise import vouched_columns
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches import Contexts, GivenContexts, OnError, Payloads, Reason, error_at, usable_contexts
@@ -29,6 +29,10 @@ from srfix.serde.subjects import Role, role_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_About: TypeAlias = "tuple[int, str | None, str | None, bytes | None]"
+"""Of a row: its position, reason, message and payload."""
+_NOTHING: Final[_About] = (0, None, None, None)
 
 BatchEngine: TypeAlias = Callable[[Deserializer, Columns, Role], BatchDecode]
 """Makes what decodes batches, for a deserializer and the columns of its rows, which are keys or values."""
@@ -104,21 +108,45 @@ def _of_binary(payloads: Payloads) -> Payloads:
 
 def _about(decoded: DecodedBatch, *, with_details: bool) -> list[pa.Array]:
     pa = pyarrow()
-    reasons: list[str | None] = [None] * decoded.rows.num_rows
-    for position in decoded.tombstones:
-        reasons[position] = Reason.TOMBSTONE.value
-    for row in decoded.bad:
-        reasons[row.position] = row.reason.value
-    if not with_details:
-        return [pa.array(reasons, pa.string())]
-    messages: list[str | None] = [None] * len(reasons)
-    originals: list[bytes | None] = [None] * len(reasons)
-    for row in decoded.bad:
-        messages[row.position], originals[row.position] = _printable(row.error.message), row.payload
+    rows, text = decoded.rows.num_rows, pa.string()
+    reasons: list[_About] = [(position, Reason.TOMBSTONE.value, None, None) for position in decoded.tombstones]
+    said: list[_About] = [
+        (row.position, row.reason.value, _printable(row.message), row.payload)
+        if with_details
+        else (row.position, row.reason.value, None, None)
+        for row in decoded.bad
+    ]
+    said = sorted(reasons + said) if reasons else said
+    types = (text, text, pa.binary()) if with_details else (text,)
+    if not said:
+        return [pa.nulls(rows, type_) for type_ in types]
+    return _sparse(said, rows, types)
+
+
+def _sparse(said: Sequence[_About], rows: int, types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """Arrays of nulls but for some rows, by ascending position: nothing is done for each of the others."""
+    pa = pyarrow()
+    runs: list[_About] = []
+    ends: list[int] = []
+    begin = 0
+    for one in said:
+        position = one[0]
+        if position > begin:
+            runs.append(_NOTHING)
+            ends.append(position)
+        runs.append(one)
+        begin = position + 1
+        ends.append(begin)
+    if begin < rows:
+        runs.append(_NOTHING)
+        ends.append(rows)
+    decode, run_ends = pyarrow_compute().run_end_decode, pa.array(ends, pa.int32())
+    columns = list(zip(*runs, strict=True))[1:]
     return [
-        pa.array(reasons, pa.string()),
-        pa.array(messages, pa.string()),
-        one_array([pa.array(originals, pa.binary())], "the bad rows' payloads"),
+        decode(
+            pa.RunEndEncodedArray.from_arrays(run_ends, one_array([pa.array(values, type_)], "what is said of rows"))
+        )
+        for values, type_ in zip(columns, types, strict=False)
     ]
 
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from uuid import UUID
 
+from srfix.serde.arrow.faulty_row import FaultyRow
 from srfix.serde.arrow.odd_rows import with_odd_rows
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.row_wise import RowWise, payload_at
@@ -16,7 +17,7 @@ from srfix.serde.batches import BadRow, Contexts, Payloads, Reason, reason_of, w
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.engine import DecodedBatch
-from srfix.serde.errors import DecodeError, SrfixError, TrailingBytesError, TruncatedBodyError, WireError
+from srfix.serde.errors import SrfixError, WireError
 from srfix.serde.interface import Context, Deserializer
 from srfix.serde.native import kernel
 from srfix.serde.serdes import read_from
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
 
 _Odd: TypeAlias = tuple[int, str, str | None]
 """Position, the kernel's reason, and words; None where both are Python's to say."""
-_ERRORS: Final[dict[str, type[DecodeError]]] = {
-    "truncated": TruncatedBodyError,
-    "trailing": TrailingBytesError,
-    "malformed": DecodeError,
-}
 
 
 class KernelWise:
@@ -71,12 +67,16 @@ class KernelWise:
             # The next batch asks again: a schema may have been registered meanwhile.
             for identity in refused:
                 decoder.forget(identity)
+        faulty = [position for position, _, words in odd if words is not None]
+        held = dict(zip(faulty, _payloads_at(payloads, faulty), strict=True))
         bad: list[BadRow] = []
         left: list[int] = []
         for position, reason, words in odd:
-            fault = _ERRORS[reason](words) if words is not None else None
-            payload = payload_at(payloads, position) if fault is not None or refused else None
-            error = fault or (_of_its_schema(refused, payload) if payload and reason == "otherwise" else None)
+            if words is not None:
+                bad.append(FaultyRow(position, reason, words, held[position], ctx))
+                continue
+            payload = payload_at(payloads, position) if refused else None
+            error = _of_its_schema(refused, payload) if payload and reason == "otherwise" else None
             if error is None or payload is None:
                 left.append(position)
             else:
@@ -124,6 +124,13 @@ def _bad_row(position: int, cause: SrfixError, payload: bytes, ctx: Context) -> 
     error = read_from(cause, ctx, identity_of(payload))
     error.__cause__ = cause
     return BadRow(position=position, reason=reason_of(error) or Reason.DECODE_FAILED, error=error, payload=payload)
+
+
+def _payloads_at(payloads: Payloads, positions: Sequence[int]) -> list[bytes]:
+    """Payloads that are none of them null."""
+    if isinstance(payloads, Sequence):
+        return [payload for position in positions if (payload := payloads[position]) is not None]
+    return cast("list[bytes]", payloads.take(pyarrow().array(positions, pyarrow().int64())).to_pylist())
 
 
 def _given(payloads: Payloads) -> list[Any]:

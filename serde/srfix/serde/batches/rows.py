@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from itertools import starmap
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
@@ -112,7 +113,12 @@ _REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
 
 def reason_of(error: SrfixError) -> Reason | None:
     """The word for an error that is about a row; None for one that is not, which must be raised."""
-    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
+    return _reason_of_kind(type(error))  # type: ignore[arg-type, unused-ignore]
+
+
+@cache
+def _reason_of_kind(kind: type[SrfixError]) -> Reason | None:
+    return next((reason for parent, reason in _REASONS if issubclass(kind, parent)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +133,11 @@ class BadRow:
     """Why, in full."""
     payload: bytes | None = None
     """The bytes as they came; None where a row was to be written."""
+
+    @property
+    def message(self) -> str:
+        """The error's sentence."""
+        return self.error.message
 
 
 def error_at(error: SrfixError, position: int) -> SrfixError:

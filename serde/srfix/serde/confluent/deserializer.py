@@ -110,7 +110,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
         return value if self._gives_rows else self._made_of(value, ctx)  # type: ignore[arg-type]
 
     if TYPE_CHECKING or not FramedReader.IS_NATIVE:
-        __call__ = _call
+        __call__ = _call  # type: ignore[assignment]
 
     @overload
     def row(self, payload: None, ctx: Context | str | None = None) -> None: ...

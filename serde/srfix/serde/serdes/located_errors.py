@@ -20,19 +20,28 @@ _Error = TypeVar("_Error", bound=SrfixError)
 
 def read_from(error: _Error, ctx: Context | None, identity: int | UUID | None = None) -> _Error:
     """The same error, saying which payload it is about, and what that names its schema by."""
-    carries = "" if identity is None else f", {words_for(identity)}"
     attributes: dict[str, object] = {"schema_id": None} if identity is None else attributes_of(identity)
+    words = words_of_reading(error.message, ctx, identity)
     if ctx is None:
-        return type(error)(f"A payload{carries}: {error.message}", **{**vars(error), **attributes})
-    return _again(error, f"of topic {ctx.topic!r}{carries}: {error.message}", ctx, attributes)
+        return type(error)(words, **{**vars(error), **attributes})
+    return _again(error, words, ctx, attributes)
+
+
+def words_of_reading(words: str, ctx: Context | None, identity: int | UUID | None) -> str:
+    """An error's words, saying which payload it is about, and what that names its schema by."""
+    carries = "" if identity is None else f", {words_for(identity)}"
+    if ctx is None:
+        return f"A payload{carries}: {words}"
+    return f"A {role_of(ctx.field).value} of topic {ctx.topic!r}{carries}: {words}"
 
 
 def written_to(error: _Error, ctx: Context | None) -> _Error:
     """The same error, saying which payload was to be written."""
-    return error if ctx is None else _again(error, f"for topic {ctx.topic!r}: {error.message}", ctx, {})
+    if ctx is None:
+        return error
+    # Not the field itself: confluent_kafka's is an enum, whose text depends on Python's version.
+    return _again(error, f"A {role_of(ctx.field).value} for topic {ctx.topic!r}: {error.message}", ctx, {})
 
 
 def _again(error: _Error, words: str, ctx: Context, more: dict[str, object]) -> _Error:
-    # Not the field itself: confluent_kafka's is an enum, whose text depends on Python's version.
-    role = role_of(ctx.field)
-    return type(error)(f"A {role.value} {words}", **{**vars(error), "topic": ctx.topic, "role": role, **more})
+    return type(error)(words, **{**vars(error), "topic": ctx.topic, "role": role_of(ctx.field), **more})
