@@ -125,9 +125,8 @@ class TestATrace:
 
     @pytest.mark.parametrize("text", ["", " \n\n"])
     def test_nothing_is_no_trace(self, text: str) -> None:
-        code, result = run("-", stdin=text.encode())
-        assert (code, result.stdout) == (ExitCode.REFUSED, "")
-        assert result.stderr.startswith("srfix: There is nothing in it to explain. Paste the stack trace")
+        with pytest.raises(UsageError, match=r"^There is nothing in it to explain\. Paste the stack trace, down to"):
+            run("-", stdin=text)
 
     def test_of_a_long_file_the_end_is_read(self, tmp_path: Path) -> None:
         file = tmp_path / "long.log"
