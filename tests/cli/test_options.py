@@ -429,7 +429,8 @@ class TestConfigFile:
         file = tmp_path / "srfix.toml"
         file.write_text("qiet = true\n", encoding="utf-8")
         with pytest.raises(
-            UsageError, match=r"\(did you mean quiet\?\) .* quiet belongs in the table of a command that has it: \[verify\]"
+            UsageError,
+            match=r"\(did you mean quiet\?\) .* quiet belongs in the table of a command that has it: \[verify\]",
         ):
             connect("--config", str(file))
 

@@ -54,9 +54,7 @@ class TestTheCensus:
             ),
         ],
     )
-    def test_it_says_up_to_where_live_keys_are_counted(
-        self, parts: Parts, options: tuple[str, ...], says: str
-    ) -> None:
+    def test_it_says_up_to_where_live_keys_are_counted(self, parts: Parts, options: tuple[str, ...], says: str) -> None:
         assert f"\nlive keys {says}\n" in parts.srfix("scan", "users", *options).stdout
 
     def test_it_counts_what_a_restore_of_the_application_loads(self, parts: Parts) -> None:

@@ -157,8 +157,7 @@ def apply(
                         is_news = False
                     case JournalSetAside(path=aside):
                         say_on_the_way(
-                            "An earlier journal stood there, with nothing to go on with or to undo; it is now "
-                            f"{aside}."
+                            f"An earlier journal stood there, with nothing to go on with or to undo; it is now {aside}."
                         )
     except AppliedInPartError as error:
         complain(error)

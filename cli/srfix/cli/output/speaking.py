@@ -16,7 +16,6 @@ from srfix.cli.output.interface import OutputFormat, Paragraph, Report
 from srfix.cli.output.rendering import write_report
 from srfix.serde.printable import message, printable, printable_json
 
-
 _NARROW: Final = 60
 """Columns of the narrowest terminal: of what is no longer than that no line is folded, and rich is not needed."""
 
