@@ -175,7 +175,7 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
 
 def _where_it_was_given(error: click.BadParameter) -> str | None:
     """What to look at for a value that is refused: an option, a variable, or a key of the configuration file."""
-    from srfix.cli.options.given import CONFIG_PATH  # where an option was refused, it is loaded
+    from srfix.cli.options import CONFIG_PATH  # where an option was refused, it is loaded
 
     ctx, param = error.ctx, error.param
     if ctx is None or not isinstance(param, click.Option) or param.name is None:
