@@ -156,9 +156,7 @@ def apply(
                     case AlreadyApplied():
                         is_news = False
                     case JournalSetAside(path=aside):
-                        say_on_the_way(
-                            f"An earlier journal stood there, with nothing to go on with or to undo; it is now {aside}."
-                        )
+                        say_on_the_way(f"The journal of an earlier run that stood there is kept as {aside}.")
     except AppliedInPartError as error:
         complain(error)
         code = ExitCode.PARTIAL
