@@ -123,6 +123,11 @@ class TestATrace:
         assert result.stdout.startswith("Not recognised")
         assert "srfix diagnose" in result.stdout
 
+    @pytest.mark.parametrize("text", ["", " \n\n"])
+    def test_nothing_is_no_trace(self, text: str) -> None:
+        with pytest.raises(UsageError, match=r"^There is nothing in it to explain\. Paste the stack trace, down to"):
+            run("-", stdin=text)
+
     def test_of_a_long_file_the_end_is_read(self, tmp_path: Path) -> None:
         file = tmp_path / "long.log"
         with file.open("w", encoding="utf-8") as stream:

@@ -48,7 +48,7 @@ class TestOneStore:
         for words in (
             "source users (strong evidence)",
             "ids 1, 2: 7 live keys, 1 not yet committed; partitions 0-2",
-            "data intact as far as looked at: 6 of 7 live rows decode",
+            "data intact as far as looked at: 6 of 7 live rows read, all decode",
             "repair 6 writes; what the registry would refuse is planned around (SRF012)",
             "do not wipe a state directory, restart anything or TERMINATE or DROP a query.",
         ):
@@ -185,3 +185,28 @@ class TestTheCommands:
         )
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "plan.json").exists()
+
+
+class TestWhatIsRefused:
+    def test_it_is_folded_between_words_and_its_commands_can_be_copied(self) -> None:
+        screen = on_terminal("explain", "SRF01")
+        assert screen.code == 2
+        assert max(map(len, screen.lines)) <= 80
+        assert screen.words.startswith("srfix: 'SRF01' is neither a finding code (SRF001 to SRF019) nor a file.")
+        assert screen.commands() == ["srfix explain", "srfix explain -"]
+
+    def test_a_name_is_whole_and_each_problem_begins_a_line(self, tmp_path: Path) -> None:
+        store = f"/nowhere/{'a' * 70}.jks"
+        (tmp_path / "client.properties").write_text(
+            f"bootstrap.servers=broker:9092\nsecurity.protocol=SSL\nssl.truststore.location={store}\n"
+            "sasl.client.callback.handler.class=com.example.Handler\n"
+        )
+        screen = on_terminal("diagnose", "--kafka-config", "client.properties", cwd=tmp_path)
+        assert screen.code == 2
+        assert screen.lines[0] == "srfix: The configuration has 2 things that srfix cannot take:"
+        assert sum(line.startswith("- ") for line in screen.lines) == 2
+        assert [line for line in screen.lines if store in line]
+        assert not [line for line in screen.lines if len(line) > 80 and store not in line]
+
+    def test_elsewhere_it_is_one_line(self) -> None:
+        assert len(srfix("explain", "SRF01").stderr.splitlines()) == 1

@@ -163,7 +163,7 @@ class TestBaseline:
         file = tmp_path / "known.json"
         done = srfix("diagnose", "--write-baseline", file, env=where)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert f"Baseline written to {file}: 1 known finding(s).\n" in done.stderr
+        assert f"Baseline written to {file}: 1 known finding.\n" in done.stderr
         assert json.loads(file.read_text()) == {"schema": "srfix.baseline/1", "findings": [ENTRY]}
         written = file.read_bytes()
         assert srfix("diagnose", "--write-baseline", file, env=where).returncode == 0

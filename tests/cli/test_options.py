@@ -29,6 +29,7 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.auth import BasicAuth
 from srfix.serde.registry.secret import Secret
 from srfix.serde.subjects.names import Topic
+from tests.cli.kept_demo import srfix
 
 
 @click.command("diagnose")
@@ -406,6 +407,33 @@ class TestConfigFile:
         with pytest.raises(UsageError, match=message):
             connect("--config", str(file))
 
+    def test_all_that_cannot_be_used_is_told_at_once(self, tmp_path: Path) -> None:
+        file = tmp_path / "srfix.toml"
+        file.write_text(
+            "qiet = true\ndeadline = 'soon'\n[kafka]\na = ['b']\n[source]\nusers = 1\n"
+            "[verify]\nmax-record = 7\nquiet = 'no'\n[plann]\n",
+            encoding="utf-8",
+        )
+        with pytest.raises(UsageError) as refused:
+            connect("--config", str(file))
+        first, *wrong = refused.value.message.split("\n- ")
+        assert first == f"The configuration file {str(file)!r} has 7 things that srfix cannot take:"
+        for words, message in zip(
+            ("line 1", "'deadline'", "line 10", "'kafka.", "'source.users'", "line 8", "'verify.quiet'"),
+            wrong,
+            strict=True,
+        ):
+            assert words in message
+
+    def test_a_slip_in_a_key_that_stands_in_the_wrong_place_has_a_suggestion(self, tmp_path: Path) -> None:
+        file = tmp_path / "srfix.toml"
+        file.write_text("qiet = true\n", encoding="utf-8")
+        with pytest.raises(
+            UsageError,
+            match=r"\(did you mean quiet\?\) .* quiet belongs in the table of a command that has it: \[verify\]",
+        ):
+            connect("--config", str(file))
+
     @pytest.mark.parametrize(
         ("text", "name", "what"),
         [
@@ -480,3 +508,21 @@ class TestSources:
         }
         with pytest.raises(UsageError, match=r"^--source names two topics for the store 's'"):
             ask("--source", "s=a", "--source", "s=b")
+
+
+class TestARefusedValue:
+    @pytest.mark.parametrize(
+        ("arguments", "env", "named"),
+        [
+            (("--output", "tabel"), {}, "'--output'"),
+            ((), {"SRFIX_OUTPUT": "tabel"}, "'SRFIX_OUTPUT'"),
+            (("--config", "srfix.toml"), {}, "'output' of the configuration file 'srfix.toml'"),
+        ],
+    )
+    def test_it_is_said_where_it_was_given(
+        self, tmp_path: Path, arguments: tuple[str, ...], env: dict[str, str], named: str
+    ) -> None:
+        (tmp_path / "srfix.toml").write_text('output = "tabel"\n', encoding="utf-8")
+        refused = srfix("diagnose", *arguments, env=env, cwd=tmp_path)
+        assert refused.returncode == 2
+        assert f"srfix: Invalid value for {named}: 'tabel' is not one of" in refused.stderr

@@ -68,7 +68,7 @@ class TestOneStore:
         assert screen.height <= 15
         assert screen.commands() == ["srfix verify plan.json", "srfix rollback plan.json.journal.jsonl"]
         assert "What is up reads at once, without a restart; ksqlDB 0.13" in screen.words
-        assert "- Run srfix diagnose after every new schema of users." in screen.lines
+        assert "- Run srfix diagnose after every new schema of topic users." in screen.lines
         again = on_terminal("apply", "plan.json", "--yes", "--details", env=own_parts.environment, cwd=tmp_path)
         assert again.lines[0] == "Applied before; nothing was written now"
         assert "standbys" in again.text
@@ -112,6 +112,10 @@ class TestOneStore:
         assert told.count(own_parts.staged.phantom_subject) <= 2
         assert screen.height <= 36
         assert max(map(len, screen.lines)) <= 80
+        assert screen.lines[-1] == "2 undone, 0 left as they are, 4 with nothing to undo."
+        again = on_terminal("apply", "plan.json", "--yes", env=own_parts.environment, cwd=tmp_path)
+        kept = "The journal of an earlier run that stood there is kept as plan.json.journal.jsonl.1."
+        assert again.words.startswith(kept)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +144,10 @@ class TestEightStores:
             assert planned.words.count(sentence) == 1
         assert (missing.code, verified.code, hurried.code) == (1, 0, 2)
         assert verified.lines[0] == "Verified: 32 schema ids asked for, 1,536 live rows read"
+        for number, phantom in enumerate(eight.phantoms):
+            assert f"\n{phantom}\nStep {number * 10 + 1} of 80: " in applied.text
+            assert f"\n{phantom}\nStep {number * 10 + 8} undone: " in f"\n{undone.text}"
+        assert undone.lines[-1] == "32 undone, 0 left as they are, 48 with nothing to undo."
         closing = after_the_steps(applied)
         assert closing.lines[0] == "Applied: 80 of 80 steps carried out"
         assert closing.height <= 25

@@ -44,6 +44,19 @@ def restored(parts: Parts) -> dict[tuple[int, int], int]:
 
 
 class TestTheCensus:
+    @pytest.mark.parametrize(
+        ("options", "says"),
+        [
+            ((), "counted up to the end, as a global table restores; other stores restore less: --application ID"),
+            (
+                ("--application", damage.APPLICATION),
+                f"counted up to what {damage.APPLICATION} has committed, as its stores restore",
+            ),
+        ],
+    )
+    def test_it_says_up_to_where_live_keys_are_counted(self, parts: Parts, options: tuple[str, ...], says: str) -> None:
+        assert f"\nlive keys {says}\n" in parts.srfix("scan", "users", *options).stdout
+
     def test_it_counts_what_a_restore_of_the_application_loads(self, parts: Parts) -> None:
         done = parts.srfix("scan", "users", "--application", damage.APPLICATION, "--output", "json")
         document = census(done)

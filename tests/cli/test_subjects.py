@@ -112,7 +112,7 @@ class TestTheClasses:
         assert "  srfix diagnose\n" in done.stdout
         assert "srfix explain SRF008" in done.stdout
         assert "the list of consumer groups" in done.stderr
-        assert done.stderr.endswith("7 of 8 subject(s) look internal.\n")
+        assert done.stderr.endswith("7 of 8 subjects look internal.\n")
 
 
 class TestTheRequests:

@@ -157,7 +157,7 @@ class TestVerify:
         assert (
             "- What is up reads at once, without a restart; ksqlDB 0.29.0 retries a failed query by itself" in in_short
         )
-        assert "- Run srfix diagnose after every new schema of users.\n" in in_short
+        assert "- Run srfix diagnose after every new schema of topic users.\n" in in_short
 
     def test_a_problem_says_what_to_do_instead(self, own_parts: Parts, plan: Path) -> None:
         done = own_parts.srfix("verify", plan, "--output", "json")

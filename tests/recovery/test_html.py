@@ -147,6 +147,7 @@ def test_names_that_mean_harm_are_text(value: Any) -> None:
 
 def test_they_say_what_counts() -> None:
     assert "broken" in FINDING._repr_html_()
+    assert "<p>1 finding, worst first.</p>" in Diagnosis(findings=(FINDING,), skipped=(), examined=())._repr_html_()
     assert "<td>not restored</td>" in CENSUS._repr_html_()
     assert PLAN.digest in PLAN._repr_html_()
     assert "Nothing was found." in Diagnosis(findings=(), skipped=(), examined=())._repr_html_()

@@ -138,7 +138,7 @@ class TestTheError:
             message = caught.value.message
             assert f"The value {value} at ->{column}" in message
             assert type_ in message
-            assert "times='integers'" in message
+            assert "times='integers', conf={'times': 'integers'} in srfix.serde.confluent" in message
 
 
 class TestIntegers:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 
 import click
+from click.core import ParameterSource
 
 from srfix.cli.choice import Choice
 from srfix.cli.command_table import COMMANDS
@@ -154,6 +155,8 @@ def _say(message: str, redactor: Redactor) -> None:
 
 
 def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
+    if isinstance(error, click.BadParameter) and error.param_hint is None:
+        error.param_hint = _where_it_was_given(error)
     message = error.format_message()
     if message.startswith("Got unexpected extra argument"):
         # They may be the pieces of a property with blanks around its "=", and then one is a secret.
@@ -170,9 +173,28 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
     say(redactor.scrub(message), err=True)
 
 
+def _where_it_was_given(error: click.BadParameter) -> str | None:
+    """What to look at for a value that is refused: an option, a variable, or a key of the configuration file."""
+    from srfix.cli.options import CONFIG_PATH  # where an option was refused, it is loaded
+
+    ctx, param = error.ctx, error.param
+    if ctx is None or not isinstance(param, click.Option) or param.name is None:
+        return None
+    option = max(param.opts, key=len)
+    match ctx.get_parameter_source(param.name):
+        case ParameterSource.COMMANDLINE:
+            return f"'{option}'"
+        case ParameterSource.ENVIRONMENT if isinstance(param.envvar, str):
+            return f"'{param.envvar}'"
+        case ParameterSource.DEFAULT_MAP if CONFIG_PATH in ctx.meta:
+            return f"'{option.removeprefix('--')}' of the configuration file {ctx.meta[CONFIG_PATH]!r}"
+        case _:
+            return None
+
+
 def _report_bug(error: BaseException, redactor: Redactor) -> ExitCode:
     trace = "".join(traceback.format_exception(error))
-    say(redactor.scrub(trace), err=True)
+    say(redactor.scrub(trace), err=True, as_it_is=True)
     _say(
         f"This is a bug of srfix ({type(error).__name__}), not of your cluster. Please file it with the text "
         f"above, after a look that it holds nothing private, and with this line: srfix {version('srfix')}, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.html import heading, pairs, paragraph, table
 from srfix.serde.subjects import Role
 
@@ -52,7 +53,7 @@ def diagnosis_html(diagnosis: Diagnosis) -> str:
     if diagnosis.is_inconclusive:
         verdict = "Nothing was found, but something that could hide a finding was not looked at."
     elif diagnosis.findings:
-        verdict = f"{len(diagnosis.findings)} findings, worst first."
+        verdict = f"{counted(len(diagnosis.findings), 'finding')}, worst first."
     else:
         verdict = "Nothing was found."
     return "".join(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from srfix.serde.compatibility import incompatibilities as incompatibilities
     from srfix.serde.connect.generations import Generation as Generation
     from srfix.serde.connect.generations import WrittenBy as WrittenBy
+    from srfix.serde.dataclass_deserializer import DataclassDeserializer as DataclassDeserializer
     from srfix.serde.deserializer import AvroDeserializer as AvroDeserializer
     from srfix.serde.deserializer import JsonDeserializer as JsonDeserializer
     from srfix.serde.deserializer import JsonSchemaDeserializer as JsonSchemaDeserializer
@@ -128,6 +129,7 @@ else:
             "columns.text": ["parse_columns", "print_columns"],
             "columns.types": ["Column", "Columns"],
             "compatibility": ["CompatibilityLevel", "incompatibilities"],
+            "dataclass_deserializer": ["DataclassDeserializer"],
             "deserializer": [
                 "AvroDeserializer",
                 "JsonDeserializer",

@@ -8,6 +8,7 @@
 | `JsonDeserializer(columns=…)` | plain JSON |
 | `KafkaDeserializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
 | `WindowedDeserializer(deserializer, kind)` | a windowed key: a key of any of these, and its window |
+| `DataclassDeserializer(deserializer, Order)` | any of these with columns; a row is an `Order`, a dataclass |
 
 With columns a row has exactly those, in their order, fed by the writer's fields under the case rule; a column that no
 field feeds is None. What feeds none of them is no row of theirs (`NothingFedError`): another record type, or columns that are

@@ -89,7 +89,7 @@ class TestItsRows:
         screen = session.types(
             "srfix decode orders", code=1, says=('"orderId": 1', '"ORDERID": 2', '"orderid": 3', "0/3:")
         )
-        assert "6 record(s) read, 1 of them not decoded." in screen.words
+        assert "6 records read, 1 of them not decoded." in screen.words
         session.types("srfix decode orders --last --max-records 1", says=('"Barbara"',), never=('"Ada"',))
 
     def test_in_columns_the_letter_case_of_the_writers_is_gone(self, session: Session) -> None:

@@ -312,7 +312,7 @@ class TestInShort:
     def test_afterwards_it_says_what_the_evidence_does(self, known: Circumstances, says: str) -> None:
         restart, again = afterwards_in_short([known])
         assert says in restart
-        assert again == "Run srfix diagnose after every new schema of users."
+        assert again == "Run srfix diagnose after every new schema of topic users."
 
     def test_one_sentence_for_all_of_which_it_is_true(self) -> None:
         till = replace(NOTHING_KNOWN, application="till")

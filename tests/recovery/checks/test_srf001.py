@@ -205,7 +205,7 @@ class TestTheReader:
         assert finding.next.startswith("Do not wipe the state directory")
         assert finding.explanation.endswith(
             "A store whose logging is disabled looks the same from here, and nothing is restored into that one "
-            "(`srfix explain SRF007`): --state-dir may tell."
+            "(SRF007): --state-dir may tell."
         )
 
     def test_the_internal_schema_may_tell_that_it_is_connects_converter(self, staged: World) -> None:

@@ -34,7 +34,7 @@ class TestUnframed:
         finding = world.findings()["SRF013"]
         assert (finding.severity, finding.repairable, finding.subject) == (Severity.BROKEN, False, PHANTOM)
         assert finding.explanation.startswith(
-            "2 live key(s) of topic users have a value that no schema registry serializer framed: 2 in partition 0 "
+            "2 live keys of topic users have a value that no schema registry serializer framed: 2 in partition 0 "
             "(from offset 1 on)."
         )
         assert finding.next == (
@@ -88,10 +88,10 @@ class TestTheNewestOfEachIdAndPartition:
         finding = found(world.examine())
         assert (finding.severity, finding.repairable, finding.role) == (severity, False, Role.VALUE)
         assert finding.explanation.startswith(
-            "1 live key(s) of topic users were found where the body of their values does not decode with the schema of the "
+            "1 live key of topic users was found where the body of their values does not decode with the schema of the "
             f"id before it: 1 in partition 0, schema id 1, offset 1 ({reason}"
         )
-        assert "was decoded, 1 of 2 live key(s): there may be more" in finding.explanation
+        assert "was decoded, 1 of 2 live keys: there may be more" in finding.explanation
         assert (
             "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`. Ask the producer of topic users"
             in finding.next
@@ -248,7 +248,7 @@ class TestAllOfThem:
             world.put("users", ("e", value(1)), ("e", bad), (None, bad), partition=1)
             world.broker.commit("shop", {("users", 0): 4, ("users", 1): 3})
             finding = found(decoded(world))
-            assert finding.explanation.startswith("4 live key(s) of topic users were found")
+            assert finding.explanation.startswith("4 live keys of topic users were found")
             assert "3 in partition 0, schema id 1, offsets 0 to 3 (" in finding.explanation
             assert "1 in partition 1, schema id 1, offset 1 (" in finding.explanation
             assert "there may be more" not in finding.explanation
@@ -275,7 +275,7 @@ class TestAllOfThem:
         world.commit("shop", users=2)
         for whole in (False, True):
             explanation = found(decoded(world, whole=whole, deadline_s=60)).explanation
-            assert "1 live key(s) of topic users were found where the body" in explanation
+            assert "1 live key of topic users was found where the body" in explanation
             assert "a decimal of 49,152 bytes, and at most 4,096 are converted" in explanation
 
 

@@ -425,5 +425,5 @@ class TestTopicsThatAreTooMany:
         world.commit("shop", users=0, logins=0)
         diagnosis = world.examine().diagnosis
         (skipped,) = [s for s in diagnosis.skipped if "without a subject" in s.what]
-        assert skipped.what == "1 topic(s) without a subject, as sources of store t of application shop"
+        assert skipped.what == "1 topic without a subject, as sources of store t of application shop"
         assert not skipped.could_hide

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import before_apply, complain, connection_of_plan, secrets_to_add
+from srfix.cli.commands.shared import StepsOnTheWay, before_apply, complain, connection_of_plan, secrets_to_add
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -133,6 +133,7 @@ def apply(
             say("Nothing was written.", err=True)
             return ExitCode.INTERRUPTED
     done: list[tuple[Action, str]] = []
+    on_the_way = StepsOnTheWay(plan)
     is_news, code = True, ExitCode.OK
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
@@ -142,10 +143,10 @@ def apply(
                 match event:
                     case StepDone(action=action):
                         done.append((action, "done"))
-                        say_on_the_way(f"Step {action.step} of {len(plan.actions)}: {describe(action)}.")
+                        on_the_way.say(action, f"Step {action.step} of {len(plan.actions)}: {describe(action)}.")
                     case StepFound(action=action):
                         done.append((action, "found done"))
-                        say_on_the_way(f"Step {action.step} was found done: {describe(action)}.")
+                        on_the_way.say(action, f"Step {action.step} was found done: {describe(action)}.")
                     case Reopened(missing=missing):
                         gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
                         say_on_the_way(
@@ -155,10 +156,7 @@ def apply(
                     case AlreadyApplied():
                         is_news = False
                     case JournalSetAside(path=aside):
-                        say_on_the_way(
-                            "The journal that was there, of a repair that is over, never begun or not told of by a whole "
-                            f"line, is now {aside}."
-                        )
+                        say_on_the_way(f"The journal of an earlier run that stood there is kept as {aside}.")
     except AppliedInPartError as error:
         complain(error)
         code = ExitCode.PARTIAL

@@ -42,6 +42,7 @@ from srfix.cli.output import (
 )
 from srfix.recovery.cluster import RecordRange, read_records
 from srfix.recovery.facts import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document, shown
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import given_columns
 from srfix.serde.columns import Times
@@ -175,7 +176,7 @@ def decode(
             resolver = choice.resolver(stack.enter_context(connection.registry_client()), reading.roles)
         if payloads:
             read, failed = _of_payloads(topic, payloads, reading, resolver)
-            say(f"{read} payload(s) read, {failed} of them not decoded.", err=True)
+            say(f"{counted(read, 'payload')} read, {failed} of them not decoded.", err=True)
         else:
             assert topic is not None
             kafka = connection.kafka_config()
@@ -185,7 +186,7 @@ def decode(
             decoder = RecordDecoder(resolver, roles=reading.roles, make=reading.deserializer)
             records = map(shown, decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka))))
             read, failed = _write(topic, records, output)
-            say(f"{read} record(s) read, {failed} of them not decoded.", err=True)
+            say(f"{counted(read, 'record')} read, {failed} of them not decoded.", err=True)
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 

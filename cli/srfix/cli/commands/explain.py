@@ -61,7 +61,10 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
     if known is not None:
         write_report(_code_report(known), output)
         return ExitCode.OK
-    reading = read(_text_of(what))
+    text = _text_of(what)
+    if not text.strip():
+        raise UsageError("There is nothing in it to explain. Paste the stack trace, down to the last “Caused by”.")
+    reading = read(text)
     report = Report(document=_reading_document(reading), blocks=tuple(_reading_blocks(reading)))
     write_report(report, output)
     return ExitCode.OK if reading.is_recognised else ExitCode.REFUSED

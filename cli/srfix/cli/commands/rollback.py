@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import StepTold, complain, connection_of_plan, steps_told
+from srfix.cli.commands.shared import StepsOnTheWay, StepTold, complain, connection_of_plan, steps_told
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
@@ -23,7 +23,6 @@ from srfix.cli.output import (
     Report,
     confirm,
     say,
-    say_on_the_way,
     write_report,
 )
 from srfix.recovery.actions import describe
@@ -77,16 +76,17 @@ def rollback(
             return ExitCode.INTERRUPTED
     events: dict[int, Undone | Left] = {}
     already = stopped = False
+    on_the_way = StepsOnTheWay(plan)
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
             for event in roll_back(journal_path, registry):
                 match event:
                     case Undone(action=action):
                         events[action.step] = event
-                        say_on_the_way(f"Step {action.step} undone: {describe(action)}.")
+                        on_the_way.say(action, f"Step {action.step} undone: {describe(action)}.")
                     case Left(action=action):
                         events[action.step] = event
-                        say_on_the_way(f"Step {action.step} left as it is: {describe(action)}.")
+                        on_the_way.say(action, f"Step {action.step} left as it is: {describe(action)}.")
                     case AlreadyRolledBack():
                         already = True
     except RolledBackInPartError as error:
@@ -115,7 +115,20 @@ def rollback(
     }
     if blocks or output is OutputFormat.JSON:
         write_report(Report(document=document, blocks=tuple(blocks)), output)
+    if events or stopped:
+        say(_totals(steps), err=True)
     return ExitCode.PARTIAL if left or stopped else ExitCode.OK
+
+
+def _totals(steps: Sequence[StepTold]) -> str:
+    """The last line: the headline may have scrolled away."""
+    undone, left, not_reached = (
+        sum(step.outcome == outcome for step in steps) for outcome in ("undone", "left", "not-reached")
+    )
+    parts = [f"{undone} undone", f"{left} left as they are"]
+    if not_reached:
+        parts.append(f"{not_reached} not undone yet")
+    return f"{', '.join(parts)}, {len(steps) - undone - left - not_reached} with nothing to undo."
 
 
 def _told(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:

@@ -130,10 +130,10 @@ def _blocks(scan: Scan, *, details: bool) -> Iterator[Block]:
     partial = " (partial)" if census.is_partial else ""
     yield Heading(f"{census.topic}: {records:,} records in {counted(len(census.partitions), 'partition')}{partial}")
     if scan.application is None:
-        loads = "everything up to the end, as a global table does"
+        up_to = "counted up to the end, as a global table restores; other stores restore less: --application ID"
     else:
-        loads = f"up to the committed offsets of {scan.application}"
-    yield FieldList((("a restore loads", loads), ("read with", census.isolation.value)))
+        up_to = f"counted up to what {scan.application} has committed, as its stores restore"
+    yield FieldList((("live keys", up_to), ("read with", census.isolation.value)))
     if scan.application is not None and all(p.restore_limit is None for p in census.partitions):
         yield Paragraph(
             f"The group {scan.application} has no committed offset on this topic: a restore loads nothing, and all is "

@@ -15,7 +15,7 @@ from srfix.cli.options import connection_options, given_options, option, output_
 from srfix.cli.output import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table, say, write_report
 from srfix.recovery.clock import now
 from srfix.recovery.commands import Given
-from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.inspect import InternalSubject, InternalSubjects, SubjectClass, list_internal_subjects
 from srfix.serde.registry import Json
 
@@ -36,7 +36,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     write_report(Report(document=_document(found), blocks=tuple(_blocks(found, given, application))), output)
     for skipped in found.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
-    say(f"{len(found.subjects)} of {found.looked_at} subject(s) look internal.", err=True)
+    say(f"{len(found.subjects)} of {counted(found.looked_at, 'subject')} look internal.", err=True)
     return ExitCode.OK
 
 

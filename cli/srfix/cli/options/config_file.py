@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,6 +33,7 @@ from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 from srfix.serde.hints import nearest
+from srfix.serde.properties import together
 from srfix.serde.property_names import shown
 
 SHARED_KEYS: Final = (
@@ -81,7 +83,8 @@ def read_config(
     """Reads the file for one of the commands; of the tables of the others it checks the keys.
 
     :param keys_of: the keys that a command's table may have; asked of those that stand in the file.
-    :raises UsageError: if it cannot be read, is not TOML, or holds a key that nothing reads.
+    :raises UsageError: if it cannot be read, is not TOML, or holds keys that nothing reads or values of another type than
+        their options'; one error names them all.
     """
     try:
         text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8")
@@ -94,27 +97,40 @@ def read_config(
         if isinstance(error, UnicodeDecodeError):
             where = "it is not UTF-8 text"
         raise UsageError(f"The configuration file {path!r} is not TOML: {where}.") from None
+    wrong: list[str] = []
     options: dict[str, object] = {}
     for key, value in document.items():
-        if key in SHARED_KEYS:
-            options[_parameter(key)] = option_value(path, key, value, shared_key(key))
-        elif key not in _TABLES and key not in commands:
-            known = (*SHARED_KEYS, *_TABLES, *commands)
-            raise UsageError(
-                f"Nothing reads {_shown(key, text, known)} of the configuration file {path!r}. "
-                + _home_or_known(key, known, commands, keys_of)
-            )
-    sources = _sources(path, document)
+        with _noted(wrong):
+            if key in SHARED_KEYS:
+                options[_parameter(key)] = option_value(path, key, value, shared_key(key))
+            elif key not in _TABLES and key not in commands:
+                known = (*SHARED_KEYS, *_TABLES, *commands)
+                raise UsageError(
+                    f"Nothing reads {_shown(key, text, _near(key, known, commands, keys_of))} of the configuration file "
+                    f"{path!r}. {_home_or_known(key, known, commands, keys_of)}"
+                )
+    kafka = _table(path, document, "kafka", wrong)
+    registry = _table(path, document, "registry-client", wrong)
+    sources = _sources(path, document, wrong)
     if sources:
         options["source"] = sources
     for name in commands:
         if name in document:
-            of_command = _options(path, document, name, commands, keys_of, text)
+            of_command = _options(path, document, name, commands, keys_of, text, wrong)
             if name == command:
                 options |= of_command
-    return ConfigFile(
-        options=options, kafka=_table(path, document, "kafka"), registry=_table(path, document, "registry-client")
-    )
+    if wrong:
+        raise UsageError(together(f"The configuration file {path!r}", wrong))
+    return ConfigFile(options=options, kafka=kafka, registry=registry)
+
+
+@contextmanager
+def _noted(wrong: list[str]) -> Iterator[None]:
+    """Keeps what is refused within, so that the rest is looked at too."""
+    try:
+        yield
+    except UsageError as error:
+        wrong.append(error.message)
 
 
 def _parsed(text: str) -> dict[str, object]:
@@ -138,19 +154,30 @@ def shared_key(key: str) -> TableKey:
     return TableKey(parameter=_parameter(key), kind=kind, is_multiple=is_multiple)
 
 
-def _table(path: str, document: Mapping[str, object], key: str) -> dict[str, str]:
+def _entries(path: str, document: Mapping[str, object], key: str, wrong: list[str]) -> dict[str, object]:
+    """What stands in a table; nothing if there is none, or if it is no table, which is noted."""
     table = document.get(key, {})
-    if not isinstance(table, dict):
-        raise _no_table(path, key)
-    return {name: property_value(path, f"{key}.{shown(name)}", value) for name, value in table.items()}
+    if isinstance(table, dict):
+        return table
+    wrong.append(f"{key!r} in the configuration file {path!r} must be a table: [{key}].")
+    return {}
 
 
-def _sources(path: str, document: Mapping[str, object]) -> list[str]:
-    table = document.get("source", {})
-    if not isinstance(table, dict):
-        raise _no_table(path, "source")
+def _table(path: str, document: Mapping[str, object], key: str, wrong: list[str]) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    for name, value in _entries(path, document, key, wrong).items():
+        with _noted(wrong):
+            properties[name] = property_value(path, f"{key}.{shown(name)}", value)
+    return properties
+
+
+def _sources(path: str, document: Mapping[str, object], wrong: list[str]) -> list[str]:
     topic = TableKey(parameter="source")
-    return [f"{store}={option_value(path, f'source.{store}', value, topic)}" for store, value in table.items()]
+    sources: list[str] = []
+    for store, value in _entries(path, document, "source", wrong).items():
+        with _noted(wrong):
+            sources.append(f"{store}={option_value(path, f'source.{store}', value, topic)}")
+    return sources
 
 
 def _options(
@@ -160,44 +187,52 @@ def _options(
     commands: Collection[str],
     keys_of: Callable[[str], Mapping[str, TableKey]],
     text: str,
+    wrong: list[str],
 ) -> dict[str, object]:
-    table = document[command]
-    if not isinstance(table, dict):
-        raise _no_table(path, command)
     keys = keys_of(command)
     options: dict[str, object] = {}
-    for key, value in table.items():
-        if key not in keys:
-            raise UsageError(
-                f"srfix {command} has no option for {_shown(key, text, tuple(keys))} of the table [{command}] of the "
-                f"configuration file {path!r}. " + _home_or_known(key, keys, commands, keys_of)
-            )
-        options[keys[key].parameter] = option_value(path, f"{command}.{key}", value, keys[key])
+    for key, value in _entries(path, document, command, wrong).items():
+        with _noted(wrong):
+            if key not in keys:
+                raise UsageError(
+                    f"srfix {command} has no option for {_shown(key, text, _near(key, keys, commands, keys_of))} of the "
+                    f"table [{command}] of the configuration file {path!r}. "
+                    + _home_or_known(key, keys, commands, keys_of)
+                )
+            options[keys[key].parameter] = option_value(path, f"{command}.{key}", value, keys[key])
     return options
 
 
 def _home_or_known(
-    key: str, known: Iterable[str], commands: Iterable[str], keys_of: Callable[[str], Mapping[str, TableKey]]
+    key: str, known: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
 ) -> str:
-    """Where a key belongs that stands in the wrong place; the keys of that place if it belongs nowhere."""
-    if key in SHARED_KEYS:
-        return f"{key} belongs above all tables."
-    tables = [f"[{name}]" for name in commands if key in keys_of(name)]
+    """Where a key belongs that stands in the wrong place, or the one that it is nearly; else the keys of its place."""
+    near = _near(key, known, commands, keys_of)
+    meant = key if near is None or near in known else near
+    if meant in SHARED_KEYS:
+        return f"{meant} belongs above all tables."
+    tables = [f"[{name}]" for name in commands if meant in keys_of(name)]
     return (
-        f"{key} belongs in the table of a command that has it: {', '.join(tables)}."
+        f"{meant} belongs in the table of a command that has it: {', '.join(tables)}."
         if tables
         else f"Known are: {', '.join(known)}."
     )
 
 
-def _no_table(path: str, key: str) -> UsageError:
-    return UsageError(f"{key!r} in the configuration file {path!r} must be a table: [{key}].")
+def _near(
+    key: str, known: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
+) -> str | None:
+    """The key of this place that it is nearly; else one of another place. None if it is one of these, misplaced."""
+    everywhere = dict.fromkeys((*SHARED_KEYS, *(other for name in commands for other in keys_of(name))))
+    if key in everywhere:
+        return None
+    key = key[:100]
+    return nearest(key, tuple(known), cutoff=0.75) or nearest(key, tuple(everywhere), cutoff=0.75)
 
 
-def _shown(key: str, text: str, known: Sequence[str]) -> str:
+def _shown(key: str, text: str, near: str | None) -> str:
     """A key that may be a secret, as `SECRET = "…"`: where it stands, and what it is like."""
     lines = (number for number, line in enumerate(text.splitlines(), start=1) if key in line)
-    near = nearest(key[:100], known, cutoff=0.75)
     where = next((f" in line {number}" for number in lines), "")
     return f"the key{where} (did you mean {near}?)" if near else f"the key{where}"
 

@@ -6,16 +6,30 @@ Whatever others wrote into it is made printable here, once for all lines; `srfix
 from __future__ import annotations
 
 import logging
+import sys
 from contextlib import suppress
+from typing import Final
 
 import click
 
+from srfix.cli.output.interface import OutputFormat, Paragraph, Report
+from srfix.cli.output.rendering import write_report
 from srfix.serde.printable import message, printable, printable_json
 
+_NARROW: Final = 60
+"""Columns of the narrowest terminal: of what is no longer than that no line is folded, and rich is not needed."""
 
-def say(text: str = "", *, err: bool = False) -> None:
-    """A line for a person: printable, of bounded length."""
-    click.echo(message(text), err=err)
+
+def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
+    """A line for a person: printable, of bounded length.
+
+    On standard error at a terminal it is folded between words, and the commands in it stand on lines of their own; a
+    trace is shown `as_it_is`.
+    """
+    if err and not as_it_is and sys.stderr.isatty() and any(len(line) > _NARROW for line in text.split("\n")):
+        write_report(Report(document={}, blocks=(Paragraph(text),)), OutputFormat.TABLE, sys.stderr)
+    else:
+        click.echo(message(text), err=err)
 
 
 def say_on_the_way(text: str) -> None:

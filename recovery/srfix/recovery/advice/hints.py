@@ -19,6 +19,7 @@ from srfix.recovery.advice.streams_generation import (
 )
 from srfix.recovery.facts import CheckContext, Circumstances, KnownStore, Reader, Survey, SuspectStore
 from srfix.recovery.findings import Observation, Weight
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.ksqldb import is_at_least
 from srfix.serde.errors import ClusterError
@@ -208,7 +209,7 @@ def _liveness_hints(store: SuspectStore, survey: Survey) -> Iterator[LivenessHin
     if found.members is None or found.state is None:
         return
     detail = (
-        f"its group has {found.members} member(s): it runs, or tries to"
+        f"its group has {counted(found.members, 'member')}: it runs, or tries to"
         if found.members
         else "its group has no members: it is stopped, or its threads have died"
     )

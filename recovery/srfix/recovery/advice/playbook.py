@@ -170,7 +170,8 @@ def afterwards_in_short(applications: Sequence[Circumstances], *, when: str = _P
         if not known.needs_no_version and known.is_before(WITH_FIX) is not False:
             again |= dict.fromkeys(store.topic for store in known.stores if store.topic is not None)
     if again:
-        yield f"Run srfix diagnose after every new schema of {enumerated(again, most=_MOST_TOPICS)}."
+        topics = "topic" if len(again) == 1 else "topics"
+        yield f"Run srfix diagnose after every new schema of {topics} {enumerated(again, most=_MOST_TOPICS)}."
 
 
 def _restart_in_short(known: Circumstances, when: str) -> str:

@@ -124,8 +124,8 @@ def _unless_without_logging(facts: StoreFacts) -> str:
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""
     return (
-        " A store whose logging is disabled looks the same from here, and nothing is restored into that one "
-        "(`srfix explain SRF007`): --state-dir may tell."
+        " A store whose logging is disabled looks the same from here, and nothing is restored into that one (SRF007): "
+        "--state-dir may tell."
     )
 
 

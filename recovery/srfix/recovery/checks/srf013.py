@@ -13,6 +13,7 @@ from srfix.recovery.checks.certainty import is_certain, is_certain_role, make_ce
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
 from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def _unframed(facts: StoreFacts, role: RoleFacts) -> Iterator[str]:
         total = sum(live or 0 for _partition, live, _first in places)
         where = ", ".join(f"{live} in partition {number} (from offset {first} on)" for number, live, first in places)
         yield (
-            f"{total} live key(s) of topic {facts.census.topic} have a value that no schema registry serializer framed: "
-            f"{where}."
+            f"{counted(total, 'live key')} of topic {facts.census.topic} {'has' if total == 1 else 'have'} a value that no "
+            f"schema registry serializer framed: {where}."
         )
 
 
@@ -66,13 +67,13 @@ def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> I
     total = sum(rows.keys for rows in bodies.undecodable)
     whose = "of these keys" if role.role is Role.KEY else "of their values"
     sentence = (
-        f"{total} live key(s) of topic {facts.census.topic} were found where the body {whose} does not decode with the "
-        f"schema of the id before it: {'; '.join(map(_place, bodies.undecodable))}."
+        f"{counted(total, 'live key')} of topic {facts.census.topic} {'was' if total == 1 else 'were'} found where the body "
+        f"{whose} does not decode with the schema of the id before it: {'; '.join(map(_place, bodies.undecodable))}."
     )
     if not bodies.is_whole:
         which = "the newest of each schema id and partition" if bodies.newest_only else "a part of them"
         sentence += (
-            f" Only {which} was decoded, {bodies.decoded} of {bodies.live_keys} live key(s): there may be more "
+            f" Only {which} was decoded, {bodies.decoded} of {counted(bodies.live_keys, 'live key')}: there may be more "
             "(--decode-values decodes all)."
         )
     yield sentence

@@ -9,6 +9,7 @@ from srfix.recovery.commands import Given
 from srfix.recovery.evidence import Hypothesis, Verdict, rules
 from srfix.recovery.facts import Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
@@ -80,7 +81,7 @@ def not_compared(verdict: Verdict) -> Iterator[Skipped]:
     chosen = verdict.chosen
     if verdict.not_compared and (chosen is None or not chosen.is_proven):
         yield Skipped(
-            what=f"{verdict.not_compared} topic(s) without a subject, as sources of {verdict.store.in_words}",
+            what=f"{counted(verdict.not_compared, 'topic')} without a subject, as sources of {verdict.store.in_words}",
             reason="there are too many of them to compare the ids in their records with the store's schema",
             could_hide=chosen is None,
             subjects=verdict.store.subjects,

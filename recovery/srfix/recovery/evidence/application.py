@@ -20,6 +20,7 @@ from srfix.recovery.advice import from_commit_metadata
 from srfix.recovery.evidence import rules
 from srfix.recovery.facts import Survey
 from srfix.recovery.findings import Evidence
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, parse
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
@@ -91,7 +92,7 @@ class Applications:
         if known and store not in known:
             yield rules.NOT_THERE.of_application(
                 name,
-                f"what was handed over of application {name} has {len(known)} store(s), and none is called {store}",
+                f"what was handed over of application {name} has {counted(len(known), 'store')}, and none is called {store}",
             )
 
     def _gather(self, name: str) -> Iterator[Evidence]:
@@ -107,7 +108,7 @@ class Applications:
         if state.members and state.client_ids:
             yield rules.PLAIN_GROUP.of_application(
                 name,
-                f"group {name} has {state.members} member(s) with assignor {state.assignor or 'none'}, such as client "
+                f"group {name} has {counted(state.members, 'member')} with assignor {state.assignor or 'none'}, such as client "
                 f"{state.client_ids[0]!r}",
             )
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from srfix.recovery.evidence.rules import COMMITTED, NOT_COMMITTED
 from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import parse
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Topic
@@ -30,7 +31,7 @@ def read_topics(store: SuspectStore, survey: Survey) -> Counter[Topic]:
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     """Yields a piece per topic that the group reads."""
     read = read_topics(store, survey)
-    others = "" if len(read) == 1 else f", as on {len(read) - 1} other topic(s)"
+    others = "" if len(read) == 1 else f", as on {counted(len(read) - 1, 'other topic')}"
     for topic, count in sorted(read.items()):
         yield COMMITTED.of_topic(
             topic,
@@ -48,7 +49,7 @@ def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> I
         if topic not in read and topic in survey.topics():
             yield NOT_COMMITTED.of_topic(
                 topic,
-                f"group {store.application} has committed offsets on {len(read)} other topic(s), none there: it restores "
-                "from that one only if it is a global table's",
+                f"group {store.application} has committed offsets on {counted(len(read), 'other topic')}, none there: it "
+                "restores from that one only if it is a global table's",
                 application=store.application,
             )

@@ -16,6 +16,7 @@ from typing import Final, Generic, TypeVar
 
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.facts import WRITABLE_MODES
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import ClusterError, SrfixError
@@ -103,7 +104,7 @@ def check_cluster(cluster: Cluster, *, application: str | None = None) -> Iterat
         "kafka",
         "list the topics",
         cluster.topics,
-        lambda topics: f"{len(topics)} topic(s)",
+        lambda topics: counted(len(topics), "topic"),
         right="the ACL Describe on the topics",
         needed=True,
     )
@@ -139,7 +140,7 @@ def check_cluster(cluster: Cluster, *, application: str | None = None) -> Iterat
         f"read the committed offsets of {application}",
         lambda: cluster.committed(application, partitions),
         lambda offsets: (
-            f"{sum(offset is not None for offset in offsets.values())} of {len(offsets)} partition(s) have one"
+            f"{sum(offset is not None for offset in offsets.values())} of {counted(len(offsets), 'partition')} have one"
         ),
         right=f"the ACL Describe on the group {application!r}, and Describe on its topics",
         needed=True,
@@ -151,7 +152,7 @@ def _groups(cluster: Cluster) -> ConnectionCheck:
         "kafka",
         "list the consumer groups",
         cluster.groups,
-        lambda listing: f"{len(listing.groups)} group(s)",
+        lambda listing: counted(len(listing.groups), "group"),
         right="the ACL Describe on the cluster, or on the groups",
     )
     if asked.answer is None or asked.answer.problem is None:
@@ -200,7 +201,7 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
         "registry",
         "list the subjects",
         lambda: registry.subjects(deleted=True),
-        lambda subjects: f"{len(subjects)} subject(s), soft-deleted ones included",
+        lambda subjects: f"{counted(len(subjects), 'subject')}, soft-deleted ones included",
         right="the right GLOBAL_READ (GLOBAL_SUBJECTS_READ before 6.1)",
         needed=True,
     )

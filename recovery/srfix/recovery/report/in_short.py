@@ -10,6 +10,7 @@ from srfix.recovery.checks import BY_CODE
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.facts import Bodies, StoreFacts
 from srfix.recovery.findings import Finding, Severity, Weight
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair import Plan
 
 
@@ -97,8 +98,9 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
 def _intact(bodies: Bodies, *, is_partial: bool) -> str:
     """How many rows were decoded; `is_partial` where the topic was not read to its end."""
     if not bodies.is_whole or is_partial:
-        of = "those read" if is_partial else f"{bodies.live_keys:,} live rows"
-        return f"intact as far as looked at: {bodies.decoded:,} of {of} decode"
+        decoded = bodies.decoded
+        rows = counted(decoded, "live row") if is_partial else f"{decoded:,} of {bodies.live_keys:,} live rows"
+        return f"intact as far as looked at: {rows} read, {'it decodes' if decoded == 1 else 'all decode'}"
     return (
         "intact: the only live row decodes"
         if bodies.live_keys == 1

@@ -28,16 +28,30 @@ Every other error, above all a registry that cannot be asked, says nothing about
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 from srfix.serde.arguments import word
 from srfix.serde.batches.rows import BadRow, GivenContexts, OnError, Payloads, chunks_of_rows, error_at
 from srfix.serde.interface import Deserializer, Value
 
+if TYPE_CHECKING:
+    from srfix.serde.dataclass_deserializer import DataclassDeserializer
 
+R = TypeVar("R")
+"""A dataclass."""
+
+
+@overload
+def deserialize_many(
+    payloads: Payloads, ctx: GivenContexts, deserializer: DataclassDeserializer[R], *, on_error: OnError = "fail"
+) -> Iterator[R | BadRow | None]: ...
+@overload
 def deserialize_many(
     payloads: Payloads, ctx: GivenContexts, deserializer: Deserializer, *, on_error: OnError = "fail"
-) -> Iterator[Value | BadRow]:
+) -> Iterator[Value | BadRow]: ...
+def deserialize_many(
+    payloads: Payloads, ctx: GivenContexts, deserializer: Any, *, on_error: OnError = "fail"
+) -> Iterator[Any]:
     """The rows of payloads, in order; None for a tombstone.
 
     With `on_error="quarantine"` a row that cannot be read comes as a `BadRow`. A schema id that was refused is not

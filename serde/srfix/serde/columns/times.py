@@ -23,7 +23,10 @@ from srfix.serde.errors import UsageError
 Times: TypeAlias = Literal["datetimes", "integers"]
 """What a DATE, TIME or TIMESTAMP is: a datetime, or the integer that stands in the record."""
 
-READ_AS_INTEGERS: Final = "Read times as integers (times='integers'), or repair the writer"
+READ_AS_INTEGERS: Final = (
+    "Read times as integers (times='integers', conf={'times': 'integers'} in srfix.serde.confluent, --times integers in the "
+    "shell), or repair the writer"
+)
 """What to do about a time that no datetime can be; the end of a sentence."""
 
 _INTEGERS: Final = {

@@ -2,7 +2,7 @@
 
 from srfix.serde.properties.client_file import ClientFile, read_client_file, settled
 from srfix.serde.properties.java import LoginModule, parse_jaas
-from srfix.serde.properties.kafka import laid_over, to_librdkafka
+from srfix.serde.properties.kafka import laid_over, to_librdkafka, together
 from srfix.serde.properties.kafka_client import DECIDED_HERE, UNUSED_GROUP, Isolation, ReadOnlyClient
 from srfix.serde.properties.kafka_java import to_java
 from srfix.serde.properties.registry import (

@@ -10,7 +10,7 @@ from srfix.cli.options import Gate, Selection
 from srfix.cli.output import Block, OutputFormat, Paragraph
 from srfix.recovery.diagnosis import Compared, Known, compare, is_at_least, load_baseline, save_baseline
 from srfix.recovery.findings import Diagnosis, Finding
-from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.serde.registry import Json
 
 
@@ -44,7 +44,7 @@ def judge(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> Judged:
     if gate.write_baseline is not None:
         to_know = (found for found in diagnosis.findings if is_at_least(found.severity, gate.fail_on))
         baseline = save_baseline(to_know, gate.write_baseline)
-        lines.append(f"Baseline written to {gate.write_baseline}: {len(baseline.findings)} known finding(s).")
+        lines.append(f"Baseline written to {gate.write_baseline}: {counted(len(baseline.findings), 'known finding')}.")
     elif gate.baseline is not None:
         baseline = load_baseline(gate.baseline)
     if baseline is not None:

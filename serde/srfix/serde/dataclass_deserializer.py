@@ -1,0 +1,116 @@
+"""Payload → an instance of a dataclass, by any deserializer that has columns.
+
+>>> from dataclasses import dataclass
+>>> from srfix.serde import DataclassDeserializer, JsonDeserializer
+>>> @dataclass
+... class Price:
+...     id: int | None
+...     name: str | None
+>>> read = DataclassDeserializer(JsonDeserializer(Price), Price)
+>>> read(b'{"Id": 7, "name": "tea"}', "prices")
+Price(id=7, name='tea')
+
+Which field is fed by which column, and what is refused when it is made: `srfix.serde.column_sources.into_dataclass`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar, cast, overload
+
+from srfix.serde.arguments import check_instance, type_words, usable_context
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import dataclass_builder, row_class
+from srfix.serde.columns import Columns, roles_of
+from srfix.serde.errors import ColumnError, DecodeError, UsageError
+from srfix.serde.interface import Context, Row, Value
+from srfix.serde.serdes import read_from
+from srfix.serde.subjects import Role, role_of
+
+R = TypeVar("R")
+"""The dataclass."""
+
+
+class ColumnsDeserializer(Protocol):
+    """A deserializer that knows its columns: each of `srfix.serde` that does not stand around another."""
+
+    @property
+    def columns(self) -> Columns | None:
+        """All columns, of both halves; None without any."""
+
+    def columns_of(self, role: Role) -> Columns | None:
+        """Those of a key or of a value."""
+
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
+        """The row as a dict."""
+
+    def __call__(self, payload: bytes | None, ctx: Context | str) -> Value:
+        """The row."""
+
+
+class DataclassDeserializer(Generic[R]):
+    """Reads rows as instances of a dataclass; the rows by another deserializer. Thread-safe and picklable if that is."""
+
+    def __init__(self, deserializer: ColumnsDeserializer, into: type[R]) -> None:
+        """
+        :param deserializer: one with columns, which may be the dataclass itself.
+        :param into: the dataclass; its fields are fed by the columns of their names, equal ones first, else ignoring case.
+        :raises ColumnError: if class and columns do not go together.
+        :raises UsageError: if `into` is no dataclass, or the deserializer has no columns.
+        """
+        check_instance("deserializer", deserializer)
+        if row_class(into) is None:
+            raise UsageError(f"into is {type_words(into)}; it must be a dataclass, the class itself.")
+        columns = getattr(deserializer, "columns", None)
+        if columns is None:
+            raise UsageError(
+                f"{type(deserializer).__name__} has no columns, of which {into.__qualname__} could be made. Make it with "
+                f"columns={into.__qualname__}; with srfix.serde.confluent's, give into={into.__qualname__} instead."
+            )
+        self._deserializer, self._into = deserializer, into
+        self._builders: dict[Role, Callable[[object], object]] = {}
+        problems: list[ColumnError] = []
+        roles = roles_of(columns)
+        for role in roles:
+            try:
+                self._builder(role)
+            except ColumnError as error:
+                problems.append(error)
+        if len(problems) == len(roles):
+            raise problems[-1]
+
+    def __call__(self, payload: bytes | None, ctx: Context | str) -> R | None:
+        """The instance; None for a null payload.
+
+        :raises DecodeError: if the dataclass does not take the row.
+        :raises ColumnError: if this half's columns and the dataclass do not go together.
+        :raises SrfixError: what the other deserializer raises.
+        """
+        row = self._deserializer(payload, ctx)
+        if row is None:
+            return None
+        ctx = usable_context(ctx)
+        try:
+            return cast("R", self._builder(role_of(ctx.field))(row))
+        except DecodeError as error:
+            raise read_from(error, ctx) from error
+
+    @overload
+    def row(self, payload: None, ctx: Context | str) -> None: ...
+    @overload
+    def row(self, payload: bytes, ctx: Context | str) -> Row: ...
+    @overload
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
+        """The row as the other deserializer gives it; None for a null payload."""
+        return self._deserializer.row(payload, ctx)
+
+    def _builder(self, role: Role) -> Callable[[object], object]:
+        if role not in self._builders:
+            self._builders[role] = dataclass_builder(
+                self._into, self._deserializer.columns_of(role) or (), CaseRule.UNIQUE
+            )
+        return self._builders[role]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._deserializer, self._into)

@@ -1,0 +1,135 @@
+"""Rows as instances of a dataclass, by srfix's own deserializers."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde import (
+    AvroDeserializer,
+    AvroSerializer,
+    BadRow,
+    ColumnError,
+    DataclassDeserializer,
+    DecodeError,
+    JsonDeserializer,
+    JsonSchemaDeserializer,
+    JsonSchemaSerializer,
+    JsonSerializer,
+    KafkaDeserializer,
+    Role,
+    SchemaDeserializer,
+    SerdeContext,
+    UsageError,
+    Window,
+    WindowedDeserializer,
+    WindowedKey,
+    WindowKind,
+    deserialize_many,
+)
+from srfix.serde.confluent import AvroDeserializer as ConfluentAvroDeserializer
+from srfix.serde.dataclass_deserializer import ColumnsDeserializer
+
+
+@dataclass
+class Account:
+    id: int | None
+    owner: str
+
+
+@dataclass(frozen=True)
+class Key:
+    id: int
+
+
+COLUMNS = "ID BIGINT, OWNER STRING"
+ADA = Account(7, "Ada")
+ROW = {"ID": 7, "OWNER": "Ada"}
+
+Make = Callable[[str], ColumnsDeserializer]
+READERS: dict[str, tuple[Callable[[str], Callable[..., bytes | None]], Make]] = {
+    "avro": (lambda url: AvroSerializer(url, COLUMNS), lambda url: AvroDeserializer(url, columns=Account)),
+    "json_sr": (
+        lambda url: JsonSchemaSerializer(url, COLUMNS),
+        lambda url: JsonSchemaDeserializer(url, columns=COLUMNS),
+    ),
+    "either": (lambda url: AvroSerializer(url, COLUMNS), lambda url: SchemaDeserializer(url, columns=COLUMNS)),
+    "json": (lambda _url: JsonSerializer(COLUMNS), lambda _url: JsonDeserializer(Account)),
+}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with FixtureRegistry() as registry:
+        yield registry.url
+
+
+@pytest.mark.parametrize("format_", READERS)
+class TestEachFormat:
+    def test_a_row_is_an_instance_and_a_null_payload_none(self, url: str, format_: str) -> None:
+        write, make = READERS[format_]
+        read = DataclassDeserializer(make(url), Account)
+        payload = write(url)(ADA, format_)
+        assert read(payload, format_) == ADA
+        assert read(None, format_) is None
+        assert read.row(payload, SerdeContext(format_)) == ROW
+
+    def test_many_keep_what_cannot_be_read_or_is_no_instance(self, url: str, format_: str) -> None:
+        write, make = READERS[format_]
+        serialize = write(url)
+        payloads = [serialize(ADA, format_), None, serialize({"ID": 8, "OWNER": None}, format_), b"{"]
+        read = DataclassDeserializer(make(url), Account)
+        first, tombstone, of_null, cut = deserialize_many(payloads, format_, read, on_error="quarantine")
+        assert (first, tombstone) == (ADA, None)
+        assert isinstance(cut, BadRow)
+        assert isinstance(of_null, BadRow)
+        assert (of_null.position, of_null.payload, of_null.reason.value) == (2, payloads[2], "DECODE_FAILED")
+        assert "The column ->OWNER is null" in str(of_null.error)
+
+    def test_what_a_row_lacks_is_told_with_its_topic(self, url: str, format_: str) -> None:
+        write, make = READERS[format_]
+        read = DataclassDeserializer(make(url), Account)
+        with pytest.raises(DecodeError, match=rf"^A value of topic '{format_}': The column ->OWNER is null"):
+            read(write(url)({"ID": 8}, format_), format_)
+
+
+def test_a_key_in_kafkas_own_format_and_a_windowed_one() -> None:
+    read = DataclassDeserializer(KafkaDeserializer("ID INT KEY"), Key)
+    context = SerdeContext("users", Role.KEY)
+    assert read(bytes.fromhex("00000007"), context) == Key(7)
+    windowed = WindowedDeserializer(cast("Any", read), WindowKind.TIME)
+    key: object = windowed(bytes.fromhex("00000007 00000000000003e8"), context)
+    assert key == WindowedKey(cast("Any", Key(7)), Window(start_ms=1000))
+
+
+def test_it_travels_to_another_process() -> None:
+    read = DataclassDeserializer(JsonDeserializer(COLUMNS), Account)
+    assert pickle.loads(pickle.dumps(read))(b'{"id": 7, "owner": "Ada"}', "users") == ADA
+
+
+class TestWhatIsRefusedWhenItIsMade:
+    def test_no_columns(self, url: str) -> None:
+        with pytest.raises(
+            UsageError, match=r"^AvroDeserializer has no columns, .* Make it with columns=Account; with"
+        ):
+            DataclassDeserializer(AvroDeserializer(url), Account)
+        with pytest.raises(UsageError, match=r"give into=Account instead\.$"):
+            DataclassDeserializer(cast("Any", ConfluentAvroDeserializer(url, columns=COLUMNS)), Account)
+
+    @pytest.mark.parametrize("into", [int, ADA, None])
+    def test_no_dataclass(self, into: Any) -> None:
+        with pytest.raises(UsageError, match=r"^into is .*; it must be a dataclass, the class itself\.$"):
+            DataclassDeserializer(JsonDeserializer(COLUMNS), into)
+
+    def test_no_deserializer(self) -> None:
+        with pytest.raises(UsageError, match="deserializer"):
+            DataclassDeserializer(cast("Any", JsonDeserializer), Account)
+
+    def test_columns_that_feed_no_field(self) -> None:
+        with pytest.raises(ColumnError, match=r"^The column ->PRICE feeds no field of Account\."):
+            DataclassDeserializer(JsonDeserializer(f"{COLUMNS}, PRICE DOUBLE"), Account)
