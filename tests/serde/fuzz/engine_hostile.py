@@ -68,8 +68,8 @@ _HOSTILE: Final[tuple[Value, ...]] = (
     _At(1, 1, 1), _At(1, 1, 1, tzinfo=_EAST), _At(9999, 12, 31, 23, 59, 59, 999_999), _At(9999, 12, 31, 23, 59, tzinfo=_WEST),
     _At(2020, 1, 1, tzinfo=_EAST), _At(2020, 1, 1, tzinfo=_WEST), _At(2020, 1, 1, tzinfo=_Zone()), _At(2020, 1, 1, 1, 2, 3, 4),
     _At(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=datetime.UTC), _At(2020, 6, 1, fold=1, tzinfo=datetime.UTC),
-    datetime.time(), datetime.time(23, 59, 59, 999_999), datetime.time(1, tzinfo=datetime.UTC), datetime.time(1, tzinfo=_Zone()),
-    datetime.time(1, fold=1),
+    datetime.time(), datetime.time(23, 59, 59, 999_999), datetime.time(1, tzinfo=datetime.UTC),
+    datetime.time(1, tzinfo=_Zone()), datetime.time(1, fold=1),
 )  # fmt: skip
 _ALIKE: Final[tuple[tuple[type, tuple[Value, ...]], ...]] = tuple(
     (kind, tuple(each for each in _HOSTILE if isinstance(each, kind)))
