@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -254,7 +255,7 @@ class TestThreads:
                 wrong.extend(name for name in names if repr(WORK[name](serdes)) != expected[name])
 
         names = list(WORK)
-        _in_threads([lambda turned=names[n:] + names[:n]: run(turned) for n in range(4)])
+        _in_threads([partial(run, names[number:] + names[:number]) for number in range(4)])
         assert not wrong
 
     def test_a_list_of_payloads_may_change_while_it_is_read(self, registry: MemoryRegistry, payload: bytes) -> None:
@@ -270,8 +271,9 @@ class TestThreads:
         def read() -> None:
             try:
                 for _ in range(60):
-                    for call in (serdes.deserialize._read_ahead, serdes.in_columns._read_ahead):
-                        assert all(isinstance(found, dict) for found in call(payloads, 0, VALUE))
+                    for serde in (serdes.deserialize, serdes.in_columns):
+                        rows = serde._read_ahead(payloads, 0, VALUE)  # type: ignore[attr-defined]  # the kernel's
+                        assert all(isinstance(row, dict) for row in rows)
                     batch = to_arrow(list(payloads), VALUE, serdes.in_columns, on_error="quarantine")
                     batch.validate(full=True)
             finally:

@@ -101,12 +101,10 @@ impl Writer {
                 out.push(0);
                 Ok(())
             }
-            Write::Map { values } => {
-                entries(exact::<PyDict>(value)?, out, |key, item, out| {
-                    put_text(key, out)?;
-                    self.value(*values, item, out, below)
-                })
-            }
+            Write::Map { values } => entries(exact::<PyDict>(value)?, out, |key, item, out| {
+                put_text(key, out)?;
+                self.value(*values, item, out, below)
+            }),
             Write::Entries { key, value: part } => {
                 entries(exact::<PyDict>(value)?, out, |name, item, out| {
                     // A map's key is a string, whatever type it is written as.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Literal, TypeAlias
 
@@ -12,23 +13,30 @@ import pyarrow as pa
 
 from srfix.serde.arrow import from_arrow, to_arrow
 from srfix.serde.batches import deserialize_many
+from srfix.serde.bounds import PayloadBounds
 from srfix.serde.casing import CaseRule
+from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
-from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
+from srfix.serde.deserializer import (
+    AvroDeserializer,
+    JsonDeserializer,
+    JsonSchemaDeserializer,
+    SchemaDeserializer,
+)
 from srfix.serde.errors import SrfixError
 from srfix.serde.formats import avro
 from srfix.serde.formats.avro import columns_from_avro
 from srfix.serde.interface import Deserializer, SerdeContext, Serializer
 from srfix.serde.resolve.policies import ById
-from srfix.serde.serializer import AvroSerializer
+from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
 from tests.serde.fuzz.engine_hostile import spoilt
 from tests.serde.fuzz.engine_schemas import Json, reader_of, writer_schema
 from tests.serde.fuzz.engine_values import Schema, body, value
 from tests.serde.fuzz.frames import Framed, GuidRegistry, framed
-from tests.serde.fuzz.mutations import BINARY, mutated
+from tests.serde.fuzz.mutations import BINARY, JSON, mutated
 from tests.serde.fuzz.topic import OTHERS
 
-__all__ = ["READ_ROUTES", "WRITE_ROUTES", "Reading", "Writing", "reading_case", "writing_case"]
+__all__ = ["READ_ROUTES", "WRITE_ROUTES", "Reading", "Writing", "json_case", "reading_case", "writing_case"]
 
 PAYLOADS_PER_CASE: Final = 20
 _ATTEMPTS: Final = 20
@@ -49,6 +57,8 @@ class Reading:
     """The payloads, with their headers."""
     about: str
     """Schemas and options, for who has to run it again."""
+    bounds: PayloadBounds = field(default_factory=PayloadBounds)
+    """What a payload may ask for."""
 
     @property
     def payloads(self) -> list[bytes | None]:
@@ -149,8 +159,64 @@ def _reading(random: Random) -> Reading:
         schema_id, whole = random.choice(written)
         broken = whole if random.randrange(5) < 2 else mutated(random, whole, BINARY)
         sent.append(framed(random, broken, schema_id, strangers))
-    about = f"{json.dumps(root)}\nbeside {json.dumps(other)}\ncolumns {columns}, {options}"
-    return Reading(make=make, columns=columns, sent=tuple(sent), about=about)
+    bounds = _bounds(random) if random.randrange(4) == 0 else PayloadBounds()
+    about = f"{json.dumps(root)}\nbeside {json.dumps(other)}\ncolumns {columns}, {options}, {bounds}"
+    return Reading(make=make, columns=columns, sent=tuple(sent), about=about, bounds=bounds)
+
+
+def _bounds(random: Random) -> PayloadBounds:
+    """Bounds that many payloads are near to."""
+    return PayloadBounds(
+        values=random.choice((0, 5, 20, 60)),
+        values_per_byte=random.choice((0, 1, 2, 8)),
+        empty_items=random.choice((0, 1, 5)),
+        levels=random.choice((1, 2, 3, 4, 6, 9)),
+        decimal_bytes=random.choice((1, 8, 32, 40)),
+        batch_bytes=random.choice((1, 60, 500)),
+        plans=random.choice((1, 2, 1_000)),
+    )
+
+
+def json_case(random: Random) -> Reading:
+    """Documents of columns under their JSON Schema, or under none."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return _json(random)
+        except SrfixError:
+            continue
+    raise AssertionError("no columns were made")
+
+
+def _json(random: Random) -> Reading:
+    columns = columns_from_avro(json.dumps(writer_schema(random)), names="keep")
+    schema = Schema(json.loads(avro.internal_schema(columns)))
+    registry = GuidRegistry()
+    serialize = JsonSchemaSerializer(registry, columns)
+    bodies = []
+    for _ in range(4):
+        with suppress(SrfixError):
+            bodies.append((serialize(value(random, schema), _TOPIC) or b"")[5:])
+    schema_id = next(iter(registry.schemas), None) or registry.seed("own", '{"type":"object"}', schema_type="JSON")
+    stranger = registry.seed("AVRO", OTHERS["AVRO"])
+    declared = _declared(random, columns) if random.randrange(3) else columns
+    rule = random.choice(tuple(CaseRule))
+    times: Times = "integers" if random.randrange(3) == 0 else "datetimes"
+    is_framed = random.randrange(3) > 0
+
+    def make() -> Deserializer:
+        if is_framed:
+            return JsonSchemaDeserializer(ById(registry), columns=declared, case_rule=rule, times=times)
+        return JsonDeserializer(declared, case_rule=rule, times=times)
+
+    make()
+    sent = []
+    for _ in range(PAYLOADS_PER_CASE):
+        whole = random.choice(bodies or [b"{}"])
+        broken = whole if random.randrange(5) < 2 else mutated(random, whole, JSON)
+        sent.append(framed(random, broken, schema_id, (stranger,)) if is_framed else Framed(broken))
+    return Reading(
+        make=make, columns=declared, sent=tuple(sent), about=f"{columns}\nas {declared}, {rule}, {times}, {is_framed}"
+    )
 
 
 def _options(random: Random, text: str, other: str | None) -> tuple[dict[str, Any], Columns | None]:

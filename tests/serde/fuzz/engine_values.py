@@ -203,9 +203,9 @@ def _number(random: Random, kind: str, part: Json) -> int:
             first = 0 if logical.startswith("time-") else -62_135_596_800 * per_second
             near = random.choice((0, 0, last - 1, last, first, first - 1, first + 1, 1_000, -1_000, 999, -1))
             number = random.choice((near, random.randint(first, last), random.randint(0, 10**6) * 1000))
-            return max(min(number, 2**bits - 1), -(2**bits))
-    numbers = [number for number in _LONGS if -(2**bits) <= number < 2**bits]
-    return random.choice((*numbers, random.randint(-(2**bits), 2**bits - 1)))
+            return max(min(number, (1 << bits) - 1), -(1 << bits))
+    numbers = [number for number in _LONGS if -(1 << bits) <= number < 1 << bits]
+    return random.choice((*numbers, random.randint(-(1 << bits), (1 << bits) - 1)))
 
 
 def _of_number(random: Random, kind: str, part: Json) -> Value:
