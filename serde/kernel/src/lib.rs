@@ -11,6 +11,8 @@ mod description;
 mod faults;
 mod framer;
 mod from_python;
+#[cfg(test)]
+mod hostile;
 mod interchange;
 mod leaf;
 mod places;
