@@ -316,7 +316,8 @@ def _unframed(payload: Column) -> Iterable[_Verdict]:
     yield size == 0, Reason.TOO_SHORT, F.lit(_words(b""))
     has_id = first == F.lit(b"\0")
     needed = F.when(has_id, F.lit(PREFIX_ID_SIZE)).when(first == F.lit(b"\1"), F.lit(PREFIX_GUID_SIZE))
-    yield size < needed, Reason.TOO_SHORT, _with("1", size.cast("string"), has_id, _words(b"\0"), _words(b"\1"))
+    bytes_ = F.when(size == 1, F.lit("1 byte")).otherwise(F.concat(size.cast("string"), F.lit(" bytes")))
+    yield size < needed, Reason.TOO_SHORT, _with("1 byte", bytes_, has_id, _words(b"\0"), _words(b"\1"))
     guid = F.lower(F.hex(F.substring(payload, 2, 16)))
     yield (
         first == F.lit(b"\1"),
