@@ -8,6 +8,7 @@ from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypeAlias
 
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
@@ -86,7 +87,10 @@ class Made:
     a: int
 
 
-def _outcome(write: Callable[[object, SerializationContext], bytes | None], row: object, ctx: SerializationContext) -> bytes | str | None:
+_Write: TypeAlias = Callable[[object, SerializationContext], bytes | None]
+
+
+def _outcome(write: _Write, row: object, ctx: SerializationContext) -> bytes | str | None:
     try:
         return write(row, ctx)
     except Exception:  # noqa: BLE001 - confluent-kafka's are of many kinds

@@ -18,6 +18,7 @@ from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import ChangelogSubject, RecordSubject, TopicSubject
+from tests.bench.shapes import SHAPES, Shape
 
 KSQLDB = (
     '{"type":"record","name":"K","fields":[{"name":"USERID","type":["null","long"]},{"name":"NAME","type":"string"}]}'
@@ -96,6 +97,7 @@ Schema id 1: Avro
 
 ENGINES: Final = """\
   arrow       reads all of it; asks the policy about other ids, refused ones and GUIDs where it meets them
+              natively where an executor has srfix-kernel; by Python where it has not
   jvm         reads 1 shape of schemas: ids 1 and 2
               cannot see:
 """
@@ -275,6 +277,25 @@ class TestEngines:
         assert text.startswith(ENGINES)
         flat = " ".join(text.split())
         assert all(f"- {' '.join(sentence.split())}" in flat for sentence in UNSEEN)
+
+    def test_the_arrow_engine_says_what_its_kernel_leaves_to_python(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        for name, type_ in (("A", "double"), ("B", "float"), ("C", "int")):
+            record = f'{{"type":"record","name":"{name}","fields":[{{"name":"n","type":"{type_}"}}]}}'
+            registry.seed("users-value", record)
+        assert _engines(plan_read(client, "users", "N STRING")).splitlines()[1:3] == [
+            "              natively where an executor has srfix-kernel; by Python where it has not, and:",
+            "              - 1 and 2: N: a fraction as text, which takes Java's digits",
+        ]
+
+    @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+    def test_of_everyday_records_the_kernel_leaves_nothing(
+        self, shape: Shape, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.seed("users-value", shape.schema)
+        text = _engines(plan_read(client, "users", shape.upper_columns))
+        assert "by Python where it has not\n" in text
 
     def test_the_jvm_engine_says_why_it_refuses(self, client: RegistryClient) -> None:
         plan = plan_read(client, "users", "ID INT", format=Format.JSON_SR)

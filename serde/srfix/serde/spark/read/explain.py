@@ -11,7 +11,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
 from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.read import has_hints
+from srfix.serde.formats.avro.read import has_hints, left_to_python
 from srfix.serde.formats.table import Format
 from srfix.serde.resolve import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
@@ -186,6 +186,8 @@ def _engines(plan: ReadPlan) -> list[str]:
     except ColumnError as error:
         return [*lines, *_entry("both", f"refused: {error.message}")]
     lines += _entry("arrow", _arrow(plan))
+    for sentence in _kernel(plan):
+        lines += _entry("", sentence)
     try:
         read = jvm_read(plan)
     except EngineRefusedError as error:
@@ -207,6 +209,29 @@ def _arrow(plan: ReadPlan) -> str:
     if plan.policy is None:
         return "reads all of it"
     return "reads all of it; asks the policy about other ids, refused ones and GUIDs where it meets them"
+
+
+def _kernel(plan: ReadPlan) -> Iterator[str]:
+    """What an executor's native kernel reads of Avro, and why it leaves the rest to Python."""
+    avro = [one for one in plan.schemas if one.format is Format.AVRO and one.problem is None]
+    left: dict[str, list[int]] = {}
+    for planned in avro:
+        why = left_to_python(
+            planned.resolved.schema.text,
+            columns=plan.declared or plan.columns,
+            case_rule=plan.case_rule,
+            references=planned.resolved.references,
+            wrapped=plan.wrapped,
+            strict=plan.strict,
+            reader=plan.reader,
+            times=plan.times,
+        )
+        if why is not None:
+            left.setdefault(why, []).append(planned.schema_id)
+    if avro:
+        yield "natively where an executor has srfix-kernel; by Python where it has not" + (", and:" if left else "")
+    for why, ids in left.items():
+        yield f"- {_and(map(str, ids))}: {why}"
 
 
 def _entry(label: str, text: str) -> list[str]:

@@ -20,6 +20,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.engine import BodyCheck
 from srfix.serde.formats.avro.plain_times import with_plain_times
+from srfix.serde.formats.avro.read import kernel
 from srfix.serde.formats.avro.read.costs import Costs
 from srfix.serde.formats.avro.read.finish import Finish, unless_none, unscaled_decimal
 from srfix.serde.formats.avro.read.ints import hides_ints, int_check
@@ -80,6 +81,31 @@ def decoder(
         return decode if as_on_the_wire else native_decoder(lambda to: to.rows(projection), plan.costs, decode)
 
     return decode_by(as_on_the_wire=False)
+
+
+def left_to_python(
+    schema_text: str,
+    *,
+    columns: Columns,
+    case_rule: CaseRule,
+    references: tuple[str, ...] = (),
+    wrapped: bool = True,
+    strict: bool = False,
+    reader: ReaderSchema | None = None,
+    times: Times = "datetimes",
+) -> str | None:
+    """Why a native kernel leaves a schema's rows to Python when it makes Arrow's columns; None if it reads them.
+
+    Parameters and errors as of `decoder`. It is the same where no kernel is.
+    """
+    root = resolved_root(schema_text, references, reader)
+    if root.kind == "bytes":
+        return "the body is bare bytes"
+    projection = project(AvroType(root), columns, case_rule, wrapped=wrapped, strict=strict, times=times)
+    plan = FastavroPlan(for_columns=True)
+    step = plan.rows(projection)
+    plan.decoder(root, step, step.finish)  # what it costs is known then
+    return kernel.left_to_python(lambda to: to.rows(projection), plan.costs)
 
 
 def _explaining(make: Callable[[], Decode]) -> BodyCheck:

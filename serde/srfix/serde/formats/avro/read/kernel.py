@@ -48,7 +48,22 @@ _NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
 
 
 class _NotTakenError(Exception):
-    """The kernel does not read such a type."""
+    """The kernel does not read such a type: which, in words that go on from a column's name."""
+
+
+def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str | None:
+    """Why the kernel does not read a schema's rows, in words; None if it does. Whether there is a kernel makes no difference.
+
+    :param describe: as of `native_decoder`.
+    """
+    if costs.safe_bytes < 0:
+        return "the bounds are below what one value of the schema costs"
+    description = Description(costs)
+    try:
+        description.text(describe(description))
+    except _NotTakenError as error:
+        return str(error)
+    return description.of_rows_alone()
 
 
 def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwise: Decode) -> Decode:
@@ -94,10 +109,22 @@ class Description:
             }
         ).encode()
 
+    def of_rows_alone(self) -> str | None:
+        """What the kernel reads into dicts, and not into Arrow's columns; None if there is nothing."""
+        parts: list[_Part | None] = []
+        for read in self._reads:
+            parts += read.get("fields", ()) if read["kind"] == "record" else read.get("branches", ())
+        # A branch of a plain union is a number.
+        fields = [part for part in parts if isinstance(part, dict)]
+        is_apart = any(
+            len(field["feeds"]) > 1 or any(feed["column"] is None for feed in field["feeds"]) for field in fields
+        )
+        return "one field feeds several columns" if is_apart else None
+
     def rows(self, projection: Projection[AvroType]) -> int:
         """The root, as rows of columns."""
         if projection.unfed is not None:
-            raise _NotTakenError
+            raise _NotTakenError("no field feeds any column")
         root = self._value(projection.root)
         if projection.is_wrapped:
             return root
@@ -136,14 +163,14 @@ class Description:
                 return {"kind": kind, part: items, "width": width}
             case "int" | "long":
                 if logical is not None and (node.kind, logical) not in _TIMES:
-                    raise _NotTakenError
+                    raise _NotTakenError(f"the logical type {logical} of the writer's")
                 return _number(node, becomes=_TIMES[node.kind, logical] if logical is not None else "same")
             case "bytes" | "fixed" if logical == "decimal":
                 return self._decimal(node, precision=0, to_scale=0)
             case "string" if logical == "uuid":
                 return {"kind": "uuid"}
             case _ if logical is not None:
-                raise _NotTakenError
+                raise _NotTakenError(f"the logical type {logical} of the writer's")
             case _:
                 return _plain(node)
 
@@ -172,12 +199,12 @@ class Description:
             case "enum":
                 wire["symbols"] = len(node.symbols)
         if max(wire.get("width", 0), wire.get("size", 0)) > _LONGEST:
-            raise _NotTakenError
+            raise _NotTakenError(f"a {node.kind} of the writer's is larger than any payload")
         return number
 
     def _value(self, value: Projected[AvroType]) -> int:
         if value.default is not None:
-            raise _NotTakenError
+            raise _NotTakenError("a default by the property connect.default")
         writer = value.writer
         made = self._beside_null(value)
         if writer.value is writer.node:
@@ -208,7 +235,7 @@ class Description:
             return self._add(kind="map", values=values, width=width)
         assert node.items is not None
         if [part.name for part in node.items.fields] != ["key", "value"]:
-            raise _NotTakenError
+            raise _NotTakenError("entries with other fields than key and value")
         return self._add(kind="entries", key=self._value(entries.keys), value=values, width=width)
 
     def _record(self, of: Fields[AvroType]) -> int:
@@ -224,7 +251,11 @@ class Description:
         return self._add(kind="record", columns=list(numbers), fields=fields, absent=absent)
 
     def _feed(self, target: Target[AvroType], numbers: dict[str, int]) -> _Part:
-        return {"read": self._value(target.value), "column": numbers[target.column.name] if target.counts else None}
+        try:
+            read = self._value(target.value)
+        except _NotTakenError as error:
+            raise _NotTakenError(f"{target.column.name}: {error}") from error
+        return {"read": read, "column": numbers[target.column.name] if target.counts else None}
 
     def _default(self, default: Target[AvroType] | None) -> _Part:
         if default is None:
@@ -232,7 +263,7 @@ class Description:
         try:
             body = default_body(default.field)
         except SchemaError as error:  # the decoder beside it has said so, or says it when it is met
-            raise _NotTakenError from error
+            raise _NotTakenError("a default that does not fit its type") from error
         return {"read": self._value(default.value), "body": list(body)}
 
     def _branches(self, value: Projected[AvroType], of: Fields[AvroType]) -> int:
@@ -254,7 +285,9 @@ class Description:
         column = scalar.type
         if isinstance(column, Decimal):
             if scalar.name != DECIMAL_NAME or column.precision > _MOST_DIGITS:
-                raise _NotTakenError
+                raise _NotTakenError(
+                    f"a decimal of the type {scalar.name or node.kind}, or of more than {_MOST_DIGITS} digits"
+                )
             return self._decimal(node, precision=column.precision, to_scale=column.scale)
         match node.kind:
             case "int" | "long":
@@ -268,14 +301,14 @@ class Description:
             case "boolean":
                 return {"kind": "boolean", "as_text": scalar.coercion is Coercion.TEXT}
             case "float" | "double" if scalar.coercion is Coercion.TEXT:
-                raise _NotTakenError  # Java's shortest digits
+                raise _NotTakenError("a fraction as text, which takes Java's digits")
             case _:
                 return _plain(node)
 
     def _decimal(self, node: AvroNode, *, precision: int, to_scale: int) -> _Part:
         is_small = node.kind == "bytes" or 0 < node.size <= _DECIMAL_BYTES
         if payload_bounds().decimal_bytes < _DECIMAL_BYTES or not is_small or abs(node.scale) > _MOST_DIGITS:
-            raise _NotTakenError
+            raise _NotTakenError(f"a decimal of more than {_DECIMAL_BYTES} bytes or {_MOST_DIGITS} digits")
         return {
             "kind": "decimal",
             "size": node.size if node.kind == "fixed" else 0,
@@ -296,7 +329,7 @@ def _becomes(scalar: Scalar) -> object:
         case Coercion.TIMESTAMP_NTZ:
             return {"local_timestamp": scalar.per_second}
         case _:
-            raise _NotTakenError
+            raise _NotTakenError(f"a number that becomes {scalar.coercion.value}")
 
 
 def _number(node: AvroNode, *, becomes: object, bits: int = 0, within_a_day: bool = False) -> _Part:
@@ -320,4 +353,4 @@ def _plain(node: AvroNode) -> _Part:
         case "enum":
             return {"kind": "enum", "symbols": list(node.symbols)}
         case _:
-            raise _NotTakenError
+            raise _NotTakenError(f"the type {node.kind}")
