@@ -59,6 +59,10 @@ impl<'a> Walk<'a> {
             Wire::Null => Ok(()),
             Wire::Boolean => {
                 let byte = self.byte()?;
+                // fastavro takes a boolean of several bytes for the number that it is.
+                if byte >= 0x80 {
+                    return Err(End::Unsure);
+                }
                 if byte > 1 {
                     let at = self.at - 1;
                     return self.malformed(at, &format!("has a boolean of the byte {byte}; it must be 0 or 1."));

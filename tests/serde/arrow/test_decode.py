@@ -17,16 +17,18 @@ from hypothesis import strategies as st
 from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.types import arrow_schema
-from srfix.serde.batches.rows import ROWS_AT_A_TIME, Contexts, OnError, Payloads, Reason
+from srfix.serde.batches import deserialize_many
+from srfix.serde.batches.rows import ROWS_AT_A_TIME, BadRow, Contexts, OnError, Payloads, Reason
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import Columns, Struct
-from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, KafkaDeserializer
+from srfix.serde.columns.types import MAX_NESTING, Columns, Struct
+from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, KafkaDeserializer, SchemaDeserializer
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import (
     ColumnError,
     IncompatibleTypeError,
     OutOfRangeError,
+    ResolveError,
     TrailingBytesError,
     UsageError,
 )
@@ -167,6 +169,31 @@ class TestBadRows:
             2100,
         ]
 
+    def test_an_id_that_is_refused_has_the_words_that_a_call_has(self, deserializer: AvroDeserializer) -> None:
+        unknown = frame_id(99, b"\x0e")
+        with pytest.raises(ResolveError) as refused:
+            deserializer(unknown, VALUE)
+        batch = to_arrow([unknown, GOOD, unknown], VALUE, deserializer, on_error="quarantine")
+        assert batch["_srfix_message"].to_pylist() == [refused.value.message, None, refused.value.message]
+
+    def test_what_is_raised_for_a_whole_batch_says_which_schema_it_is_about(self, registry: MemoryRegistry) -> None:
+        json_id = registry.seed("x", '{"type":"object"}', schema_type="JSON")
+        local = SchemaDeserializer(ById(registry), columns=parse_columns("ID TIMESTAMP_NTZ"))
+        with pytest.raises(
+            ColumnError, match=rf"^A value of topic 'orders', schema id {json_id}: json_sr has no local"
+        ):
+            to_arrow([frame_id(json_id, b"{}")], VALUE, local, on_error="quarantine")
+
+    def test_a_boolean_of_several_bytes_is_what_it_is_where_a_column_refuses_it(self, registry: MemoryRegistry) -> None:
+        text = '{"type":"record","name":"B","fields":[{"name":"id","type":"boolean"}]}'
+        payload = frame_id(registry.seed("x", text), b"\x81\x80\x80\x00")
+        for columns in (COLUMNS, parse_columns("ID BOOLEAN")):
+            deserialize = AvroDeserializer(ById(registry), columns=columns)
+            (row,) = deserialize_many([payload], VALUE, deserialize, on_error="quarantine")
+            (batch,) = to_arrow([payload], VALUE, deserialize, on_error="quarantine").to_pylist()
+            expected = row.reason.value if isinstance(row, BadRow) else row
+            assert (batch["_srfix_reason"] or {"ID": batch["ID"]}) == expected
+
     def test_without_quarantine_the_first_is_raised_with_its_position(self, deserializer: AvroDeserializer) -> None:
         payloads = [GOOD] * 1500 + [GOOD + b"!"] + [b""]
         with pytest.raises(TrailingBytesError, match=r"^Row 1500 of the batch: A value of topic 'orders'") as caught:
@@ -187,6 +214,18 @@ class TestBadRows:
         registry.failures["schema_by_id"] = RegistryUnreachableError([("http://registry.test", "refused")])
         with pytest.raises(RegistryUnreachableError):
             to_arrow([GOOD], VALUE, deserializer, on_error="quarantine")
+
+    @pytest.mark.parametrize("type_", ["STRUCT<A {}>", "MAP<STRING, {}>", "ARRAY<{}>"])
+    @pytest.mark.parametrize("levels", [29, 30, 45, MAX_NESTING - 1])
+    def test_columns_nest_as_deep_as_they_may(self, registry: MemoryRegistry, type_: str, levels: int) -> None:
+        columns = "INT"
+        for _ in range(levels):
+            columns = type_.format(columns)
+        text = '{"type":"record","name":"D","fields":[{"name":"id","type":"int"},{"name":"n","type":["null","int"]}]}'
+        payload = frame_id(registry.seed("x", text), b"\x02\x00")
+        deep = AvroDeserializer(ById(registry), columns=parse_columns(f"ID INT, DEEP {columns}"))
+        batch = to_arrow([payload, payload[:-1]], VALUE, deep, on_error="quarantine")
+        assert batch["_srfix_reason"].to_pylist() == [None, "TRUNCATED"]
 
     def test_columns_of_their_own_names_are_left_alone(self, registry: MemoryRegistry) -> None:
         text = '{"type": "record", "name": "R", "fields": [{"name": "_srfix_reason", "type": "int"}]}'

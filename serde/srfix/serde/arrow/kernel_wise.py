@@ -12,9 +12,9 @@ from uuid import UUID
 from srfix.serde.arrow.odd_rows import with_odd_rows
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.row_wise import RowWise, payload_at
-from srfix.serde.batches import BadRow, Contexts, Payloads, Reason, reason_of, without_frames
+from srfix.serde.batches import BadRow, Contexts, Payloads, reason_of, without_frames
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, nesting
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import DecodeError, SrfixError, TrailingBytesError, TruncatedBodyError, WireError
 from srfix.serde.interface import Context, Deserializer
@@ -34,6 +34,9 @@ _ERRORS: Final[dict[str, type[DecodeError]]] = {
     "trailing": TrailingBytesError,
     "malformed": DecodeError,
 }
+_LEVELS: Final = 30
+"""How deep columns may nest: pyarrow imports 64 levels, two of which are a map's, and the kernel's JSON has 128, three of which
+are a struct's."""
 
 
 class KernelWise:
@@ -45,9 +48,8 @@ class KernelWise:
     def __init__(self, deserializer: Deserializer, columns: Columns, role: Role) -> None:
         """:raises ColumnError: if Arrow cannot hold a column."""
         self._row_wise = RowWise(deserializer, columns, role)
-        self._native_decode = (
-            getattr(deserializer, "native_decode", None) if self._row_wise.is_vouched_for and kernel() else None
-        )
+        is_native = kernel() and self._row_wise.is_vouched_for and nesting(columns) <= _LEVELS
+        self._native_decode = getattr(deserializer, "native_decode", None) if is_native else None
         self._columns = json.dumps([[column.name, _type(column.type)] for column in columns]).encode()
         self._decoders: dict[tuple[str, str], Any] = {}
 
@@ -74,13 +76,17 @@ class KernelWise:
         bad: list[BadRow] = []
         left: list[int] = []
         for position, reason, words in odd:
-            fault = _ERRORS[reason](words) if words is not None else None
-            payload = payload_at(payloads, position) if fault is not None or refused else None
-            error = fault or (_of_its_schema(refused, payload) if payload and reason == "otherwise" else None)
-            if error is None or payload is None:
+            payload = payload_at(payloads, position) if words is not None or refused else None
+            error: SrfixError | None = None
+            if words is not None:
+                error = _located(_ERRORS[reason](words), ctx, payload)
+            elif payload and reason == "otherwise":
+                error = _of_its_schema(refused, payload)
+            why = None if error is None else reason_of(error)
+            if error is None or why is None:
                 left.append(position)
             else:
-                bad.append(_bad_row(position, error, payload, ctx))
+                bad.append(BadRow(position=position, reason=why, error=error, payload=payload))
         rows = pyarrow().record_batch(batch)
         decoded = with_odd_rows(rows.columns, left, payloads, ctx, self._row_wise)
         return replace(decoded, bad=tuple(sorted((*decoded.bad, *bad), key=attrgetter("position")))) if bad else decoded
@@ -119,11 +125,11 @@ def _of_its_schema(refused: Mapping[int | bytes, SrfixError], payload: bytes) ->
     return refused.get(identity.bytes if isinstance(identity, UUID) else identity)
 
 
-def _bad_row(position: int, cause: SrfixError, payload: bytes, ctx: Context) -> BadRow:
+def _located(cause: DecodeError, ctx: Context, payload: bytes | None) -> DecodeError:
     """As `RowWise` has it."""
-    error = read_from(cause, ctx, identity_of(payload))
+    error = read_from(cause, ctx, identity_of(payload) if payload else None)
     error.__cause__ = cause
-    return BadRow(position=position, reason=reason_of(error) or Reason.DECODE_FAILED, error=error, payload=payload)
+    return error
 
 
 def _given(payloads: Payloads) -> list[Any]:

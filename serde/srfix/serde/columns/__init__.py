@@ -34,6 +34,7 @@ from srfix.serde.columns.types import (
     Struct,
     columns_of_one_half,
     has_decimals,
+    nesting,
     scalars_of,
     type_name,
     usable_columns,

@@ -21,6 +21,7 @@ from srfix.serde.native import native_decoder_of
 from srfix.serde.registries import AnyClient
 from srfix.serde.resolve import ResolvedSchema, Resolver, usable_policy
 from srfix.serde.serdes.framed_reader import FramedReader
+from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.plans import decode_plan, validated_decode
 from srfix.serde.subjects import Role, role_of
 from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
@@ -117,7 +118,8 @@ class FramedDeserializer(FramedReader, Closing):
         )
 
     def native_decode(self, identity: int | UUID, ctx: Context) -> object:
-        """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None where Python reads it.
+        """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None where Python reads it. Its errors say
+        which payload they are about, as those of a call.
 
         :raises ImpossibleSchemaIdError: if no registry gives such an id.
         :raises ResolveError: if the resolver does not accept the schema id.
@@ -125,7 +127,10 @@ class FramedDeserializer(FramedReader, Closing):
         :raises RegistryError: if the registry could not be asked.
         """
         prefix = prefix_id_bytes(identity) if isinstance(identity, int) else frame_guid(identity)
-        return native_decoder_of(self._decode(identity, ctx, prefix, len(prefix)))
+        try:
+            return native_decoder_of(self._decode(identity, ctx, prefix, len(prefix)))
+        except self._about as error:
+            raise read_from(error, ctx, identity) from error
 
     def _plan(self, identity: int | UUID, ctx: Context | None) -> Decode:
         assert ctx is not None
