@@ -101,41 +101,17 @@ impl Writer {
                 out.push(0);
                 Ok(())
             }
-            Write::Map { values } => {
-                let map = exact::<PyDict>(value)?;
-                let len = map.len();
-                if len > 0 {
-                    put_long(out, len as i64);
-                    let mut written = 0;
-                    for (key, item) in map {
-                        put_text(&key, out)?;
-                        self.value(*values, &item, out, below)?;
-                        written += 1;
-                    }
-                    if written != len {
-                        return Err(Fault::Bad);
-                    }
-                }
-                out.push(0);
-                Ok(())
-            }
+            Write::Map { values } => entries(exact::<PyDict>(value)?, out, |key, item, out| {
+                put_text(key, out)?;
+                self.value(*values, item, out, below)
+            }),
             Write::Entries { key, value: part } => {
-                let map = exact::<PyDict>(value)?;
-                let len = map.len();
-                if len > 0 {
-                    put_long(out, len as i64);
-                    let mut written = 0;
-                    for (name, item) in map {
-                        self.value(*key, &name, out, below)?;
-                        self.value(*part, &item, out, below)?;
-                        written += 1;
-                    }
-                    if written != len {
-                        return Err(Fault::Bad);
-                    }
-                }
-                out.push(0);
-                Ok(())
+                entries(exact::<PyDict>(value)?, out, |name, item, out| {
+                    // A map's key is a string, whatever type it is written as.
+                    exact::<PyString>(name)?;
+                    self.value(*key, name, out, below)?;
+                    self.value(*part, item, out, below)
+                })
             }
             write => scalar(write, value, out),
         }
@@ -171,6 +147,32 @@ impl Writer {
         // A key that is left over is another field's, in other letter case, or nobody's.
         if found == row.len() { Ok(()) } else { Err(Fault::Bad) }
     }
+}
+
+/// Appends the entries of a dict in one block. A dict that is changed meanwhile (by the `__eq__` of a key further down, by
+/// another thread) is the caller's: PyO3's iterator panics at the next entry, so it is not asked for one then.
+fn entries<'py>(
+    map: &Bound<'py, PyDict>,
+    out: &mut Vec<u8>,
+    write: impl Fn(&Bound<'py, PyAny>, &Bound<'py, PyAny>, &mut Vec<u8>) -> Written,
+) -> Written {
+    let len = map.len();
+    if len > 0 {
+        put_long(out, len as i64);
+        let mut left = map.iter();
+        for _ in 0..len {
+            let (key, item) = left.next().ok_or(Fault::Bad)?;
+            write(&key, &item, out)?;
+            if map.len() != len {
+                return Err(Fault::Bad);
+            }
+        }
+        if left.next().is_some() {
+            return Err(Fault::Bad);
+        }
+    }
+    out.push(0);
+    Ok(())
 }
 
 /// A value of exactly that type: a subclass may have a mind of its own.

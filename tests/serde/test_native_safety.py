@@ -1,0 +1,400 @@
+"""What the kernel must never do: panic into Python, keep what it was given, or disturb who uses it at the same time."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import gc
+import json
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+
+from srfix.serde import native
+from srfix.serde.arrow import to_arrow
+from srfix.serde.batches import deserialize_many
+from srfix.serde.columns import parse_columns
+from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.errors import SrfixError
+from srfix.serde.interface import SerdeContext
+from srfix.serde.resolve.policies import ById
+from srfix.serde.serializer import AvroSerializer
+from tests.serde.fakes import MemoryRegistry
+
+pytestmark = pytest.mark.skipif(native.kernel() is None, reason="the kernel is not there")
+
+VALUE: Final = SerdeContext("t")
+_PART: Final = {"type": "record", "name": "P", "fields": [{"name": "A", "type": ["null", "int"]}]}
+_TYPES: Final[dict[str, object]] = {
+    "B": "boolean",
+    "I": "int",
+    "L": ["null", "long"],
+    "F": "float",
+    "S": "string",
+    "Y": "bytes",
+    "E": {"type": "enum", "name": "E", "symbols": ["ON", "OFF"]},
+    "D": {"type": "int", "logicalType": "date"},
+    "T": {"type": "long", "logicalType": "timestamp-micros"},
+    "N": {"type": "bytes", "logicalType": "decimal", "precision": 50, "scale": 2},
+    "U": {"type": "string", "logicalType": "uuid"},
+    "M": {"type": "map", "values": _PART},
+    "R": {"type": "array", "items": "P"},
+    "X": ["null", "string", "double"],
+}
+TEXT: Final = json.dumps(
+    {"type": "record", "name": "R", "fields": [{"name": name, "type": type_} for name, type_ in _TYPES.items()]}
+)
+BODY: Final = (
+    b"\1\x0e\2\x10\0\0\xc0\x3f\6tea\4\0\1\0\x80\x40\x80\x80\xb8\x99\xd9\xf5\xdf\5\4\4\xd2"
+    b"H12345678-1234-5678-1234-567812345678\4\2k\2\2\2l\0\0\4\2\6\2\5\0\2\6tea"
+)
+COLUMNS: Final = parse_columns(
+    "B BOOLEAN, I BIGINT, L BIGINT, F DOUBLE, S STRING, Y BYTES, E STRING, D DATE, N DECIMAL(50, 2), "
+    "M MAP<STRING, STRUCT<A INT>>, R ARRAY<STRUCT<A INT>>, GONE STRING"
+)
+_ROUNDS: Final = 4
+_TIMES: Final = 200
+
+
+@pytest.fixture
+def registry() -> MemoryRegistry:
+    registry = MemoryRegistry()
+    registry.seed("t-value", TEXT)
+    return registry
+
+
+@pytest.fixture
+def payload(registry: MemoryRegistry) -> bytes:
+    return b"\0\0\0\0\1" + BODY
+
+
+@pytest.fixture
+def deserialize(registry: MemoryRegistry) -> AvroDeserializer:
+    return AvroDeserializer(ById(registry))
+
+
+@pytest.fixture
+def serialize(registry: MemoryRegistry) -> AvroSerializer:
+    return AvroSerializer.for_schema(registry, TEXT)
+
+
+@pytest.fixture
+def row(deserialize: AvroDeserializer, payload: bytes) -> dict[str, Any]:
+    return deserialize.row(payload, VALUE)
+
+
+class _Serdes:
+    """All that reads and writes, with something to read and write."""
+
+    def __init__(self, registry: MemoryRegistry, payload: bytes) -> None:
+        self.registry = registry
+        self.payload = payload
+        self.deserialize = AvroDeserializer(ById(registry))
+        self.in_columns = AvroDeserializer(ById(registry), columns=COLUMNS)
+        self.serialize = AvroSerializer.for_schema(registry, TEXT)
+        self.row = self.deserialize.row(payload, VALUE)
+        self.payloads: list[bytes | None] = [payload, None, payload, payload[:-3], payload, b"junk", payload]
+        self.array = pa.array(self.payloads, pa.binary())
+
+
+class Meddler:
+    """A key that is `A` to whoever looks for that, and does something when it is compared."""
+
+    def __init__(self, meddle: Callable[[], object]) -> None:
+        self._meddle = meddle
+
+    def __hash__(self) -> int:
+        return hash("A")
+
+    def __eq__(self, other: object) -> bool:
+        self._meddle()
+        return other == "A"
+
+
+class TestRowsThatChange:
+    def meddled(self, row: dict[str, Any], meddle: Callable[[dict[Any, Any]], object]) -> dict[str, Any]:
+        entries: dict[Any, Any] = {}
+        entries |= {name: {Meddler(lambda: meddle(entries)): 1} for name in ("one", "two", "three")}
+        return {**row, "M": entries}
+
+    @pytest.mark.parametrize(
+        "meddle",
+        [
+            pytest.param(lambda entries: entries.update({f"more{len(entries)}": {"A": 1}}), id="grows"),
+            pytest.param(lambda entries: entries.clear(), id="is emptied"),
+            pytest.param(
+                lambda entries: entries.update({object(): entries.pop(next(iter(entries)))}), id="has other keys"
+            ),
+            pytest.param(lambda entries: entries.update({key: {"A": None} for key in entries}), id="has other values"),
+        ],
+    )
+    def test_a_map_that_changes_while_it_is_written_is_no_panic(
+        self, serialize: AvroSerializer, row: dict[str, Any], meddle: Callable[[dict[Any, Any]], object]
+    ) -> None:
+        for _ in range(3):
+            with suppress(SrfixError, RuntimeError):
+                serialize(self.meddled(row, meddle), VALUE)
+
+    def test_a_list_that_changes_while_it_is_written_is_refused_or_whole(
+        self, serialize: AvroSerializer, deserialize: AvroDeserializer, row: dict[str, Any]
+    ) -> None:
+        items: list[Any] = []
+        items += [{Meddler(lambda: items.append({"A": 5})): 1}, {"A": 2}]
+        written = serialize({**row, "R": items}, VALUE)
+        assert written is not None
+        found = deserialize.row(written, VALUE)["R"]
+        assert isinstance(found, list)
+        assert found[:2] == [{"A": 1}, {"A": 2}]
+
+    def test_what_a_key_raises_is_raised(self, serialize: AvroSerializer, row: dict[str, Any]) -> None:
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+
+        row["M"] = {"one": {Meddler(interrupt): 1}}
+        with pytest.raises(KeyboardInterrupt):
+            serialize(row, VALUE)
+
+    def test_a_row_is_written_within_a_row(self, serialize: AvroSerializer, row: dict[str, Any]) -> None:
+        whole = serialize(row, VALUE)
+        inner: list[bytes | None] = []
+        outer = serialize(
+            {**row, "M": {**row["M"], "k": {Meddler(lambda: inner.append(serialize(row, VALUE))): 1}}}, VALUE
+        )
+        assert outer == whole
+        assert inner
+        assert set(inner) == {whole}
+
+
+WORK: Final[dict[str, Callable[[_Serdes], object]]] = {
+    "a row is read": lambda use: use.deserialize(use.payload, VALUE),
+    "a row is read into columns": lambda use: use.in_columns(use.payload, VALUE),
+    "a bad row is read": lambda use: _refused(use.deserialize, use.payload[:-3]),
+    "many are read": lambda use: list(deserialize_many(use.payloads, VALUE, use.deserialize, on_error="quarantine")),
+    "a list is read into a batch": lambda use: to_arrow(use.payloads, VALUE, use.in_columns, on_error="quarantine"),
+    "an array is read into a batch": lambda use: to_arrow(use.array, VALUE, use.in_columns, on_error="quarantine"),
+    "a row is written": lambda use: use.serialize(use.row, VALUE),
+    "a bad row is written": lambda use: _refused(use.serialize, {**use.row, "R": [{"A": 1}, {"A": 2**40}]}),
+    "decoders come and go": lambda use: AvroDeserializer(ById(use.registry), columns=COLUMNS)(use.payload, VALUE),
+    "encoders come and go": lambda use: AvroSerializer.for_schema(use.registry, TEXT)(use.row, VALUE),
+}
+"""What is done again and again."""
+
+
+def _refused(call: Callable[[Any, SerdeContext], object], given: object) -> None:
+    with pytest.raises(SrfixError):
+        call(given, VALUE)
+
+
+class TestMemory:
+    @pytest.mark.parametrize("work", WORK)
+    def test_nothing_is_kept_of_what_was_read_or_written(
+        self, registry: MemoryRegistry, payload: bytes, work: str
+    ) -> None:
+        serdes = _Serdes(registry, payload)
+        grown = []
+        for _ in range(_ROUNDS):  # the first ones warm up
+            before = _held(serdes)
+            for _ in range(_TIMES):
+                WORK[work](serdes)
+            grown.append({name: count - before[name] for name, count in _held(serdes).items()})
+        least = {name: min(growth[name] for growth in grown) for name in before}
+        assert {name: growth for name, growth in least.items() if abs(growth) > _TIMES / 2} == {}
+
+    def test_the_process_does_not_grow(self, registry: MemoryRegistry, payload: bytes) -> None:
+        serdes = _Serdes(registry, payload)
+
+        def work() -> None:
+            for _ in range(150):
+                for call in WORK.values():
+                    call(serdes)
+
+        work()
+        work()
+        before = _resident_bytes()
+        for _ in range(4):
+            work()
+        assert _resident_bytes() - before < 8 << 20
+
+
+def _held(serdes: _Serdes) -> dict[str, int]:
+    """How many blocks Python has, and how often what everybody shares is referred to."""
+    serdes.registry.calls.clear()  # the fake remembers them
+    serdes.registry.subjects.clear()
+    gc.collect()
+    shared = {
+        "None": None, "True": True, "0": 0, "the empty bytes": b"", "the name of a field": sys.intern("B"),
+        "a symbol": sys.intern("ON"), "the payload": serdes.payload, "the row": serdes.row, "a list of it": serdes.row["R"],
+        "UTC": datetime.UTC, "Decimal": decimal.Decimal, "datetime": datetime.datetime, "date": datetime.date,
+    }  # fmt: skip
+    return {"blocks": sys.getallocatedblocks(), **{name: sys.getrefcount(value) for name, value in shared.items()}}
+
+
+def _resident_bytes() -> int:
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+class TestThreads:
+    def test_threads_share_decoders_and_encoders(self, registry: MemoryRegistry, payload: bytes) -> None:
+        serdes = _Serdes(registry, payload)
+        expected = {name: repr(work(serdes)) for name, work in WORK.items()}
+        wrong: list[str] = []
+
+        def run(names: list[str]) -> None:
+            for _ in range(40):
+                wrong.extend(name for name in names if repr(WORK[name](serdes)) != expected[name])
+
+        names = list(WORK)
+        _in_threads([partial(run, names[number:] + names[:number]) for number in range(4)])
+        assert not wrong
+
+    def test_a_list_of_payloads_may_change_while_it_is_read(self, registry: MemoryRegistry, payload: bytes) -> None:
+        serdes = _Serdes(registry, payload)
+        payloads: list[bytes | None] = [payload] * 2_000
+        stop = threading.Event()
+
+        def change() -> None:
+            while not stop.is_set():
+                del payloads[500:]
+                payloads.extend([None, b"x", payload] * 500)
+
+        def read() -> None:
+            try:
+                for _ in range(60):
+                    for serde in (serdes.deserialize, serdes.in_columns):
+                        rows = serde._read_ahead(payloads, 0, VALUE)  # type: ignore[attr-defined]  # the kernel's
+                        assert all(isinstance(row, dict) for row in rows)
+                    batch = to_arrow(list(payloads), VALUE, serdes.in_columns, on_error="quarantine")
+                    batch.validate(full=True)
+            finally:
+                stop.set()
+
+        _in_threads([change, read])
+
+    def test_a_row_may_change_while_it_is_written(self, registry: MemoryRegistry, payload: bytes) -> None:
+        serdes = _Serdes(registry, payload)
+        row: Any = {**serdes.row, "M": {f"k{number}": {"A": number} for number in range(300)}}
+        stop = threading.Event()
+
+        def change() -> None:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                row["M"].pop(f"k{number % 300}", None)
+                row["M"][f"k{(number * 7) % 400}"] = {"A": None}
+                row["R"] = [{"A": 1}] * (number % 50)
+
+        def write() -> None:
+            try:
+                for _ in range(400):
+                    with suppress(SrfixError, RuntimeError):
+                        assert serdes.deserialize(serdes.serialize(row, VALUE), VALUE)
+            finally:
+                stop.set()
+
+        _in_threads([change, write])
+
+    def test_a_small_stack_holds_a_row_that_nests_as_deep_as_any_may(self, registry: MemoryRegistry) -> None:
+        text = '{"type":"record","name":"N","fields":[{"name":"next","type":["null","N"]}]}'
+        schema_id = registry.seed("n", text)
+        deserialize = AvroDeserializer(ById(registry))
+        payload = b"\0" + schema_id.to_bytes(4, "big") + b"\2" * 480 + b"\0"
+        before = threading.stack_size(1 << 20)
+        try:
+            _in_threads([lambda: deserialize(payload, VALUE)])
+        finally:
+            threading.stack_size(before)
+
+
+def _in_threads(calls: list[Callable[[], object]]) -> None:
+    """All at once; what one of them raises is raised, a panic too."""
+    raised: list[BaseException] = []
+
+    def run(call: Callable[[], object]) -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+        assert not thread.is_alive()
+    for error in raised:
+        raise error
+
+
+class TestInterrupts:
+    @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+    @pytest.mark.parametrize("work", WORK)
+    def test_an_interrupt_comes_through_and_spoils_nothing(
+        self, registry: MemoryRegistry, payload: bytes, work: str
+    ) -> None:
+        class Interrupt(BaseException):
+            pass
+
+        fired: list[int] = []
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            fired.append(number)
+            raise Interrupt
+
+        serdes = _Serdes(registry, payload)
+        expected, came_through = repr(WORK[work](serdes)), 0
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            for _ in range(20):
+                fired.clear()
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.002)
+                    while not fired:
+                        WORK[work](serdes)
+                except Interrupt:
+                    came_through += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        # Python itself drops one that comes while a finalizer or a callback of the collector runs.
+        assert came_through >= 15
+        assert repr(WORK[work](serdes)) == expected
+
+    def test_what_a_finalizer_does_between_rows_spoils_nothing(self, registry: MemoryRegistry, payload: bytes) -> None:
+        serdes = _Serdes(registry, payload)
+        whole = serdes.serialize(serdes.row, VALUE)
+        ran = []
+
+        class Finalized:
+            def __init__(self) -> None:
+                self.self = self  # only the collector, which runs at any allocation, finds it
+
+            def __del__(self) -> None:
+                ran.append(serdes.deserialize(payload, VALUE) == serdes.row)
+                ran.append(serdes.serialize(serdes.row, VALUE) == whole)
+                raise ValueError("a finalizer's own")
+
+        threshold = gc.get_threshold()
+        hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+        gc.set_threshold(50)
+        try:
+            for _ in range(300):
+                Finalized()
+                assert serdes.deserialize(payload, VALUE) == serdes.row
+                assert serdes.serialize(serdes.row, VALUE) == whole
+                assert to_arrow(serdes.payloads, VALUE, serdes.in_columns, on_error="quarantine").num_rows == 7
+        finally:
+            gc.set_threshold(*threshold)
+            sys.unraisablehook = hook
+        assert ran
+        assert all(ran)
