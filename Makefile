@@ -24,7 +24,7 @@ BESIDE_3.5 := 'pyarrow<22'
 SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 
 .DEFAULT_GOAL := help
-.PHONY: help kernel no-cargo kernel-wheel kernel-vendor demo test lint docs format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz wheel reference pyfiles clean
+.PHONY: help kernel no-cargo kernel-wheel kernel-vendor demo test lint docs format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz sanitize wheel reference pyfiles clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -152,14 +152,23 @@ bench: $(KERNEL) ## Speed, as ratios against named peers in the same run
 bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
 	$(BIN)/python -m tests.bench.bench_spark
 
-fuzz: $(KERNEL) jars $(SPARK) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, WORLDS=N worlds)
+fuzz: $(KERNEL) jars $(SPARK) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, CASES=N of the kernel's own, WORLDS=N worlds)
 	SRFIX_ATTACKS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile
 	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \
 		{ echo "A failure is told as the payload and the schema or columns that it is of; to run it again, put the" \
 			"@reproduce_failure line that is printed with it over the test's run()." >&2; exit 1; }
+	$(MAKE) sanitize CASES=$(or $(CASES),5000)
 	SRFIX_FOREIGN=$(or $(FOREIGN),3000) $(BIN)/python -m pytest -n 0 tests/serde/test_foreign_topics.py
 	SRFIX_FOREIGN=$(or $(FOREIGN_SPARK),300) $(BIN)/python -m pytest -n 0 tests/spark/test_foreign_topics.py
 	SRFIX_WORLDS=$(or $(WORLDS),20000) $(BIN)/python -m pytest -n auto --dist worksteal tests/recovery/test_worlds.py
+
+# -Z needs RUSTC_BOOTSTRAP on a stable Rust; --target, so that build scripts and macros are left alone.
+sanitize: $(STAMP) ## The kernel's own tests under AddressSanitizer, 500 arbitrary cases each (CASES=N)
+ifneq ($(CARGO),)
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=$(or $(CASES),500) PYO3_PYTHON=$(abspath $(BIN)/python) \
+		$(CARGO) test --quiet --locked --manifest-path $(CRATE)/Cargo.toml \
+		--target $$(rustc -vV | sed -n 's/^host: //p') --target-dir $(CRATE)/target/sanitize
+endif
 
 wheel: $(STAMP) ## Build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -10,6 +10,8 @@ mod cursor;
 mod description;
 mod faults;
 mod from_python;
+#[cfg(test)]
+mod hostile;
 mod interchange;
 mod leaf;
 mod program;
