@@ -15,7 +15,8 @@ def same(one: object, other: object) -> bool:
         if type(left) is not type(right):
             return False
         if isinstance(left, dict) and isinstance(right, dict):
-            if list(left) != list(right):
+            # By what they look like: 1 and True are one key, and no types are equal.
+            if list(map(repr, left)) != list(map(repr, right)):
                 return False
             pairs.extend(zip(left.values(), right.values(), strict=True))
         elif isinstance(left, list) and isinstance(right, list):
