@@ -70,8 +70,8 @@ def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwi
 
 
 def _covers_what_is_cut_off(costs: Costs) -> bool:
-    """Whether a body that ends too early is truncated to Python, however short it is, and never beyond the bounds: the values of
-    a record are counted before its bytes are there."""
+    """Whether a body that ends too early is truncated to Python, however short it is, and never beyond the bounds: a record's
+    values are counted before its bytes are there."""
     return sum(map(costs.least, every_node(costs.root))) <= costs.bounds.budget(0)
 
 
