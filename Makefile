@@ -157,15 +157,15 @@ fuzz: $(KERNEL) jars $(SPARK) ## All attacks, a million broken payloads a format
 	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \
 		{ echo "A failure is told as the payload and the schema or columns that it is of; to run it again, put the" \
 			"@reproduce_failure line that is printed with it over the test's run()." >&2; exit 1; }
-	$(MAKE) sanitize CASES=$(or $(CASES),50000)
+	$(MAKE) sanitize CASES=$(or $(CASES),5000)
 	SRFIX_FOREIGN=$(or $(FOREIGN),3000) $(BIN)/python -m pytest -n 0 tests/serde/test_foreign_topics.py
 	SRFIX_FOREIGN=$(or $(FOREIGN_SPARK),300) $(BIN)/python -m pytest -n 0 tests/spark/test_foreign_topics.py
 	SRFIX_WORLDS=$(or $(WORLDS),20000) $(BIN)/python -m pytest -n auto --dist worksteal tests/recovery/test_worlds.py
 
 # -Z needs RUSTC_BOOTSTRAP on a stable Rust; --target, so that build scripts and macros are left alone.
-sanitize: $(STAMP) ## The kernel's own tests under AddressSanitizer, 2,000 arbitrary cases each (CASES=N)
+sanitize: $(STAMP) ## The kernel's own tests under AddressSanitizer, 500 arbitrary cases each (CASES=N)
 ifneq ($(CARGO),)
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=$(or $(CASES),2000) PYO3_PYTHON=$(abspath $(BIN)/python) \
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=$(or $(CASES),500) PYO3_PYTHON=$(abspath $(BIN)/python) \
 		$(CARGO) test --quiet --locked --manifest-path $(CRATE)/Cargo.toml \
 		--target $$(rustc -vV | sed -n 's/^host: //p') --target-dir $(CRATE)/target/sanitize
 endif

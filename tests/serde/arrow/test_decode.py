@@ -19,6 +19,7 @@ from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches import deserialize_many
 from srfix.serde.batches.rows import ROWS_AT_A_TIME, BadRow, Contexts, OnError, Payloads, Reason
+from srfix.serde.bounds import PayloadBounds, bound_payloads
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import MAX_NESTING, Columns, Struct
@@ -183,6 +184,15 @@ class TestBadRows:
             ColumnError, match=rf"^A value of topic 'orders', schema id {json_id}: json_sr has no local"
         ):
             to_arrow([frame_id(json_id, b"{}")], VALUE, local, on_error="quarantine")
+
+    def test_a_body_that_is_cut_off_is_beyond_bounds_that_no_row_is_within(self, registry: MemoryRegistry) -> None:
+        before = bound_payloads(PayloadBounds(values=1, values_per_byte=8))
+        try:
+            narrow = AvroDeserializer(ById(registry), columns=COLUMNS)
+            batch = to_arrow([GOOD, frame_id(1, b"")], VALUE, narrow, on_error="quarantine")
+        finally:
+            bound_payloads(before)
+        assert batch["_srfix_reason"].to_pylist() == [None, "BEYOND_BOUNDS"]
 
     def test_a_boolean_of_several_bytes_is_what_it_is_where_a_column_refuses_it(self, registry: MemoryRegistry) -> None:
         text = '{"type":"record","name":"B","fields":[{"name":"id","type":"boolean"}]}'

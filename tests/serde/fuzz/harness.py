@@ -38,8 +38,11 @@ class Hang(BaseException):
     """A payload took longer than any payload may."""
 
 
-def fuzzed(payloads: int = PAYLOADS) -> Callable[[_Test], _Test]:
-    """The settings of a fuzz test: the same payloads every time, unless SRFIX_FUZZ says how many."""
+def fuzzed(payloads: int = PAYLOADS, *, shrinks: bool = True) -> Callable[[_Test], _Test]:
+    """The settings of a fuzz test: the same payloads every time, unless SRFIX_FUZZ says how many.
+
+    :param shrinks: False where a case is made of a seed, whose neighbours are other cases.
+    """
     return settings(
         max_examples=-(-payloads // PER_CASE),
         derandomize=_IS_DEFAULT,
@@ -47,7 +50,7 @@ def fuzzed(payloads: int = PAYLOADS) -> Callable[[_Test], _Test]:
         deadline=None,
         print_blob=True,
         suppress_health_check=list(HealthCheck),
-        phases=[Phase.explicit, Phase.generate, Phase.shrink],
+        phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrinks else [])],
     )
 
 

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Final
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import native
@@ -42,7 +42,6 @@ _BATCH_BUDGET_S: Final = 10.0
 _CASES: Final = PAYLOADS * PER_CASE // PAYLOADS_PER_CASE
 
 _seeds: Final = st.integers(0, 2**64 - 1)
-_unshrunk: Final = settings(phases=[Phase.explicit, Phase.generate])  # a seed's neighbour is another case
 
 
 class _Compared:
@@ -96,8 +95,7 @@ class TestReading:
     def test_both_engines_give_the_same_rows_batches_and_errors(self) -> None:
         compared = _Compared()
 
-        @_unshrunk
-        @fuzzed(_CASES)
+        @fuzzed(_CASES, shrinks=False)
         @given(_seeds)
         def run(seed: int) -> None:
             reading = reading_case(Random(seed))
@@ -113,8 +111,7 @@ class TestReading:
     def test_json_is_the_same_by_both_engines(self) -> None:
         compared = _Compared()
 
-        @_unshrunk
-        @fuzzed(_CASES)
+        @fuzzed(_CASES, shrinks=False)
         @given(_seeds)
         def run(seed: int) -> None:
             reading = json_case(Random(seed))
@@ -128,8 +125,7 @@ class TestWriting:
     def test_both_engines_give_the_same_payloads_and_errors(self) -> None:
         compared = _Compared()
 
-        @_unshrunk
-        @fuzzed(_CASES)
+        @fuzzed(_CASES, shrinks=False)
         @given(_seeds)
         def run(seed: int) -> None:
             writing = writing_case(Random(seed))

@@ -155,6 +155,15 @@ class TestValues:
         row = _decoded(schema, {"f0": decimal.Decimal(value)})
         assert row == {"f0": decimal.Decimal(value)}
 
+    @pytest.mark.parametrize(
+        "row", [{"f0": decimal.Decimal("1E+999999")}, {"f0": {"a": [decimal.Decimal("-1E+99999")]}}]
+    )
+    def test_a_decimal_of_a_million_zeros_is_refused_where_fastavro_would_write_them_out(self, row: object) -> None:
+        cents = {"type": "fixed", "name": "F", "size": 18, "logicalType": "decimal", "precision": 39, "scale": 32}
+        nested = {"type": "map", "values": {"type": "array", "items": ["string", "F"]}}
+        with pytest.raises(EncodeError, match=r"needs a number with at most 1,000 zeros at its end, got Decimal"):
+            _encode(_record(["int", cents, nested]), row)
+
     def test_a_decimal_too_big_for_its_fixed_is_refused(self) -> None:
         type_ = {"type": "fixed", "name": "D", "size": 1, "logicalType": "decimal", "precision": 2, "scale": 0}
         assert _encode(type_, decimal.Decimal("-99")) == b"\x9d"

@@ -19,7 +19,7 @@ from srfix.serde.connect import DECIMAL_NAME, TIME_NAME, Coercion, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.read.costs import Costs
-from srfix.serde.formats.avro.schema import AvroNode
+from srfix.serde.formats.avro.schema import AvroNode, every_node
 from srfix.serde.formats.avro.write import default_body
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.native import kernel
@@ -73,7 +73,7 @@ def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwi
     :param describe: puts the root into a description, and gives its number.
     """
     native = kernel()
-    if native is None or costs.safe_bytes < 0:
+    if native is None or costs.safe_bytes < 0 or not _covers_what_is_cut_off(costs):
         return otherwise
     description = Description(costs)
     try:
@@ -82,6 +82,12 @@ def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwi
         return otherwise
     decode: Decode = native.Decoder(text, otherwise).decode
     return decode
+
+
+def _covers_what_is_cut_off(costs: Costs) -> bool:
+    """Whether a body that ends too early is truncated to Python, however short it is, and never beyond the bounds: a record's
+    values are counted before its bytes are there."""
+    return sum(map(costs.least, every_node(costs.root))) <= costs.bounds.budget(0)
 
 
 class Description:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import assert_never, cast
+from typing import Final, assert_never, cast
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns import Decimal, Times, type_name
 from srfix.serde.connect import ensure_fit
 from srfix.serde.errors import CoercionError
-from srfix.serde.formats.avro.schema import has_milliseconds
+from srfix.serde.formats.avro.schema import has_decimals, has_milliseconds
 from srfix.serde.formats.avro.write.defaults import tagged
 from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS, scalar
 from srfix.serde.formats.avro.writer_type import AvroType
@@ -29,6 +30,9 @@ from srfix.serde.formats.rows import (
     nullable,
 )
 from srfix.serde.projection import Entries, Forbidden, Free, Items, WriteField, WriteFields, WriteScalar, Written
+
+_MOST_ZEROS: Final = 1_000
+"""That a decimal may stand for by its exponent, where fastavro chooses a union's branch: far beyond any type's digits."""
 
 
 class Checks:
@@ -61,7 +65,8 @@ class Checks:
                 return _refusing(how.why)
             case Free():
                 # fastavro chooses, and cuts.
-                convert = _as_it_is if self._cut_times or not has_milliseconds(node) else _whole_milliseconds
+                cuts = has_milliseconds(node) and not self._cut_times
+                convert = _within_reason(is_whole=cuts) if cuts or has_decimals(node) else _as_it_is
                 return ValueCheck(fast=convert, careful=convert)
             case WriteScalar():
                 check = scalar(
@@ -178,17 +183,28 @@ def _as_it_is(value: object) -> object:
     return value
 
 
-def _whole_milliseconds(value: object) -> object:
-    """The value, if no time in it is finer."""
-    stack = [value]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, datetime.datetime | datetime.time):
-            offset = part.utcoffset()
-            if part.microsecond % 1000 or (offset is not None and offset.microseconds % 1000):
-                raise Misfit.needs(WHOLE_MILLISECONDS, part)
-        elif isinstance(part, Mapping):
-            stack.extend(part.values())
-        elif isinstance(part, list | tuple):
-            stack.extend(part)
-    return value
+def _within_reason(*, is_whole: bool) -> Convert:
+    """The value, if no decimal in it is huge (fastavro writes out 1E+999999, for minutes), and no time finer than milliseconds.
+
+    :param is_whole: whether times are looked at.
+    """
+
+    def convert(value: object) -> object:
+        stack = [value]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, datetime.datetime | datetime.time):
+                offset = part.utcoffset() if is_whole else None
+                if is_whole and (part.microsecond % 1000 or (offset is not None and offset.microseconds % 1000)):
+                    raise Misfit.needs(WHOLE_MILLISECONDS, part)
+            elif isinstance(part, decimal.Decimal):
+                exponent = part.as_tuple().exponent
+                if isinstance(exponent, int) and exponent > _MOST_ZEROS:
+                    raise Misfit.needs(f"a number with at most {_MOST_ZEROS:,} zeros at its end", part)
+            elif isinstance(part, Mapping):
+                stack.extend(part.values())
+            elif isinstance(part, list | tuple):
+                stack.extend(part)
+        return value
+
+    return convert
