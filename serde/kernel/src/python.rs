@@ -306,7 +306,7 @@ impl Rows {
     }
 }
 
-fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, Fault> {
+pub fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, Fault> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
         Value::Boolean(value) => PyBool::new(py, value).to_owned().into_any(),

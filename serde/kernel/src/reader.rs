@@ -1,7 +1,7 @@
 //! One payload → one row: the look-up of a schema id's program, without Python in between.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -9,13 +9,14 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::Decoder;
 use crate::batch::{PREFIX_ID_SIZE, id_of};
-use crate::python::{Fault, Rows};
+use crate::bodies::Bodies;
+use crate::python::Fault;
 
 /// The programs for one topic's keys or values.
 struct Place {
     topic: Py<PyString>,
     field: Py<PyString>,
-    programs: HashMap<u32, Arc<Rows>>,
+    programs: HashMap<u32, Bodies>,
 }
 
 /// What deserializers inherit from: a call reads what it has a program for, and has `_call` do the rest.
@@ -60,7 +61,7 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
         let rows = PyList::empty(py);
-        let mut known: Option<(u32, Arc<Rows>)> = None;
+        let mut known: Option<(u32, Bodies)> = None;
         for number in first..payloads.len() {
             // The list may be shorter by now, if another thread has it too.
             let Ok(payload) = payloads.get_item(number) else { break };
@@ -100,14 +101,14 @@ impl Reader {
                 places.last_mut().ok_or_else(crate::poisoned)?
             }
         };
-        place.programs.insert(schema_id, Arc::clone(decoder.rows()));
+        place.programs.insert(schema_id, decoder.bodies().clone());
         Ok(())
     }
 }
 
 impl Reader {
     /// The program for the payload, unless headers may name another schema.
-    fn rows(slf: &Bound<'_, Self>, payload: &Bound<'_, PyAny>, ctx: &Bound<'_, PyAny>) -> Option<Arc<Rows>> {
+    fn rows(slf: &Bound<'_, Self>, payload: &Bound<'_, PyAny>, ctx: &Bound<'_, PyAny>) -> Option<Bodies> {
         let py = slf.py();
         let id = id_of(payload.cast_exact::<PyBytes>().ok()?.as_bytes())?;
         let topic = ctx.getattr_opt(intern!(py, "topic")).ok()??.cast_into::<PyString>().ok()?;
@@ -119,7 +120,7 @@ impl Reader {
         let this = slf.try_borrow().ok()?;
         let places = this.places.lock().ok()?;
         let place = places.iter().find(|place| same(&place.topic, &topic) && same(&place.field, &field))?;
-        place.programs.get(&id).map(Arc::clone)
+        place.programs.get(&id).cloned()
     }
 }
 
