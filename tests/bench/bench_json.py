@@ -6,28 +6,41 @@ Plain JSON is read and written by our serdes without framing, and by confluent-k
 knows no other. JSON_SR, under the internal JSON Schema of the same columns, with and without validation. confluent-kafka's
 deserializer is made in two ways: with the reader's schema alone, and with a registry that answers from memory. The gate of
 plain JSON is against the quicker of the two; that of JSON_SR against the one that asks for schemas by id, as ours does.
+
+Batches, into columns: the kernel's way to Arrow and to rows beside Python's, with keys in the columns' letter case (JSON in
+lower case, too). Left out where there is no kernel.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, cast
 
+import pyarrow as pa
 from confluent_kafka.schema_registry import json_schema as confluent_json
 
 from srfix.serde import confluent as drop_in
+from srfix.serde.arrow.decode import to_arrow
+from srfix.serde.arrow.row_wise import RowWise
+from srfix.serde.batches.batches import deserialize_many
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import JsonDeserializer, JsonSchemaDeserializer
 from srfix.serde.formats.json_schema.format import internal_schema
+from srfix.serde.interface import Deserializer
+from srfix.serde.native import kernel
 from srfix.serde.serializer import JsonSchemaSerializer, JsonSerializer
 from tests.bench.measuring import Figures, Route, arguments, gate, measure, table
 from tests.bench.peers import BY_TOPIC, CTX, PREFIX, MemoryRegistry, by_id, confluent_client, versions
 from tests.bench.shapes import SHAPES, Shape, upper_keys
+from tests.serde.engines import python_engine
 
 _TIMES: Final = 5
+_OF_PYTHON: Final = 1 / 3
+"""What the kernel's way to Arrow may cost of Python's."""
+_BATCH: Final = 10_000
 _THEIRS: Final = ("confluent, registry", "confluent, own schema")
 
 
@@ -109,6 +122,54 @@ def encode_routes(shape: Shape, columns: Columns, schema: str, *, validate: bool
     return routes
 
 
+def batch_routes(payloads: list[bytes], make: Callable[[], Deserializer]) -> dict[str, Route]:
+    """A batch into columns and into rows, by both engines."""
+    native = make()
+    with python_engine():
+        python = make()
+        python(payloads[0], CTX)  # its plan is made now
+    binary = pa.array(payloads, pa.binary())
+    routes: dict[str, Route] = {
+        "to_arrow, list": partial(to_arrow, payloads, CTX, native),
+        "to_arrow, BinaryArray": partial(to_arrow, binary, CTX, native),
+        "to_arrow, Python": partial(to_arrow, payloads, CTX, python, engine=RowWise),
+    }
+    batches = [cast("pa.RecordBatch", route()) for route in routes.values()]
+    assert all(batch.equals(batches[0]) for batch in batches), "the engines do not agree"
+    rows: dict[str, Route] = {
+        "deserialize_many": lambda: list(deserialize_many(payloads, CTX, native)),
+        "deserialize_many, Python": lambda: list(deserialize_many(payloads, CTX, python)),
+        "one by one": lambda: [native(payload, CTX) for payload in payloads],
+        "one by one, Python": lambda: [python(payload, CTX) for payload in payloads],
+    }
+    _agree(rows)
+    return routes | rows
+
+
+def _batches(shape: Shape, *, records: int, rounds: int) -> None:
+    columns = shape.upper_columns
+    schema = internal_schema(columns)
+    row = upper_keys(shape.row, columns)
+    body = cast("bytes", JsonSerializer(columns)(row, CTX))
+    lower = json.dumps({name.lower(): value for name, value in json.loads(body).items()}).encode()
+    framed = cast("bytes", JsonSchemaSerializer(MemoryRegistry(schema, "JSON"), columns)(row, CTX))
+    resolver = by_id(schema, "JSON")
+    makers: dict[str, tuple[bytes, Callable[[], Deserializer]]] = {
+        "JSON": (body, partial(JsonDeserializer, columns)),
+        "JSON in lower case": (lower, partial(JsonDeserializer, columns)),
+        "JSON_SR": (framed, partial(JsonSchemaDeserializer, resolver, columns=columns)),
+    }
+    for format_, (payload, make) in makers.items():
+        # Each a bytes of its own, as a consumer gives them.
+        payloads = [bytes(bytearray(payload)) for _ in range(records)]
+        routes = batch_routes(payloads, make)
+        figures = measure(routes, records=records, rounds=rounds, records_a_turn=records)
+        table(f"{shape.name} {format_} batches", figures, "to_arrow, Python", "deserialize_many, Python")
+        for how in ("list", "BinaryArray"):
+            ratio = figures.ratio(f"to_arrow, {how}", "to_arrow, Python")
+            gate(f"{shape.name} {format_} to Arrow, {how}: native / Python", ratio, at_most=_OF_PYTHON)
+
+
 def _gates(name: str, figures: Figures, peer: str) -> None:
     gate(f"{name}: {peer} / srfix", figures.ratio(peer, "srfix"), at_least=_TIMES)
     for how in ("registry", "own schema"):
@@ -121,6 +182,8 @@ def main() -> None:
     given = arguments(__doc__, records=500, rounds=15)
     records, rounds = given.records, given.rounds
     print(f"JSON: CPU ns a record, medians of {rounds} rounds of {records:,} records. {versions()}.")
+    for shape in SHAPES if kernel() is not None else ():
+        _batches(shape, records=_BATCH, rounds=4)
     for shape in SHAPES:
         columns = shape.upper_columns
         schema = internal_schema(columns)

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::ArrowError;
 use hashbrown::HashMap;
-use pyo3::{FromPyObject, IntoPyObject};
+use pyo3::{FromPyObject, IntoPyObject, PyErr};
 
 use crate::columns::{Column, Refusal, Type, fields_of};
 use crate::cursor::{Bad, Cursor, Reason};
 use crate::description::{Absent, Becomes, Field, Read};
 use crate::faults;
+use crate::json::{self, Memory, Reading};
 use crate::leaf::{Value, leaf};
 use crate::program::Program;
 
@@ -22,10 +23,50 @@ pub const PREFIX_ID_SIZE: usize = 5;
 /// How bodies of a schema id are read.
 #[derive(Clone)]
 pub enum Plan {
-    /// By the kernel.
+    /// By the kernel: Avro.
     Program(Arc<Program>),
+    /// By the kernel: JSON.
+    Json(Arc<Reading>),
     /// By the caller.
     Otherwise,
+}
+
+/// How the payloads of a batch are read.
+#[derive(Clone, Default)]
+pub struct Plans {
+    /// Those that name their schema.
+    pub named: HashMap<Identity, Plan>,
+    /// All of them, if they are bodies and nothing else.
+    pub bare: Option<Plan>,
+}
+
+/// Plans, and the one that was used last: payloads of one schema come one after the other.
+pub struct Known<'a> {
+    plans: &'a Plans,
+    last: Option<(Identity, &'a Plan)>,
+}
+
+impl<'a> Known<'a> {
+    pub fn new(plans: &'a Plans) -> Self {
+        Self { plans, last: None }
+    }
+
+    /// How a payload is read, and where its body starts.
+    #[inline]
+    fn of(&mut self, payload: &[u8]) -> Result<(&'a Plan, usize), Odd> {
+        if let Some(plan) = &self.plans.bare {
+            return Ok((plan, 0));
+        }
+        let (identity, body_offset) = identity_of(payload).ok_or(Odd::Unframed)?;
+        match self.last {
+            Some((last, plan)) if last == identity => Ok((plan, body_offset)),
+            _ => {
+                let plan = self.plans.named.get(&identity).ok_or(Odd::Unknown(identity))?;
+                self.last = Some((identity, plan));
+                Ok((plan, body_offset))
+            }
+        }
+    }
 }
 
 /// A row that was not read.
@@ -43,6 +84,8 @@ pub enum Odd {
     Unread(Bad),
     /// Its bytes are no value of the schema.
     Faulty(faults::Fault),
+    /// It is for Python to read, or to say why not.
+    Left,
 }
 
 impl Odd {
@@ -53,6 +96,7 @@ impl Odd {
             Self::Unframed => (position, "unframed", None),
             Self::Unknown(_) => (position, "unknown", None),
             Self::Otherwise => (position, "otherwise", None),
+            Self::Left => (position, "other", None),
             Self::Unread(bad) => (position, bad.reason.word(), None),
             Self::Faulty(fault) => (position, fault.reason.word(), Some(fault.words)),
         }
@@ -86,52 +130,35 @@ pub fn identity_of(payload: &[u8]) -> Option<(Identity, usize)> {
     Some((Identity::Guid(*guid), 1 + GUID_SIZE))
 }
 
-/// What is known of schemas, and of the last one: payloads of one schema come one after the other.
-pub struct Plans<'a> {
-    known: &'a HashMap<Identity, Plan>,
-    last: Option<(Identity, &'a Plan)>,
-}
-
-impl<'a> Plans<'a> {
-    pub fn new(known: &'a HashMap<Identity, Plan>) -> Self {
-        Self { known, last: None }
-    }
-
-    #[inline]
-    fn get(&mut self, identity: Identity) -> Option<&'a Plan> {
-        match self.last {
-            Some((last, plan)) if last == identity => Some(plan),
-            _ => {
-                let plan = self.known.get(&identity)?;
-                self.last = Some((identity, plan));
-                Some(plan)
-            }
-        }
-    }
-}
-
 pub struct Batch {
     types: Vec<(String, Type)>,
     columns: Vec<Column>,
     rows: usize,
+    /// What reads JSON, and what it remembers meanwhile.
+    json: Option<(Arc<Reading>, Memory)>,
     /// The rows that were not read, which are null in every column, by ascending position.
     pub odd: Vec<(usize, Odd)>,
 }
 
-/// The batch is more than Arrow's arrays can hold.
+/// Why there is no batch.
 #[derive(Debug)]
-pub struct TooMuch;
+pub enum Halt {
+    /// It is more than Arrow's arrays can hold.
+    TooMuch,
+    /// Python raised an exception when it was asked.
+    Raised(PyErr),
+}
 
 impl Batch {
     pub fn new(types: Vec<(String, Type)>, rows: usize) -> Self {
         let mut columns: Vec<_> = types.iter().map(|(_, type_)| Column::new(type_)).collect();
         columns.iter_mut().for_each(|column| column.reserve(rows));
-        Self { types, columns, rows: 0, odd: Vec::new() }
+        Self { types, columns, rows: 0, json: None, odd: Vec::new() }
     }
 
     /// Appends a row for the payload: what it holds, or nulls.
     #[inline]
-    pub fn push(&mut self, payload: Option<&[u8]>, plans: &mut Plans<'_>) -> Result<(), TooMuch> {
+    pub fn push(&mut self, payload: Option<&[u8]>, plans: &mut Known<'_>) -> Result<(), Halt> {
         let odd = match self.read(payload, plans) {
             Ok(()) => {
                 self.rows += 1;
@@ -149,13 +176,13 @@ impl Batch {
     }
 
     #[inline]
-    fn read(&mut self, payload: Option<&[u8]>, plans: &mut Plans<'_>) -> Result<(), Result<Odd, TooMuch>> {
+    fn read(&mut self, payload: Option<&[u8]>, plans: &mut Known<'_>) -> Result<(), Result<Odd, Halt>> {
         let Some(payload) = payload else { return Err(Ok(Odd::Tombstone)) };
-        let Some((identity, body_offset)) = identity_of(payload) else { return Err(Ok(Odd::Unframed)) };
-        let program = match plans.get(identity) {
-            Some(Plan::Program(program)) => program,
-            Some(Plan::Otherwise) => return Err(Ok(Odd::Otherwise)),
-            None => return Err(Ok(Odd::Unknown(identity))),
+        let (plan, body_offset) = plans.of(payload).map_err(Ok)?;
+        let program = match plan {
+            Plan::Program(program) => program,
+            Plan::Json(reading) => return self.read_json(payload, body_offset, reading),
+            Plan::Otherwise => return Err(Ok(Odd::Otherwise)),
         };
         let mut reading = || {
             let mut cursor = program.cursor(payload, body_offset)?;
@@ -167,11 +194,36 @@ impl Batch {
                 Some(fault) => Odd::Faulty(fault),
                 None => Odd::Unread(bad),
             }),
-            Fault::Full => Err(TooMuch),
+            Fault::Full => Err(Halt::TooMuch),
         })
     }
 
-    pub fn finish(self) -> Result<RecordBatch, ArrowError> {
+    #[inline]
+    fn read_json(
+        &mut self,
+        payload: &[u8],
+        body_offset: usize,
+        reading: &Arc<Reading>,
+    ) -> Result<(), Result<Odd, Halt>> {
+        if !matches!(&self.json, Some((known, _)) if Arc::ptr_eq(known, reading)) {
+            self.give_back();
+        }
+        let (_, memory) = self.json.get_or_insert_with(|| (Arc::clone(reading), reading.memory()));
+        reading.append(payload, body_offset, &mut self.columns, memory).map_err(|fault| match fault {
+            json::Fault::Unread => Ok(Odd::Left),
+            json::Fault::Full => Err(Halt::TooMuch),
+            json::Fault::Raised(error) => Err(Halt::Raised(error)),
+        })
+    }
+
+    fn give_back(&mut self) {
+        if let Some((reading, memory)) = self.json.take() {
+            reading.give_back(memory);
+        }
+    }
+
+    pub fn finish(mut self) -> Result<RecordBatch, ArrowError> {
+        self.give_back();
         let arrays = self.columns.into_iter().map(Column::finish).collect::<Result<Vec<_>, _>>()?;
         Ok(RecordBatch::from(StructArray::try_new_with_length(fields_of(&self.types), arrays, None, self.rows)?))
     }

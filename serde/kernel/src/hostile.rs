@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::batch::{Batch, Identity, Plan, Plans};
+use crate::batch::{Batch, Identity, Known, Plan, Plans};
 use crate::columns::Type;
 use crate::cursor::{Cursor, Reason};
 use crate::faults::fault;
@@ -228,11 +228,12 @@ fn parsed(text: &Json) -> Program {
 
 fn batch_of(columns: &[Json], program: &Arc<Program>, bodies: &[Option<Vec<u8>>]) -> (RecordBatch, Vec<usize>) {
     let types: Vec<(String, Type)> = serde_json::from_value(Json::Array(columns.to_vec())).unwrap();
-    let plans = HashMap::from([(Identity::Id(1), Plan::Program(Arc::clone(program)))]);
+    let named = HashMap::from([(Identity::Id(1), Plan::Program(Arc::clone(program)))]);
+    let plans = Plans { named, bare: None };
     let mut batch = Batch::new(types, bodies.len());
     for body in bodies {
         let payload = body.as_ref().map(|body| [PAYLOAD, body].concat());
-        batch.push(payload.as_deref(), &mut Plans::new(&plans)).unwrap();
+        batch.push(payload.as_deref(), &mut Known::new(&plans)).unwrap();
     }
     let odd = batch.odd.iter().map(|(position, _)| *position).collect();
     (batch.finish().unwrap(), odd)

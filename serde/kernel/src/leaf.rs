@@ -10,7 +10,7 @@ const DAYS: std::ops::RangeInclusive<i64> = -719_162..=2_932_896;
 const MICROS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 const DAY_SECONDS: i64 = 86_400;
 /// Connect's `Time` takes 24:00, too.
-const DAY_MILLIS: i64 = 86_400_000;
+pub const DAY_MILLIS: i64 = 86_400_000;
 /// What 256 bits hold.
 const MOST_DECIMAL_BYTES: usize = 32;
 
@@ -87,7 +87,11 @@ pub fn leaf<'a>(read: &'a Read, cursor: &mut Cursor<'a>) -> Result<Value<'a>, Ba
             if *within_a_day && !(0..=DAY_MILLIS).contains(&number) {
                 return Err(cursor.bad(Reason::Misfit));
             }
-            if let Becomes::Same = becomes { Value::Long(number) } else { of_number(number, *becomes, cursor)? }
+            if let Becomes::Same = becomes {
+                Value::Long(number)
+            } else {
+                became(number, *becomes).ok_or_else(|| cursor.bad(Reason::Misfit))?
+            }
         }
         Read::Float => Value::Double(f64::from(f32::from_le_bytes(cursor.array()?))),
         Read::Double => Value::Double(f64::from_le_bytes(cursor.array()?)),
@@ -111,26 +115,21 @@ pub fn leaf<'a>(read: &'a Read, cursor: &mut Cursor<'a>) -> Result<Value<'a>, Ba
     })
 }
 
+/// What a number becomes; None of what that does not hold.
 #[inline]
-fn of_number<'a>(number: i64, becomes: Becomes, cursor: &Cursor<'a>) -> Result<Value<'a>, Bad> {
-    let misfit = || cursor.bad(Reason::Misfit);
-    Ok(match becomes {
+pub fn became(number: i64, becomes: Becomes) -> Option<Value<'static>> {
+    Some(match becomes {
         Becomes::Same => Value::Long(number),
         Becomes::Text => Value::Digits(Digits::of(number)),
-        Becomes::Date => {
-            if !DAYS.contains(&number) {
-                return Err(misfit());
-            }
-            Value::Date(number as i32)
-        }
+        Becomes::Date => Value::Date(DAYS.contains(&number).then_some(number as i32)?),
         Becomes::Time(per_second) => {
             if !(0..DAY_SECONDS * per_second).contains(&number) {
-                return Err(misfit());
+                return None;
             }
-            Value::Time(micros(number, per_second).ok_or_else(misfit)?)
+            Value::Time(micros(number, per_second)?)
         }
-        Becomes::Timestamp(per_second) => Value::Timestamp(instant(number, per_second).ok_or_else(misfit)?),
-        Becomes::LocalTimestamp(per_second) => Value::LocalTimestamp(instant(number, per_second).ok_or_else(misfit)?),
+        Becomes::Timestamp(per_second) => Value::Timestamp(instant(number, per_second)?),
+        Becomes::LocalTimestamp(per_second) => Value::LocalTimestamp(instant(number, per_second)?),
     })
 }
 
@@ -166,7 +165,7 @@ fn unscaled(bytes: &[u8]) -> Option<i256> {
 }
 
 /// The number with the column's scale; None if it would lose digits, or has too many.
-fn fitted(unscaled: i256, scale: i32, precision: u32, to_scale: i32) -> Option<i256> {
+pub fn fitted(unscaled: i256, scale: i32, precision: u32, to_scale: i32) -> Option<i256> {
     // Most decimals are short.
     if let (Some(short), 0..=38) = (unscaled.to_i128(), precision)
         && let Some(fitted) = fitted_short(short, scale, precision, to_scale)

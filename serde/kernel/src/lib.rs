@@ -1,9 +1,10 @@
-//! Avro bodies → Python's values and Arrow arrays, by programs that srfix makes of a writer's schema and columns.
+//! Bodies of Avro and JSON → Python's values and Arrow arrays, by programs that srfix makes of columns and a writer's schema.
 //!
 //! The kernel knows no registry, no subject and no rule of letter case. It reads what is right, exactly as srfix's Python does,
 //! and leaves everything else to it: what is wrong with a body, and in which words, is Python's to say.
 
 mod batch;
+mod bodies;
 mod census;
 mod columns;
 mod cursor;
@@ -14,6 +15,7 @@ mod from_python;
 #[cfg(test)]
 mod hostile;
 mod interchange;
+mod json;
 mod leaf;
 mod places;
 mod program;
@@ -26,24 +28,25 @@ use std::sync::{Arc, RwLock};
 
 use arrow_array::{Array, ArrayRef, cast::AsArray};
 use arrow_schema::DataType;
-use hashbrown::HashMap;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::batch::{Batch, Identity, Odd, Plan, Plans, TooMuch};
+use crate::batch::{Batch, Halt, Identity, Known, Odd, Plan, Plans};
+use crate::bodies::Bodies;
 use crate::columns::Type;
 use crate::from_python::Writer;
 use crate::interchange::{Exported, imported};
 
+use crate::json::Reading;
 use crate::program::Program;
 use crate::python::{Fault, Rows};
 use crate::writing::Writing;
 
-/// Reads bodies of one writer schema.
+/// Reads bodies of one writer schema, or of one set of columns.
 #[pyclass(frozen)]
 struct Decoder {
-    rows: Arc<Rows>,
+    bodies: Bodies,
     /// Called with a payload that is not read here, and the body's offset.
     otherwise: Py<PyAny>,
 }
@@ -53,7 +56,17 @@ impl Decoder {
     #[new]
     fn new(py: Python<'_>, description: &[u8], otherwise: Py<PyAny>) -> PyResult<Self> {
         let program = Program::parse(description).map_err(PyValueError::new_err)?;
-        Ok(Self { rows: Arc::new(Rows::new(py, Arc::new(program))?), otherwise })
+        Ok(Self { bodies: Bodies::Avro(Arc::new(Rows::new(py, Arc::new(program))?)), otherwise })
+    }
+
+    /// Of bodies of JSON.
+    ///
+    /// `ask` is called with the number of an object in the description and a key: which column the key feeds, -1 for none, -2
+    /// if the object is `otherwise`'s to read.
+    #[staticmethod]
+    fn json(py: Python<'_>, description: &[u8], otherwise: Py<PyAny>, ask: Option<Py<PyAny>>) -> PyResult<Self> {
+        let reading = Reading::parse(py, description, ask).map_err(PyValueError::new_err)?;
+        Ok(Self { bodies: Bodies::Json(Arc::new(reading)), otherwise })
     }
 
     #[pyo3(signature = (payload, body_offset, /))]
@@ -64,7 +77,7 @@ impl Decoder {
         body_offset: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         if let Ok(bytes) = payload.cast::<PyBytes>() {
-            match self.rows.read(py, bytes.as_bytes(), body_offset) {
+            match self.bodies.read(py, bytes.as_bytes(), body_offset) {
                 Ok(value) => return Ok(value),
                 Err(Fault::Raised(error)) => return Err(error),
                 Err(Fault::Bad) => {}
@@ -72,11 +85,33 @@ impl Decoder {
         }
         self.otherwise.bind(py).call1((payload, body_offset))
     }
+
+    /// Rows of bare bodies from `first` on, up to the first one that is not read here.
+    #[pyo3(signature = (payloads, first, /))]
+    fn read_ahead<'py>(
+        &self,
+        py: Python<'py>,
+        payloads: &Bound<'py, PyList>,
+        first: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let rows = PyList::empty(py);
+        for number in first..payloads.len() {
+            // The list may be shorter by now, if another thread has it too.
+            let Ok(payload) = payloads.get_item(number) else { break };
+            let Ok(bytes) = payload.cast_exact::<PyBytes>() else { break };
+            match self.bodies.read(py, bytes.as_bytes(), 0) {
+                Ok(row) => rows.append(row)?,
+                Err(Fault::Raised(error)) => return Err(error),
+                Err(Fault::Bad) => break,
+            }
+        }
+        Ok(rows)
+    }
 }
 
 impl Decoder {
-    fn rows(&self) -> &Arc<Rows> {
-        &self.rows
+    fn bodies(&self) -> &Bodies {
+        &self.bodies
     }
 }
 
@@ -118,7 +153,8 @@ impl Encoder {
 #[pyclass(frozen)]
 struct BatchDecoder {
     types: Vec<(String, Type)>,
-    plans: RwLock<HashMap<Identity, Plan>>,
+    /// Taken as they are for each batch: no lock is held while Python may be asked.
+    plans: RwLock<Arc<Plans>>,
 }
 
 /// The batch, none if there are ids without a plan; these ids; the rows that are the caller's to read, as (position, reason,
@@ -136,16 +172,20 @@ impl BatchDecoder {
     /// Says how the bodies of a schema, by its id or GUID, are read: by a decoder's program; by the caller, if there is none.
     #[pyo3(signature = (identity, decoder, /))]
     fn plan(&self, identity: Identity, decoder: Option<&Decoder>) -> PyResult<()> {
-        let plan = decoder.map_or(Plan::Otherwise, |decoder| Plan::Program(Arc::clone(decoder.rows.program())));
-        self.plans.write().map_err(|_| poisoned())?.insert(identity, plan);
-        Ok(())
+        let plan = decoder.map_or(Plan::Otherwise, |decoder| decoder.bodies().plan());
+        self.change(|plans| drop(plans.named.insert(identity, plan)))
+    }
+
+    /// Says how all payloads are read, which are bodies and nothing else.
+    #[pyo3(signature = (decoder, /))]
+    fn plan_bare(&self, decoder: &Decoder) -> PyResult<()> {
+        self.change(|plans| plans.bare = Some(decoder.bodies().plan()))
     }
 
     /// Forgets a schema's plan.
     #[pyo3(signature = (identity, /))]
     fn forget(&self, identity: Identity) -> PyResult<()> {
-        self.plans.write().map_err(|_| poisoned())?.remove(&identity);
-        Ok(())
+        self.change(|plans| drop(plans.named.remove(&identity)))
     }
 
     /// Of a list of bytes and None.
@@ -174,18 +214,24 @@ impl BatchDecoder {
 }
 
 impl BatchDecoder {
+    fn change(&self, change: impl FnOnce(&mut Plans)) -> PyResult<()> {
+        change(Arc::make_mut(&mut *self.plans.write().map_err(|_| poisoned())?));
+        Ok(())
+    }
+
     fn decode<'a>(&self, mut payloads: impl Iterator<Item = Option<&'a [u8]>>, rows: usize) -> PyResult<Decoded> {
-        let plans = self.plans.read().map_err(|_| poisoned())?;
+        let plans = Arc::clone(&*self.plans.read().map_err(|_| poisoned())?);
         let mut batch = Batch::new(self.types.clone(), rows);
-        let mut known = Plans::new(&plans);
+        let mut known = Known::new(&plans);
         while let Some(payload) = payloads.next() {
-            batch.push(payload, &mut known).map_err(|TooMuch| {
-                PyOverflowError::new_err("a column's values are more than one Arrow array can hold")
+            batch.push(payload, &mut known).map_err(|halt| match halt {
+                Halt::TooMuch => PyOverflowError::new_err("a column's values are more than one Arrow array can hold"),
+                Halt::Raised(error) => error,
             })?;
             if let Some((_, Odd::Unknown(id))) = batch.odd.last() {
                 let mut unknown = vec![*id];
                 unknown.extend(payloads.flatten().filter_map(batch::identity_of).map(|(identity, _)| identity));
-                unknown.retain(|identity| !plans.contains_key(identity));
+                unknown.retain(|identity| !plans.named.contains_key(identity));
                 unknown.sort_unstable();
                 unknown.dedup();
                 return Ok((None, unknown, Vec::new()));

@@ -317,7 +317,7 @@ fn text<'py>(py: Python<'py>, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyAn
     }
 }
 
-fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, Fault> {
+pub fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, Fault> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
         Value::Boolean(value) => PyBool::new(py, value).to_owned().into_any(),

@@ -1,7 +1,5 @@
 //! One payload → one row: the look-up of a schema id's program, without Python in between.
 
-use std::sync::Arc;
-
 use hashbrown::HashMap;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -9,13 +7,14 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::Decoder;
 use crate::batch::{PREFIX_ID_SIZE, id_of};
+use crate::bodies::Bodies;
 use crate::places::Places;
-use crate::python::{Fault, Rows};
+use crate::python::Fault;
 
 /// What deserializers inherit from: a call reads what it has a program for, and has `_call` do the rest.
 #[pyclass(subclass, frozen)]
 pub struct Reader {
-    places: Places<HashMap<u32, Arc<Rows>>>,
+    places: Places<HashMap<u32, Bodies>>,
 }
 
 #[pymethods]
@@ -58,7 +57,7 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
         let rows = PyList::empty(py);
-        let mut known: Option<(u32, Arc<Rows>)> = None;
+        let mut known: Option<(u32, Bodies)> = None;
         for number in first..payloads.len() {
             // The list may be shorter by now, if another thread has it too.
             let Ok(payload) = payloads.get_item(number) else { break };
@@ -86,9 +85,9 @@ impl Reader {
         decoder: &Decoder,
         most: usize,
     ) -> PyResult<()> {
-        let rows = Arc::clone(decoder.rows());
+        let bodies = decoder.bodies().clone();
         self.places.put(topic, field, most, HashMap::len, |programs| {
-            programs.insert(schema_id, rows);
+            programs.insert(schema_id, bodies);
         })
     }
 }
@@ -96,8 +95,8 @@ impl Reader {
 impl Reader {
     /// The program for the payload, unless headers may name another schema.
     #[inline]
-    fn rows(slf: &Bound<'_, Self>, payload: &[u8], ctx: &Bound<'_, PyAny>) -> Option<Arc<Rows>> {
+    fn rows(slf: &Bound<'_, Self>, payload: &[u8], ctx: &Bound<'_, PyAny>) -> Option<Bodies> {
         let id = id_of(payload)?;
-        slf.get().places.find(ctx, true, |programs| programs.get(&id).map(Arc::clone))
+        slf.get().places.find(ctx, true, |programs| programs.get(&id).cloned())
     }
 }

@@ -155,6 +155,16 @@ class TestDeserializeMany:
         copied = pickle.loads(pickle.dumps(row))
         assert (copied.position, copied.reason, str(copied.error)) == (0, Reason.TRUNCATED, str(row.error))
 
+    def test_an_error_that_is_its_own_cause_ends(self) -> None:
+        def fail(payload: bytes | None, ctx: Context) -> Value:
+            error, other = TruncatedBodyError("one"), TruncatedBodyError("other")
+            error.__cause__, other.__cause__ = other, error
+            raise error
+
+        (row,) = deserialize_many([b""], VALUE, fail, on_error="quarantine")
+        assert isinstance(row, BadRow)
+        assert row.reason is Reason.TRUNCATED
+
     def test_letter_case_and_types_have_their_own_reasons(self, registry: MemoryRegistry) -> None:
         deserializer = AvroDeserializer(ById(registry), columns=parse_columns("ID INT, NAME INT"))
         rows = list(deserialize_many([GOOD, frame_id(3, b"\x02\x04")], VALUE, deserializer, on_error="quarantine"))

@@ -43,8 +43,10 @@ class KernelWise:
     def __init__(self, deserializer: Deserializer, columns: Columns, role: Role) -> None:
         """:raises ColumnError: if Arrow cannot hold a column."""
         self._row_wise = RowWise(deserializer, columns, role)
-        is_native = kernel() and self._row_wise.is_vouched_for and nesting(columns) <= _LEVELS
+        is_native = kernel() is not None and self._row_wise.is_vouched_for and nesting(columns) <= _LEVELS
         self._native_decode = getattr(deserializer, "native_decode", None) if is_native else None
+        # Of a format without framing: one decoder for all payloads.
+        self._native_bare = getattr(deserializer, "native_bare_decode", None) if is_native else None
         self._columns = json.dumps([[column.name, _type(column.type)] for column in columns]).encode()
         self._decoders: dict[tuple[str, str], Any] = {}
 
@@ -54,11 +56,13 @@ class KernelWise:
         return self._row_wise.schema
 
     def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch:
-        if self._native_decode is None or isinstance(ctx, Sequence) or ctx.headers:
+        # Headers may name another schema, where schemas are named.
+        if isinstance(ctx, Sequence) or (ctx.headers and self._native_bare is None):
             return self._row_wise(payloads, ctx)
-        decoder = self._decoders.get((ctx.topic, ctx.field))
+        decoder = self._decoders.get((ctx.topic, ctx.field)) or self._decoder(ctx)
         if decoder is None:
-            decoder = self._decoders[ctx.topic, ctx.field] = kernel().BatchDecoder(self._columns)
+            return self._row_wise(payloads, ctx)
+        self._decoders[ctx.topic, ctx.field] = decoder
         refused: dict[int | bytes, SrfixError] = {}
         try:
             batch, odd = self._decoded(decoder, payloads, ctx, refused)
@@ -86,6 +90,16 @@ class KernelWise:
         rows = pyarrow().record_batch(batch)
         decoded = with_odd_rows(rows.columns, left, payloads, ctx, self._row_wise)
         return replace(decoded, bad=tuple(sorted((*decoded.bad, *bad), key=attrgetter("position")))) if bad else decoded
+
+    def _decoder(self, ctx: Context) -> Any:
+        """The kernel's, for one topic's keys or values; None where all is read row by row."""
+        bare = None if self._native_bare is None else self._native_bare(ctx)
+        if bare is None and self._native_decode is None:
+            return None
+        decoder = kernel().BatchDecoder(self._columns)
+        if bare is not None:
+            decoder.plan_bare(bare)
+        return decoder
 
     def _decoded(
         self, decoder: Any, payloads: Payloads, ctx: Context, refused: dict[int | bytes, SrfixError]

@@ -286,7 +286,9 @@ def _framing_of(payload: bytes) -> bytes:
 def without_frames(error: SrfixError) -> SrfixError:
     """The error without tracebacks: those of a thousand bad rows would keep a thousand stacks alive."""
     part: BaseException | None = error
-    while part is not None:
+    seen: set[int] = set()
+    while part is not None and id(part) not in seen:  # an error may be its own cause
+        seen.add(id(part))
         part.__traceback__ = None
         part = part.__cause__ or part.__context__
     return error

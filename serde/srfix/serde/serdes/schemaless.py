@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from srfix.serde.arguments import flag, flag_or_none, member, plain_row, usable_context, usable_payload
 from srfix.serde.casing import CaseRule
@@ -13,6 +14,7 @@ from srfix.serde.connect import NameRule
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Row, SerdeContext, Value
+from srfix.serde.native import native_decoder_of
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
 from srfix.serde.serdes.records import record_of
@@ -172,6 +174,19 @@ class SchemalessDeserializer(_Schemaless[Decode]):
         :raises SrfixError: as a call.
         """
         return None if payload is None else record_of(self(payload, ctx), usable_context(ctx))
+
+    def native_bare_decode(self, ctx: Context) -> object:
+        """For typed arrays: the kernel's decoder of all payloads; None where Python reads them.
+
+        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
+        """
+        return native_decoder_of(self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))
+
+    def _read_ahead(self, payloads: Sequence[bytes | None], first: int, ctx: Context) -> list[Value]:
+        """Rows of the payloads from `first` on, up to the first one that the kernel does not read."""
+        native: Any = None if payloads[first] is None else self.native_bare_decode(ctx)
+        rows: list[Value] = [] if native is None else native.read_ahead(payloads, first)
+        return rows
 
     def _made(self, half: Half | None) -> Decode:
         return decode_plan(self._format, None, half, self._case_rule, strict=self._strict, times=self._times)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.errors import DecodeError, SrfixError, TrailingBytesError, TruncatedBodyError
+from srfix.serde.errors import DecodeError, PayloadBoundError, SrfixError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.formats.json.parse import JsonValue, parse, parse_exact
 
 texts = st.text(st.characters(codec="utf-8"))
@@ -130,6 +130,20 @@ class TestBoth:
     def test_an_integer_of_a_hundred_thousand_digits_is_refused(self, read: Read) -> None:
         with pytest.raises(DecodeError, match="larger than anything can hold"):
             read(b"1" * 100_000)
+
+    def test_a_fraction_beyond_its_bound_is_refused_by_an_error_that_is_not_its_own_cause(self) -> None:
+        with pytest.raises(PayloadBoundError, match=r"^A number of the JSON has 5,002 characters") as caught:
+            parse_exact(b"0." + b"1" * 5_000)
+        causes: list[BaseException] = []
+        error: BaseException | None = caught.value
+        while error is not None and len(causes) < 9:
+            causes.append(error)
+            error = error.__cause__
+        assert [type(cause).__name__ for cause in causes] == [
+            "PayloadBoundError",
+            "ValidationError",
+            "PayloadBoundError",
+        ]
 
     @PARSERS
     def test_a_message_does_not_quote_the_body(self, read: Read) -> None:

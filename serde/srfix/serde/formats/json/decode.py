@@ -15,6 +15,7 @@ from srfix.serde.columns import STRING, Array, Columns, ColumnType, Decimal, Map
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
 from srfix.serde.formats.json.budget import Budget, Shapes
+from srfix.serde.formats.json.kernel import native_column_decoder
 from srfix.serde.formats.json.parse import parse, parse_exact, parse_from
 from srfix.serde.formats.json.scalars import MISSING, Convert, Misread, exact_type, scalar_reader
 from srfix.serde.interface import Row, Value
@@ -79,7 +80,14 @@ def column_decoder(
             raise DecodeError("The JSON nests too deep to be made into a row.") from error
         return read_value if single is None else {single.name: read_value}
 
-    return decode
+    return native_column_decoder(
+        columns,
+        case_rule=case_rule,
+        wrapped=wrapped,
+        strict=strict,
+        is_fed=readers.is_fed,
+        otherwise=decode,
+    )
 
 
 class _Readers:

@@ -106,8 +106,10 @@ def _again(body: bytes, decode: _Decode, error: Exception) -> JsonValue:
 
 
 def _refusal(body: bytes, error: Exception) -> DecodeError:
-    if isinstance(error.__cause__, PayloadBoundError):
-        return error.__cause__
+    beyond = error.__cause__
+    if isinstance(beyond, PayloadBoundError):
+        # Another one: raised from what it is the cause of, it would be its own cause.
+        return PayloadBoundError(beyond.message, bound=beyond.bound)
     size = f"a body of {len(body)} bytes"
     match error:
         case RecursionError():

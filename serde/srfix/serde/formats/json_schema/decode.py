@@ -33,6 +33,7 @@ from srfix.serde.connect import ConnectSchema, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, PayloadBoundError
 from srfix.serde.formats.json import Budget, cost_of_default, parse, parse_exact
+from srfix.serde.formats.json_schema.kernel import native_connect_decoder
 from srfix.serde.formats.json_schema.leaves import InexactError, Read, leaf, wrong_node
 from srfix.serde.formats.json_schema.writer_type import JsonType
 from srfix.serde.interface import Row, Value
@@ -94,7 +95,7 @@ def connect_decoder(
             raise DecodeError("The JSON nests too deep to be made into a row.") from error
         return value if single is None else {single.name: value}
 
-    return decode
+    return native_connect_decoder(projection, decode)
 
 
 class _Plan:

@@ -1,0 +1,195 @@
+"""Columns of plain JSON as the native kernel takes them: `serde/kernel/src/json/description.rs`.
+
+The kernel reads what is right, and leaves every other body to the decoder that was made beside it. It knows no case rule: it
+asks which column a key feeds, once for each spelling.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.casing import CaseRule, are_distinct, match_keys
+from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.engine import Decode
+from srfix.serde.errors import CasingError
+from srfix.serde.formats.json.budget import Budget
+from srfix.serde.native import kernel
+
+Part: TypeAlias = dict[str, Any]
+"""A piece of a description."""
+Ask: TypeAlias = Callable[[int, str], int]
+"""An object's number and a key → which column it feeds; -1 for none, -2 where it is left to Python."""
+
+MOST_DIGITS: Final = 76
+"""Of a decimal that 256 bits hold."""
+MILLIS: Final = 1_000
+"""So many in a second."""
+_NOTHING: Final = -1
+_UNSURE: Final = -2
+_LEVELS: Final = 200
+_NUMBER_CHARACTERS: Final = 100
+_TEXT_CHARACTERS: Final = 60
+_KEYS: Final = 1_024
+_KEY_BYTES: Final = 256 << 10
+
+
+class NotTakenError(Exception):
+    """The kernel does not read such a type."""
+
+
+def native_decoder(describe: Callable[[Description], bytes], otherwise: Decode, ask: Ask | None = None) -> Decode:
+    """The decoder of the kernel, which has `otherwise` for what it does not read; that alone where there is no kernel, or
+    it does not know one of the types.
+
+    :param describe: puts everything into a description, and gives its text.
+    """
+    native = kernel()
+    if native is None:
+        return otherwise
+    try:
+        text = describe(Description())
+    except NotTakenError:
+        return otherwise
+    decode: Decode = native.Decoder.json(text, otherwise, ask).decode
+    return decode
+
+
+class Description:
+    """What is read, each under its number."""
+
+    def __init__(self) -> None:
+        self._reads: list[Part] = []
+        self.budget = Budget()
+        """Which rows are to be paid for."""
+
+    def add(self, **read: object) -> int:
+        """Another reading."""
+        self._reads.append(read)
+        return len(self._reads) - 1
+
+    def text(self, root: Part, single: str | None) -> bytes:
+        """All of it, as the kernel parses it.
+
+        :param single: the only column, where bodies are its bare values.
+        """
+        bounds = payload_bounds()
+        most = {
+            "levels": _LEVELS,
+            "number_characters": min(bounds.number_characters, _NUMBER_CHARACTERS),
+            "text_characters": min(bounds.text_number_characters, _TEXT_CHARACTERS),
+            "values": bounds.values,
+            "values_per_byte": bounds.values_per_byte,
+            "keys": min(bounds.shapes, _KEYS),
+            "key_bytes": min(bounds.shape_bytes, _KEY_BYTES),
+        }
+        return json.dumps({"reads": self._reads, "root": root, "single": single, "bounds": most}).encode()
+
+
+def native_column_decoder(
+    columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool, is_fed: bool, otherwise: Decode
+) -> Decode:
+    """As `column_decoder`, which has made `otherwise` of the same arguments."""
+    plain = _Plain(case_rule, strict=strict)
+
+    def describe(description: Description) -> bytes:
+        plain.description = description
+        if wrapped:
+            root = plain.struct(columns, is_repeated=False, least=0 if is_fed else 1)
+            # Null is no row, by the caller's rules.
+            return description.text({"read": root, "takes_null": False}, None)
+        (single,) = columns
+        return description.text(plain.part(single.type, is_repeated=False), single.name)
+
+    return native_decoder(describe, otherwise, plain.fed_by)
+
+
+class _Plain:
+    """Columns that keys feed, as `formats.json.decode` reads them."""
+
+    description: Description
+
+    def __init__(self, case_rule: CaseRule, *, strict: bool) -> None:
+        self._case_rule = case_rule
+        self._strict = strict
+        self._names: dict[int, tuple[str, ...]] = {}
+
+    def fed_by(self, number: int, key: str) -> int:
+        """Which column of an object a key feeds, if no other key does."""
+        names = self._names[number]
+        try:
+            matched = match_keys(names, (key,), self._case_rule, where="the JSON object")
+        except CasingError:
+            return _UNSURE
+        if len(matched) > 1:
+            return _UNSURE
+        return next((names.index(name) for name in matched), _NOTHING)
+
+    def part(self, type_: ColumnType, *, is_repeated: bool) -> Part:
+        """A place for values of a column's type."""
+        return {"read": self._read(type_, is_repeated=is_repeated), "takes_null": True}
+
+    def struct(self, columns: Columns, *, is_repeated: bool, least: int) -> int:
+        """An object.
+
+        :param least: how many columns must be fed, where not all of them must.
+        """
+        names = tuple(column.name for column in columns)
+        # What one key feeds may then depend on the others.
+        if not are_distinct(names) and self._case_rule is not CaseRule.EXACT:
+            raise NotTakenError
+        number = self.description.add(
+            kind="object",
+            columns=[
+                {"name": column.name, "part": self.part(column.type, is_repeated=is_repeated), "may_lack": True}
+                for column in columns
+            ],
+            keys=None,
+            least=len(names) if self._strict else least,
+            price=price(self.description.budget, columns, is_repeated=is_repeated),
+        )
+        self._names[number] = names
+        return number
+
+    def _read(self, type_: ColumnType, *, is_repeated: bool) -> int:
+        add = self.description.add
+        match type_:
+            case Struct(fields):
+                return self.struct(fields, is_repeated=is_repeated, least=0)
+            case Array(items):
+                return add(kind="list", items=self.part(items, is_repeated=True))
+            case Map(values):
+                return add(kind="map", values=self.part(values, is_repeated=True))
+            case Decimal(precision, scale):
+                if precision > MOST_DIGITS:
+                    raise NotTakenError
+                return add(kind="decimal", precision=precision, scale=scale, of_text=True)
+            case ScalarType() if type_ in _SCALARS:
+                return add(**_SCALARS[type_])
+        raise NotTakenError
+
+
+def price(budget: Budget, columns: Sequence[object], *, is_repeated: bool) -> int:
+    """What a row costs of what its body may make."""
+    return budget.price_of_row(1 for _ in columns) if is_repeated else 0
+
+
+def number(becomes: object, *, bits: int = 64, of_text: bool = False, within_a_day: bool = False) -> Part:
+    """A whole number."""
+    return {"kind": "number", "bits": bits, "of_text": of_text, "within_a_day": within_a_day, "becomes": becomes}
+
+
+_SCALARS: Final[dict[ScalarType, Part]] = {
+    ScalarType.BOOLEAN: {"kind": "boolean", "as_text": False},
+    ScalarType.INTEGER: number("same", bits=32, of_text=True),
+    ScalarType.BIGINT: number("same", of_text=True),
+    # A BigDecimal has no negative zero.
+    ScalarType.DOUBLE: {"kind": "double", "is_narrow": False, "has_negative_zero": False},
+    ScalarType.STRING: {"kind": "string", "of_scalars": True},
+    ScalarType.BYTES: {"kind": "bytes"},
+    ScalarType.DATE: number("date", of_text=True),
+    ScalarType.TIME: number({"time": MILLIS}, of_text=True),
+    ScalarType.TIMESTAMP: number({"timestamp": MILLIS}, of_text=True),
+}
