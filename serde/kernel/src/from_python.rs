@@ -126,6 +126,10 @@ impl Writer {
                     put_long(out, len as i64);
                     let mut written = 0;
                     for (name, item) in map {
+                        // A dict of entries has text as its keys, whatever their type, or null.
+                        if !name.is_none() {
+                            exact::<PyString>(&name)?;
+                        }
                         self.value(*key, &name, out, below)?;
                         self.value(*part, &item, out, below)?;
                         written += 1;
