@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-$(VENV)/.installed-kernel: $(STAMP) $(wildcard $(CRATE)/src/*.rs) $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(CRATE)/pyproject.toml
+$(VENV)/.installed-kernel: $(STAMP) $(wildcard $(CRATE)/src/*.rs $(CRATE)/src/*/*.rs) $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(CRATE)/pyproject.toml
 	@echo "Building the serde's native kernel with $(CARGO); a minute or two the first time."
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps ./$(CRATE)
 	@touch $@

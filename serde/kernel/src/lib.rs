@@ -8,6 +8,7 @@ mod census;
 mod columns;
 mod cursor;
 mod description;
+mod encoder;
 mod faults;
 mod from_python;
 mod interchange;
@@ -15,6 +16,7 @@ mod leaf;
 mod program;
 mod python;
 mod reader;
+mod rows;
 mod sink;
 mod writing;
 
@@ -29,12 +31,9 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::batch::{Batch, Identity, Odd, Plan, TooMuch};
 use crate::columns::Type;
-use crate::from_python::Writer;
 use crate::interchange::{Exported, imported};
-
 use crate::program::Program;
 use crate::python::{Fault, Rows};
-use crate::writing::Writing;
 
 /// Reads bodies of one writer schema.
 #[pyclass(frozen)]
@@ -73,34 +72,6 @@ impl Decoder {
 impl Decoder {
     fn rows(&self) -> &Arc<Rows> {
         &self.rows
-    }
-}
-
-/// Writes bodies under one schema.
-#[pyclass(frozen)]
-struct Encoder {
-    writer: Writer,
-    /// Called with a value that is not written here, and the prefix.
-    otherwise: Py<PyAny>,
-}
-
-#[pymethods]
-impl Encoder {
-    #[new]
-    fn new(py: Python<'_>, description: &[u8], otherwise: Py<PyAny>) -> PyResult<Self> {
-        let writing = Writing::parse(description).map_err(PyValueError::new_err)?;
-        Ok(Self { writer: Writer::new(py, Arc::new(writing)), otherwise })
-    }
-
-    #[pyo3(signature = (value, prefix, /))]
-    fn encode<'py>(&self, value: &Bound<'py, PyAny>, prefix: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
-        let mut out = Vec::with_capacity(128);
-        out.extend_from_slice(prefix.as_bytes());
-        match self.writer.write(value, &mut out) {
-            Ok(()) => Ok(PyBytes::new(value.py(), &out).into_any()),
-            Err(Fault::Raised(error)) => Err(error),
-            Err(Fault::Bad) => self.otherwise.bind(value.py()).call1((value, prefix)),
-        }
     }
 }
 
@@ -208,7 +179,7 @@ fn srfix_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Decoder>()?;
     module.add_class::<reader::Reader>()?;
-    module.add_class::<Encoder>()?;
+    module.add_class::<encoder::Encoder>()?;
     module.add_class::<BatchDecoder>()?;
     module.add_class::<census::PartitionCounter>()
 }
