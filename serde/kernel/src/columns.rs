@@ -380,7 +380,7 @@ fn push_bytes(ends: &mut Vec<i32>, bytes: &mut Vec<u8>, value: &[u8]) -> Result<
 }
 
 /// Few keys are compared with each other; many are sorted.
-fn are_distinct<T: Ord>(first: usize, count: usize, key: impl Fn(usize) -> T) -> bool {
+pub fn are_distinct<T: Ord>(first: usize, count: usize, key: impl Fn(usize) -> T) -> bool {
     const FEW: usize = 8;
     if count <= FEW {
         return (1..count).all(|one| (0..one).all(|other| key(first + one) != key(first + other)));

@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
-use crate::Encoder;
+use crate::encoder::Encoder;
 use crate::from_python::Writer;
 use crate::places::Places;
 use crate::python::Fault;

@@ -6,8 +6,8 @@ use crate::cursor::{Bad, Cursor, Reason};
 use crate::description::{Becomes, Read};
 
 /// The years 1 to 9999, which are all that Python's dates have.
-const DAYS: std::ops::RangeInclusive<i64> = -719_162..=2_932_896;
-const MICROS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+pub const DAYS: std::ops::RangeInclusive<i64> = -719_162..=2_932_896;
+pub const MICROS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 const DAY_SECONDS: i64 = 86_400;
 /// Connect's `Time` takes 24:00, too.
 pub const DAY_MILLIS: i64 = 86_400_000;

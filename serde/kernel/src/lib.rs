@@ -9,6 +9,7 @@ mod census;
 mod columns;
 mod cursor;
 mod description;
+mod encoder;
 mod faults;
 mod framer;
 mod from_python;
@@ -21,6 +22,7 @@ mod places;
 mod program;
 mod python;
 mod reader;
+mod rows;
 mod sink;
 mod writing;
 
@@ -35,13 +37,11 @@ use pyo3::types::{PyBytes, PyList};
 use crate::batch::{Batch, Halt, Identity, Known, Odd, Plan, Plans};
 use crate::bodies::Bodies;
 use crate::columns::Type;
-use crate::from_python::Writer;
 use crate::interchange::{Exported, imported};
 
 use crate::json::Reading;
 use crate::program::Program;
 use crate::python::{Fault, Rows};
-use crate::writing::Writing;
 
 /// Reads bodies of one writer schema, or of one set of columns.
 #[pyclass(frozen)]
@@ -112,40 +112,6 @@ impl Decoder {
 impl Decoder {
     fn bodies(&self) -> &Bodies {
         &self.bodies
-    }
-}
-
-/// Writes bodies under one schema.
-#[pyclass(frozen)]
-struct Encoder {
-    writer: Arc<Writer>,
-    /// Called with a value that is not written here, and the prefix.
-    otherwise: Py<PyAny>,
-}
-
-#[pymethods]
-impl Encoder {
-    #[new]
-    fn new(py: Python<'_>, description: &[u8], otherwise: Py<PyAny>) -> PyResult<Self> {
-        let writing = Writing::parse(description).map_err(PyValueError::new_err)?;
-        Ok(Self { writer: Arc::new(Writer::new(py, Arc::new(writing))), otherwise })
-    }
-
-    #[pyo3(signature = (value, prefix, /))]
-    fn encode<'py>(&self, value: &Bound<'py, PyAny>, prefix: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
-        let mut out = Vec::with_capacity(128);
-        out.extend_from_slice(prefix.as_bytes());
-        match self.writer.write(value, &mut out) {
-            Ok(()) => Ok(PyBytes::new(value.py(), &out).into_any()),
-            Err(Fault::Raised(error)) => Err(error),
-            Err(Fault::Bad) => self.otherwise.bind(value.py()).call1((value, prefix)),
-        }
-    }
-}
-
-impl Encoder {
-    fn writer(&self) -> Arc<Writer> {
-        Arc::clone(&self.writer)
     }
 }
 
@@ -265,7 +231,7 @@ fn srfix_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Decoder>()?;
     module.add_class::<reader::Reader>()?;
-    module.add_class::<Encoder>()?;
+    module.add_class::<encoder::Encoder>()?;
     module.add_class::<framer::Framer>()?;
     module.add_class::<BatchDecoder>()?;
     module.add_class::<census::PartitionCounter>()

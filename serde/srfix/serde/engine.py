@@ -76,3 +76,44 @@ class BatchDecode(Protocol):
         :raises RegistryError: if the registry could not be asked: no row is at fault then.
         :raises UsageError: if a column's values of this batch are more than one Arrow array can hold.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedBatch:
+    """Payloads, of the rows that could be written. A row that could not has none here, not even a null one: that would
+    be a tombstone."""
+
+    payloads: pa.BinaryArray
+    """One for each good row; null for a tombstone."""
+    positions: pa.Int64Array
+    """Where these rows stand in the batch, from 0, ascending."""
+    bad: tuple[BadRow, ...]
+    """The other rows, by ascending position."""
+
+
+class BatchEncode(Protocol):
+    """Arrow's rows → payloads: the seam for a compiled kernel. Made for one serializer, used for many batches."""
+
+    def __call__(
+        self, rows: pa.StructArray, ctx: Contexts, /, *, tombstones: pa.BooleanArray | None, until_bad: bool
+    ) -> EncodedBatch:
+        """The payloads of rows, possibly sliced, with nulls, of every width that a type has in Arrow.
+
+        What a kernel owes its caller is what the row-wise way gives, row for row:
+
+        - the bytes that the serializer writes for a row whose fields are named as the Arrow fields: its case rule, its
+          defaults, its schema, registered with the first row that fits and with no other, its prefix or header;
+        - a null payload where `tombstones` says so, whatever the row holds, and nowhere else but for a key that is null:
+          a null row is a bad one;
+        - a `BadRow` with the same error for every row that the serializer refuses, with its position, and no other row
+          disturbed; a value that the schema cannot hold exactly (a finer time, a number beyond its bits or digits, two
+          entries of one key, text that is not UTF-8) is never cut, and never written as another;
+        - no offset in an array believed, and work bounded by what the rows hold: a slice costs what it has, not what it is
+          a slice of;
+        - nothing kept of the rows: the payloads own their memory.
+
+        :param until_bad: the caller wants no more than the first bad row: what is behind it need not be written.
+        :raises ColumnError: if a field's type is one that no column has, or two fields have the same name.
+        :raises RegistryError: if the registry could not be asked, or did not take the schema: no row is at fault then.
+        :raises UsageError: if the payloads are more than one Arrow array can hold.
+        """

@@ -6,6 +6,7 @@ Everything works without it. `SRFIX_ENGINE=python` leaves it unused.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -60,13 +61,25 @@ def _looked_for() -> tuple[Any, str]:
     return None, f"srfix-kernel {found.__version__} is installed, and this srfix needs {_VERSION}"
 
 
-def native_encoder_of(encode: object) -> object:
-    """The kernel's encoder whose method this is; None if it is none's."""
-    native, owner = kernel(), getattr(encode, "__self__", None)
-    return owner if native is not None and isinstance(owner, native.Encoder) else None
-
-
 def native_decoder_of(decode: object) -> object:
     """The kernel's decoder whose method this is; None if it is none's."""
     native, owner = kernel(), getattr(decode, "__self__", None)
     return owner if native is not None and isinstance(owner, native.Decoder) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeEncode:
+    """How the kernel writes rows of one context."""
+
+    encoder: object
+    """The kernel's `Encoder`."""
+    prefix: bytes
+    """What stands in front of each body."""
+    is_bare: bool
+    """The only column's value is the body, and its null is a null payload, which the kernel does not write."""
+
+
+def native_encoder_of(encode: object) -> object:
+    """The kernel's encoder whose method this is; None if it is none's."""
+    native, owner = kernel(), getattr(encode, "__self__", None)
+    return owner if native is not None and isinstance(owner, native.Encoder) else None

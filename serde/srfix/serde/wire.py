@@ -136,6 +136,16 @@ def set_header_guid(headers: Headers, role: Role, guid: UUID) -> None:
         )
 
 
+def is_header_guid_set(headers: Headers, role: Role, guid: UUID) -> bool:
+    """True if `set_header_guid` would change nothing."""
+    name, value = schema_id_header(role), frame_guid(guid)
+    if isinstance(headers, dict):
+        return headers.get(name) == value
+    if not isinstance(headers, list) or not headers or headers[-1] != (name, value):
+        return False
+    return all(key != name for key, _ in headers[:-1])
+
+
 def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.VALUE) -> Frame | None:
     """Takes a payload apart; None for a tombstone.
 

@@ -257,6 +257,18 @@ class TestRows:
             from_arrow(batch, nothing, VALUE)
         assert from_arrow(batch, nothing, KEY).to_pylist() == [None]
 
+    def test_behind_the_first_bad_row_none_is_serialized_where_that_is_an_error(self) -> None:
+        met: list[object] = []
+
+        def refuse(row: object, ctx: Context) -> bytes:
+            met.append(row)
+            raise EncodeError("no")
+
+        batch = pa.RecordBatch.from_pydict({"A": [1, 2]})
+        with pytest.raises(EncodeError, match=r"^Row 0 of the batch: no$"):
+            from_arrow(batch, refuse, VALUE)
+        assert met == [{"A": 1}]
+
     def test_an_outage_is_raised_in_quarantine_too(self) -> None:
         registry = MemoryRegistry()
         registry.failures["register"] = RegistryUnreachableError([("http://registry.test", "refused")])

@@ -11,27 +11,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
-from srfix.serde.arrow.one_array import one_array
+from srfix.serde.arrow.encode_kernel_wise import EncodeKernelWise
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
-from srfix.serde.arrow.values import Read, TimeUnit, struct_reader
-from srfix.serde.batches import (
-    ROWS_AT_A_TIME,
-    BadRow,
-    GivenContexts,
-    OnError,
-    contexts_of,
-    error_at,
-    reason_of,
-    without_frames,
-)
-from srfix.serde.errors import EncodeError, SrfixError, UsageError
-from srfix.serde.formats.rows import Misfit, encode_error
-from srfix.serde.interface import Context, Serializer
-from srfix.serde.subjects import Role, role_of
+from srfix.serde.arrow.values import TimeUnit
+from srfix.serde.batches import GivenContexts, OnError, contexts_of, error_at, usable_contexts
+from srfix.serde.engine import BatchEncode, EncodedBatch
+from srfix.serde.errors import UsageError
+from srfix.serde.interface import Serializer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,17 +31,8 @@ Tombstones: TypeAlias = "pa.BooleanArray | Sequence[bool]"
 """For each row, whether it is a tombstone, whatever it holds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncodedBatch:
-    """Payloads, of the rows that could be written. A row that could not has none here, not even a null one: that would
-    be a tombstone."""
-
-    payloads: pa.BinaryArray
-    """One for each good row; null for a tombstone."""
-    positions: pa.Int64Array
-    """Where these rows stand in the batch, from 0, ascending."""
-    bad: tuple[BadRow, ...]
-    """The other rows, by ascending position."""
+EncodeEngine: TypeAlias = Callable[[Serializer, TimeUnit], BatchEncode]
+"""Makes what encodes batches, for a serializer and what times may be fine to."""
 
 
 @overload
@@ -64,6 +44,7 @@ def from_arrow(
     tombstones: Tombstones | None = None,
     on_error: Literal["fail"] = "fail",
     time_unit: TimeUnit = "us",
+    engine: EncodeEngine | None = None,
 ) -> pa.BinaryArray: ...
 
 
@@ -76,6 +57,7 @@ def from_arrow(
     tombstones: Tombstones | None = None,
     on_error: Literal["quarantine"],
     time_unit: TimeUnit = "us",
+    engine: EncodeEngine | None = None,
 ) -> EncodedBatch: ...
 
 
@@ -87,6 +69,7 @@ def from_arrow(
     tombstones: Tombstones | None = None,
     on_error: OnError = "fail",
     time_unit: TimeUnit = "us",
+    engine: EncodeEngine | None = None,
 ) -> pa.BinaryArray | EncodedBatch:
     """The payloads of rows, in order: what the serializer writes for each, whose fields are named as the Arrow fields.
 
@@ -98,6 +81,8 @@ def from_arrow(
     is a value for which the serializer gives no payload. With `on_error="quarantine"` what cannot be written comes as
     bad rows beside the payloads of the others.
 
+    :param engine: what encodes; None for the native kernel where it is installed and the serializer is Avro's, with one context
+        for all rows, and row by row otherwise.
     :raises ColumnError: if a field's type is one that no column has, or two fields have the same name.
     :raises UsageError: if `rows` is neither; if there are not as many tombstones, or contexts, as rows; if the payloads
         are more than one Arrow array can hold; if pyarrow is not installed.
@@ -116,73 +101,30 @@ def from_arrow(
         rows = rows.to_struct_array()
     if not isinstance(rows, pa.StructArray):
         raise UsageError("Rows come as a pyarrow RecordBatch or StructArray. Of a Table, write one batch at a time.")
-    payloads: list[bytes | None] = []
-    positions: list[int] = []
-    bad: list[BadRow] = []
-    contexts = contexts_of(ctx, len(rows))
-    is_tombstone = _mask(tombstones, len(rows))
-    for position, row in enumerate(_rows(rows, struct_reader(list(rows.type), "", time_unit))):
-        try:
-            payload = None if is_tombstone[position] else _payload(row, serializer, contexts[position])
-        except SrfixError as error:
-            reason = reason_of(error)
-            if reason is None:
-                raise
-            if on_error == "fail":
-                raise error_at(error, position) from error
-            bad.append(BadRow(position=position, reason=reason, error=without_frames(error)))
-        else:
-            payloads.append(payload)
-            positions.append(position)
-    written = one_array([pa.array(payloads, pa.binary())], "the payloads")
-    if on_error == "fail":
-        return written
-    return EncodedBatch(payloads=written, positions=pa.array(positions, pa.int64()), bad=tuple(bad))
+    contexts = usable_contexts(ctx)
+    if isinstance(contexts, Sequence):
+        contexts = contexts_of(contexts, len(rows))
+    mask = _mask(tombstones, len(rows))
+    encode = (engine or EncodeKernelWise)(serializer, time_unit)
+    encoded = encode(rows, contexts, tombstones=mask, until_bad=on_error == "fail")
+    if on_error != "fail":
+        return encoded
+    if encoded.bad:
+        first = encoded.bad[0]
+        raise error_at(first.error, first.position) from first.error
+    return encoded.payloads
 
 
-def _mask(tombstones: Tombstones | None, rows: int) -> Sequence[bool]:
+def _mask(tombstones: Tombstones | None, rows: int) -> pa.BooleanArray | None:
+    pa = pyarrow()
     if tombstones is None:
-        return [False] * rows
+        return None
+    if isinstance(tombstones, pa.BooleanArray) and len(tombstones) == rows and not tombstones.null_count:
+        return tombstones
     mask = list(tombstones) if isinstance(tombstones, Sequence) else tombstones.to_pylist()
     if len(mask) != rows or not all(isinstance(is_tombstone, bool) for is_tombstone in mask):
         raise UsageError(
             f"tombstones= needs True or False for each of the {rows} rows; it has {len(mask)} values, "
             f"{sum(value is None for value in mask)} of them null."
         )
-    return mask
-
-
-def _rows(rows: pa.StructArray, read: Read) -> Iterator[object]:
-    """The rows; for one that cannot be read, its `Misfit`."""
-    for start in range(0, len(rows), ROWS_AT_A_TIME):
-        some = rows.slice(start, ROWS_AT_A_TIME)
-        try:
-            yield from read(some)
-        except Misfit:
-            for number in range(len(some)):
-                yield _row(some.slice(number, 1), read)
-
-
-def _row(one: pa.StructArray, read: Read) -> object:
-    try:
-        (row,) = read(one)
-    except Misfit as misfit:
-        return misfit
-    return row
-
-
-def _payload(row: object, serializer: Serializer, ctx: Context) -> bytes | None:
-    if isinstance(row, Misfit):
-        raise encode_error(row) from row.group()
-    if row is None:
-        raise EncodeError(
-            "The row is null, and not said to be a tombstone. Say so in tombstones=, or leave the row out: written, it "
-            "would delete its key."
-        )
-    payload = serializer(row, ctx)
-    if payload is None and role_of(ctx.field) is Role.VALUE:
-        raise EncodeError(
-            "The serializer gives no payload for the row, and it is not said to be a tombstone. Say so in tombstones=, "
-            "or leave the row out: written, it would delete its key."
-        )
-    return payload
+    return pa.array(mask, pa.bool_())

@@ -26,14 +26,15 @@ from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, check_schema_type, schema_module_of
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
+from srfix.serde.native import NativeEncode, native_encoder_of
 from srfix.serde.registries import AnyClient, given_registry
 from srfix.serde.registry import Schema
 from srfix.serde.serdes.framed_writer import FramedWriter
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
-from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
+from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone, NoneForNull
 from srfix.serde.serdes.schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice, SettledSchema
 from srfix.serde.subjects import Role, SubjectStrategy, TopicSubject, role_of
-from srfix.serde.wire import Framing, frame_guid, prefix_id_bytes, set_header_guid
+from srfix.serde.wire import Framing, frame_guid, is_header_guid_set, prefix_id_bytes, set_header_guid
 
 TOPIC_SUBJECT: Final = TopicSubject()
 
@@ -312,6 +313,21 @@ class FramedSerializer(FramedWriter, Closing):
 
     if TYPE_CHECKING or not FramedWriter.IS_NATIVE:
         __call__ = _call
+
+    def native_encode(self, ctx: Context) -> NativeEncode | None:
+        """How the kernel writes the next rows of this context, with all that is settled with the first: the schema is
+        registered, and the GUID is among the headers. None until then, and where Python writes."""
+        where = (ctx.topic, ctx.field)
+        plan = self._plans.get(where)
+        if plan is None:
+            header_plan = self._header_plans.get(where)
+            if header_plan is None or not is_header_guid_set(ctx.headers, role_of(ctx.field), header_plan[1]):
+                return None
+            plan = header_plan[0], b""
+        encode, prefix = plan
+        is_bare = isinstance(encode, NoneForNull)
+        encoder = native_encoder_of(encode.encode if isinstance(encode, NoneForNull) else encode)
+        return None if encoder is None else NativeEncode(encoder=encoder, prefix=prefix, is_bare=is_bare)
 
     def _otherwise(self, row: object, ctx: Context) -> bytes | None:
         where = (ctx.topic, ctx.field)

@@ -93,7 +93,7 @@ class ColumnPlans:
             cut_times=self._cut_times,
             times=self._times,
         )
-        return encode if half.wrapped else _none_for_null(encode, half, CaseRule.EXACT)
+        return encode if half.wrapped else NoneForNull(encode, half, CaseRule.EXACT)
 
     def _validated(self, encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
         return _validated_encode(encode, self._format, schema, references) if self._validate else encode
@@ -164,7 +164,7 @@ def encode_plan(
         cut_times=cut_times,
         times=times,
     )
-    return encode if half is None or half.wrapped else _none_for_null(encode, half, case_rule)
+    return encode if half is None or half.wrapped else NoneForNull(encode, half, case_rule)
 
 
 def _validated_encode(
@@ -208,21 +208,25 @@ def validated_decode(decode: Decode, format_: Format, schema: Schema, references
     return decode_validated
 
 
-def _none_for_null(encode: Encode, half: Half, case_rule: CaseRule) -> EncodeOrNone:
+class NoneForNull:
     """For a bare value: null is a null payload, whatever the schema allows (ksqlDB's `UnwrappedSerializer` hands it to
     serializers that give null for null)."""
-    names = tuple(column.name for column in half.columns)
 
-    def encode_or_none(row: object, prefix: bytes) -> bytes | None:
+    __slots__ = ("_case_rule", "_names", "encode")
+
+    def __init__(self, encode: Encode, half: Half, case_rule: CaseRule) -> None:
+        self.encode = encode
+        self._names = tuple(column.name for column in half.columns)
+        self._case_rule = case_rule
+
+    def __call__(self, row: object, prefix: bytes) -> bytes | None:
         if (
             isinstance(row, Mapping)
             and all(value is None for value in row.values())
-            and _is_known(row, names, case_rule)
+            and _is_known(row, self._names, self._case_rule)
         ):
             return None
-        return encode(row, prefix)
-
-    return encode_or_none
+        return self.encode(row, prefix)
 
 
 def _is_known(row: Mapping[object, object], names: tuple[str, ...], case_rule: CaseRule) -> bool:

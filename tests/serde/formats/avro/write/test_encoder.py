@@ -247,6 +247,15 @@ class TestRows:
         with pytest.raises(EncodeError, match=r"^1 field does not fit: ->a has no column or field to go to\.$"):
             _with_columns("A INT", {"a": 1}, CaseRule.EXACT)
 
+    def test_a_dict_of_map_entries_has_text_as_its_keys_whatever_the_schema(self) -> None:
+        """The native kernel wrote the key 1 as an int."""
+        entry = _record("int", "int") | {"name": "E", "connect.internal.type": "MapEntry"}
+        entry["fields"] = [{"name": "key", "type": "int"}, {"name": "value", "type": "int"}]
+        schema = _record({"type": "array", "items": entry})
+        with pytest.raises(EncodeError, match=r"->f0->1 needs a string as its key, got int 1\.$"):
+            _encode(schema, {"f0": {1: 2}})
+        assert _encode(schema, {"f0": [{"key": 1, "value": 2}]}) == b"\x02\x02\x04\x00"
+
     def test_rows_that_are_spelt_in_turn_differently_are_written_alike(self) -> None:
         columns = parse_columns("A INT, B STRUCT<C INT>, N STRING, S STRING")
         schema = internal_schema(columns)

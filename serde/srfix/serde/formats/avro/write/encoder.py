@@ -83,7 +83,7 @@ def encoder_of(
     encode = _encode_checked(
         root, WriteSchema(is_free=is_free).root(root), check if bare is None else _bare(check, bare.name, case_rule)
     )
-    return native_encoder(value, encode, bare=bare, cut_times=cut_times, times=times)
+    return native_encoder(value, encode, case_rule, bare=bare, cut_times=cut_times, times=times)
 
 
 def _bare(check: ValueCheck, name: str, case_rule: CaseRule) -> ValueCheck:

@@ -1,21 +1,26 @@
 """How values are written, as the native kernel takes it: `serde/kernel/src/writing.rs`.
 
-The kernel writes values of exactly the types that columns give, in rows with exactly the columns' names. Every other row goes
-to the encoder that was made beside it, which takes more, or has the words.
+The kernel writes values of exactly the types that columns give, in rows with exactly the columns' names; in Arrow's rows, of
+every width of these types, under names that the case rule matches. Every other row goes to the encoder that was made beside it,
+which takes more, or has the words.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from io import BytesIO
 from typing import Any, Final, TypeAlias, cast
 
 import fastavro
 from fastavro.write import LOGICAL_WRITERS
 
+from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.columns import Column, Times
 from srfix.serde.connect import NO_PRECISION
 from srfix.serde.engine import Encode
+from srfix.serde.errors import CasingError
 from srfix.serde.formats.avro.schema import AvroField, AvroNode
 from srfix.serde.formats.avro.write.defaults import tagged
 from srfix.serde.formats.avro.write.schema import WriteSchema
@@ -50,11 +55,18 @@ class _NotTakenError(Exception):
 
 
 def native_encoder(
-    value: Written[AvroType], otherwise: Encode, *, bare: Column | None, cut_times: bool, times: Times
+    value: Written[AvroType],
+    otherwise: Encode,
+    case_rule: CaseRule,
+    *,
+    bare: Column | None,
+    cut_times: bool,
+    times: Times,
 ) -> Encode:
     """The encoder of the kernel, which has `otherwise` for what it does not write; that alone where there is no kernel, or it
     does not know one of the types.
 
+    :param case_rule: how the names of Arrow's fields are matched to a row's keys; of dicts the kernel takes exact ones alone.
     :param bare: the only column, if its value is what the tree is about.
     """
     native = kernel()
@@ -68,7 +80,7 @@ def native_encoder(
         return otherwise
     if bare is not None:
         root = description.add(kind="record", fields=[_field(root, key=bare.name)])
-    encode: Encode = native.Encoder(description.text(root), otherwise).encode
+    encode: Encode = native.Encoder(description.text(root), otherwise, partial(_matched, case_rule)).encode
     return encode
 
 
@@ -86,8 +98,17 @@ def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: boo
         text = description.text(description.as_written(root))
     except _NotTakenError:
         return otherwise
-    encode: Encode = native.Encoder(text, otherwise).encode
+    encode: Encode = native.Encoder(text, otherwise, partial(_matched, CaseRule.EXACT)).encode
     return encode
+
+
+def _matched(case_rule: CaseRule, keys: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
+    """Key → the name that feeds it, for names that are not all keys; None if one feeds none, or letter case leaves it open."""
+    try:
+        matched = match_fields(keys, names, case_rule, where="the row")
+    except CasingError:
+        return None
+    return matched if set(matched.values()).issuperset(names) else None
 
 
 class _Description:

@@ -1,0 +1,122 @@
+"""Arrow → payloads by the native kernel, and row by row what it does not write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from srfix.serde.arrow.encode_row_wise import EncodeRowWise
+from srfix.serde.arrow.one_array import one_array
+from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.arrow.values import TimeUnit
+from srfix.serde.batches import ROWS_AT_A_TIME, Contexts
+from srfix.serde.engine import EncodedBatch
+from srfix.serde.interface import Context, Serializer
+from srfix.serde.native import NativeEncode, kernel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class EncodeKernelWise:
+    """The `BatchEncode` of the kernel: the same payloads as `EncodeRowWise`.
+
+    The first row of a context goes the row-wise way: it settles schema and framing. So do the rows that the kernel does not
+    write: bad ones, for the words, and what is right in a way that it does not know.
+    """
+
+    def __init__(self, serializer: Serializer, time_unit: TimeUnit) -> None:
+        self._row_wise = EncodeRowWise(serializer, time_unit)
+        self._native_encode: Callable[[Context], NativeEncode | None] | None = (
+            getattr(serializer, "native_encode", None) if kernel() else None
+        )
+        self._whole_millis = time_unit == "ms"
+
+    def __call__(
+        self, rows: pa.StructArray, ctx: Contexts, /, *, tombstones: pa.BooleanArray | None, until_bad: bool
+    ) -> EncodedBatch:
+        if self._native_encode is None or isinstance(ctx, Sequence):
+            return self._row_wise(rows, ctx, tombstones=tombstones, until_bad=until_bad)
+        self._row_wise.reader(rows)  # a type that no serializer knows is told before any row
+        parts: list[EncodedBatch] = []
+        start = 0
+        while start < len(rows) or not parts:
+            native = self._native_encode(ctx)
+            size = len(rows) if native is not None else ROWS_AT_A_TIME if start else 1
+            some, marks = rows.slice(start, size), None if tombstones is None else tombstones.slice(start, size)
+            if native is None:
+                part = self._row_wise(some, ctx, tombstones=marks, until_bad=until_bad)
+            else:
+                part = self._natively(native, some, ctx, tombstones=marks, until_bad=until_bad)
+            parts.append(_moved(part, start))
+            if until_bad and part.bad:
+                break
+            start += size
+        return _joined(parts)
+
+    def _natively(
+        self,
+        native: NativeEncode,
+        rows: pa.StructArray,
+        ctx: Context,
+        *,
+        tombstones: pa.BooleanArray | None,
+        until_bad: bool,
+    ) -> EncodedBatch:
+        pa = pyarrow()
+        try:
+            written, left = cast("Any", native.encoder).encode_rows(
+                rows, tombstones, native.prefix, whole_millis=self._whole_millis, null_is_callers=native.is_bare
+            )
+            some = rows.take(pa.array(left)) if 0 < len(left) < len(rows) else rows
+        except (OverflowError, TypeError, ValueError, pa.ArrowNotImplementedError):
+            # An array that the kernel does not take, or payloads beyond what one array holds.
+            return self._row_wise(rows, ctx, tombstones=tombstones, until_bad=until_bad)
+        payloads = pa.array(written)
+        if not left:
+            return EncodedBatch(payloads=payloads, positions=_all(len(rows)), bad=())
+        others = self._row_wise(some, ctx, tombstones=None, until_bad=until_bad)
+        return _merged(payloads, left, others)
+
+
+def _merged(payloads: pa.BinaryArray, left: Sequence[int], others: EncodedBatch) -> EncodedBatch:
+    """All payloads, those of the rows that were left among them."""
+    pa = pyarrow()
+    places: list[int | None] = list(range(len(payloads)))
+    for position in left:
+        places[position] = None
+    for number, other in enumerate(others.positions.to_pylist(), len(payloads)):
+        places[left[other]] = number
+    good = pa.array([place for place in places if place is not None], pa.int64())
+    return EncodedBatch(
+        payloads=one_array([payloads, others.payloads], "the payloads").take(good),
+        positions=pa.array([position for position, place in enumerate(places) if place is not None], pa.int64()),
+        bad=tuple(replace(row, position=left[row.position]) for row in others.bad),
+    )
+
+
+def _moved(part: EncodedBatch, by: int) -> EncodedBatch:
+    if not by:
+        return part
+    return EncodedBatch(
+        payloads=part.payloads,
+        positions=pyarrow_compute().add(part.positions, by),
+        bad=tuple(replace(row, position=row.position + by) for row in part.bad),
+    )
+
+
+def _joined(parts: Sequence[EncodedBatch]) -> EncodedBatch:
+    if len(parts) == 1:
+        return parts[0]
+    return EncodedBatch(
+        payloads=one_array([part.payloads for part in parts], "the payloads"),
+        positions=one_array([part.positions for part in parts], "the positions"),
+        bad=tuple(row for part in parts for row in part.bad),
+    )
+
+
+def _all(rows: int) -> pa.Int64Array:
+    """The positions of so many rows: quicker than of a range."""
+    pa, compute = pyarrow(), pyarrow_compute()
+    return compute.indices_nonzero(pa.nulls(rows).is_null()).cast(pa.int64())
