@@ -12,7 +12,7 @@ use crate::cursor::{Bad, Cursor, Reason};
 use crate::description::{Absent, Becomes, Field, Read};
 use crate::faults;
 use crate::json::{self, Memory, Reading};
-use crate::leaf::{Value, leaf};
+use crate::leaf::leaf;
 use crate::program::Program;
 
 const MAGIC_ID: u8 = 0;
@@ -134,6 +134,7 @@ pub struct Batch {
     types: Vec<(String, Type)>,
     columns: Vec<Column>,
     rows: usize,
+    is_text_checked_later: bool,
     /// What reads JSON, and what it remembers meanwhile.
     json: Option<(Arc<Reading>, Memory)>,
     /// The rows that were not read, which are null in every column, by ascending position.
@@ -150,10 +151,12 @@ pub enum Halt {
 }
 
 impl Batch {
-    pub fn new(types: Vec<(String, Type)>, rows: usize) -> Self {
+    /// `is_text_checked_later` leaves it to `finish` to find that a text is not UTF-8: a column at a time costs a fraction of a
+    /// text at a time, but nobody knows then in which row.
+    pub fn new(types: Vec<(String, Type)>, rows: usize, is_text_checked_later: bool) -> Self {
         let mut columns: Vec<_> = types.iter().map(|(_, type_)| Column::new(type_)).collect();
         columns.iter_mut().for_each(|column| column.reserve(rows));
-        Self { types, columns, rows: 0, json: None, odd: Vec::new() }
+        Self { types, columns, rows: 0, json: None, odd: Vec::new(), is_text_checked_later }
     }
 
     /// Appends a row for the payload: what it holds, or nulls.
@@ -185,7 +188,7 @@ impl Batch {
             Plan::Otherwise => return Err(Ok(Odd::Otherwise)),
         };
         let mut reading = || {
-            let mut cursor = program.cursor(payload, body_offset)?;
+            let mut cursor = program.cursor(payload, body_offset)?.checking_text_later(self.is_text_checked_later);
             root(program, &mut cursor, &mut self.columns)?;
             Ok(cursor.finish()?)
         };
@@ -335,7 +338,7 @@ fn append<'a>(program: &'a Program, number: usize, cursor: &mut Cursor<'a>, colu
                     break;
                 }
                 for _ in 0..count {
-                    keys.push(Value::Text(cursor.text()?)).map_err(at(cursor))?;
+                    keys.push_bytes(cursor.text_bytes()?).map_err(at(cursor))?;
                     append(program, *values, cursor, parts)?;
                 }
             }
@@ -393,7 +396,7 @@ fn append<'a>(program: &'a Program, number: usize, cursor: &mut Cursor<'a>, colu
             let number = if *is_long { cursor.long()? } else { i64::from(cursor.int()?) };
             column.push_long(number).map_err(at(cursor))
         }
-        Read::String => column.push_bytes(cursor.text()?.as_bytes()).map_err(at(cursor)),
+        Read::String => column.push_bytes(cursor.text_bytes()?).map_err(at(cursor)),
         Read::Boolean { as_text: false } => column.push_boolean(cursor.boolean()?).map_err(at(cursor)),
         Read::Double => column.push_double(f64::from_le_bytes(cursor.array()?)).map_err(at(cursor)),
         read => {

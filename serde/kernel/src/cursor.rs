@@ -46,13 +46,21 @@ pub struct Cursor<'a> {
     at: usize,
     /// How many levels values may still nest.
     levels: u32,
+    /// Whether somebody checks later that texts are UTF-8.
+    is_text_checked_later: bool,
 }
 
 const MAX_VARINT_BYTES: usize = 10;
 
 impl<'a> Cursor<'a> {
     pub fn new(bytes: &'a [u8], at: usize, levels: u32) -> Self {
-        Self { bytes, at: at.min(bytes.len()), levels }
+        Self { bytes, at: at.min(bytes.len()), levels, is_text_checked_later: false }
+    }
+
+    /// Leaves it to the caller to check that what `text_bytes` gives is UTF-8.
+    #[inline]
+    pub fn checking_text_later(self, is_later: bool) -> Self {
+        Self { is_text_checked_later: is_later, ..self }
     }
 
     #[cold]
@@ -186,6 +194,12 @@ impl<'a> Cursor<'a> {
     pub fn text(&mut self) -> Result<&'a str, Bad> {
         let bytes = self.sized()?;
         std::str::from_utf8(bytes).map_err(|_| self.bad(Reason::Malformed))
+    }
+
+    /// The bytes of a text: UTF-8, unless that is checked later.
+    #[inline]
+    pub fn text_bytes(&mut self) -> Result<&'a [u8], Bad> {
+        if self.is_text_checked_later { self.sized() } else { self.text().map(str::as_bytes) }
     }
 
     /// How many items the next block of an array or map has; 0 at its end. Never more than the bytes that are left can hold:

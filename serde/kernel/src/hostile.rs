@@ -230,7 +230,7 @@ fn batch_of(columns: &[Json], program: &Arc<Program>, bodies: &[Option<Vec<u8>>]
     let types: Vec<(String, Type)> = serde_json::from_value(Json::Array(columns.to_vec())).unwrap();
     let named = HashMap::from([(Identity::Id(1), Plan::Program(Arc::clone(program)))]);
     let plans = Plans { named, bare: None };
-    let mut batch = Batch::new(types, bodies.len());
+    let mut batch = Batch::new(types, bodies.len(), false);
     for body in bodies {
         let payload = body.as_ref().map(|body| [PAYLOAD, body].concat());
         batch.push(payload.as_deref(), &mut Known::new(&plans)).unwrap();

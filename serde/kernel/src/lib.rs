@@ -28,7 +28,8 @@ mod writing;
 
 use std::sync::{Arc, RwLock};
 
-use arrow_array::{Array, ArrayRef, cast::AsArray};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, FixedSizeBinaryArray, LargeBinaryArray};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -163,7 +164,7 @@ impl BatchDecoder {
         }
         let bytes: Vec<Option<&[u8]>> =
             held.iter().map(|payload| payload.as_ref().map(|payload| payload.as_bytes())).collect();
-        py.detach(|| self.decode(bytes.iter().copied(), bytes.len()))
+        py.detach(|| self.decode(|| bytes.iter().copied(), bytes.len()))
     }
 
     /// Of Arrow arrays of a binary type.
@@ -171,10 +172,8 @@ impl BatchDecoder {
         let arrays = payloads.iter().map(imported).collect::<PyResult<Vec<_>>>()?;
         py.detach(|| {
             let parts = arrays.iter().map(payloads_of).collect::<PyResult<Vec<_>>>()?;
-            {
-                let rows = arrays.iter().map(|array| array.len()).sum();
-                self.decode(parts.into_iter().flatten(), rows)
-            }
+            let rows = arrays.iter().map(|array| array.len()).sum();
+            self.decode(|| parts.iter().flat_map(Payloads::iter), rows)
         })
     }
 }
@@ -185,10 +184,29 @@ impl BatchDecoder {
         Ok(())
     }
 
-    fn decode<'a>(&self, mut payloads: impl Iterator<Item = Option<&'a [u8]>>, rows: usize) -> PyResult<Decoded> {
+    fn decode<'a, I: Iterator<Item = Option<&'a [u8]>>>(
+        &self,
+        payloads: impl Fn() -> I,
+        rows: usize,
+    ) -> PyResult<Decoded> {
         let plans = Arc::clone(&*self.plans.read().map_err(|_| poisoned())?);
-        let mut batch = Batch::new(self.types.clone(), rows);
-        let mut known = Known::new(&plans);
+        // Bytes that are no text are rare: a batch with some is read again, to find out in which rows.
+        match self.decode_once(&plans, payloads(), rows, true)? {
+            Some(decoded) => Ok(decoded),
+            None => self.decode_once(&plans, payloads(), rows, false)?.ok_or_else(poisoned),
+        }
+    }
+
+    /// None if a text turns out at the end not to be UTF-8.
+    fn decode_once<'a>(
+        &self,
+        plans: &Plans,
+        mut payloads: impl Iterator<Item = Option<&'a [u8]>>,
+        rows: usize,
+        is_text_checked_later: bool,
+    ) -> PyResult<Option<Decoded>> {
+        let mut batch = Batch::new(self.types.clone(), rows, is_text_checked_later);
+        let mut known = Known::new(plans);
         while let Some(payload) = payloads.next() {
             batch.push(payload, &mut known).map_err(|halt| match halt {
                 Halt::TooMuch => PyOverflowError::new_err("a column's values are more than one Arrow array can hold"),
@@ -200,23 +218,43 @@ impl BatchDecoder {
                 unknown.retain(|identity| !plans.named.contains_key(identity));
                 unknown.sort_unstable();
                 unknown.dedup();
-                return Ok((None, unknown, Vec::new()));
+                return Ok(Some((None, unknown, Vec::new())));
             }
         }
         let odd = std::mem::take(&mut batch.odd).into_iter().map(|(position, odd)| odd.told(position)).collect();
-        let batch = batch.finish().map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok((Some(Exported::new(batch)), Vec::new(), odd))
+        match batch.finish() {
+            Ok(batch) => Ok(Some((Some(Exported::new(batch)), Vec::new(), odd))),
+            Err(_) if is_text_checked_later => Ok(None),
+            Err(error) => Err(PyValueError::new_err(error.to_string())),
+        }
     }
 }
 
-type Payloads<'a> = Box<dyn Iterator<Item = Option<&'a [u8]>> + 'a>;
+/// Arrow's binary types.
+enum Payloads<'a> {
+    Binary(&'a BinaryArray),
+    LargeBinary(&'a LargeBinaryArray),
+    BinaryView(&'a BinaryViewArray),
+    FixedSizeBinary(&'a FixedSizeBinaryArray),
+}
+
+impl<'a> Payloads<'a> {
+    fn iter(&self) -> Box<dyn Iterator<Item = Option<&'a [u8]>> + 'a> {
+        match *self {
+            Self::Binary(array) => Box::new(array.iter()),
+            Self::LargeBinary(array) => Box::new(array.iter()),
+            Self::BinaryView(array) => Box::new(array.iter()),
+            Self::FixedSizeBinary(array) => Box::new(array.iter()),
+        }
+    }
+}
 
 fn payloads_of(array: &ArrayRef) -> PyResult<Payloads<'_>> {
     Ok(match array.data_type() {
-        DataType::Binary => Box::new(array.as_binary::<i32>().iter()),
-        DataType::LargeBinary => Box::new(array.as_binary::<i64>().iter()),
-        DataType::BinaryView => Box::new(array.as_binary_view().iter()),
-        DataType::FixedSizeBinary(_) => Box::new(array.as_fixed_size_binary().iter()),
+        DataType::Binary => Payloads::Binary(array.as_binary()),
+        DataType::LargeBinary => Payloads::LargeBinary(array.as_binary()),
+        DataType::BinaryView => Payloads::BinaryView(array.as_binary_view()),
+        DataType::FixedSizeBinary(_) => Payloads::FixedSizeBinary(array.as_fixed_size_binary()),
         other => return Err(PyTypeError::new_err(format!("payloads are binary, not {other}"))),
     })
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.serde.arrow.decode import to_arrow
+from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches import deserialize_many
@@ -34,6 +36,7 @@ from srfix.serde.errors import (
     UsageError,
 )
 from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
+from srfix.serde.native import kernel
 from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer
@@ -193,6 +196,35 @@ class TestBadRows:
         finally:
             bound_payloads(before)
         assert batch["_srfix_reason"].to_pylist() == [None, "BEYOND_BOUNDS"]
+
+    def test_halves_of_a_letter_in_two_rows_make_no_text(self, registry: MemoryRegistry) -> None:
+        """Texts are checked a column at a time, and "é" is one there."""
+        registry.seed(
+            "maps-value", '{"type":"record","name":"M","fields":[{"name":"m","type":{"type":"map","values":"int"}}]}'
+        )
+        deserialize = AvroDeserializer(
+            ById(registry), columns=parse_columns("ID BIGINT, NAME STRING, M MAP<STRING, INT>")
+        )
+        names = [b"\x06\xc3", b"\x06\xa9", b"\x06\xc3\xa9", b"\x06e"]
+        payloads = [frame_id(1, b"\x0e" + bytes((2 * (len(name) - 1),)) + name[1:]) for name in names]
+        payloads += [frame_id(2, b"\x02\x02" + half + b"\x02\x00") for half in (b"\xc3", b"\xa9", b"e")]
+        batch = to_arrow(payloads, VALUE, deserialize, on_error="quarantine")
+        assert [row["_srfix_reason"] for row in batch.to_pylist()] == [
+            *["DECODE_FAILED"] * 2,
+            *[None] * 2,
+            *["DECODE_FAILED"] * 2,
+            None,
+        ]
+        assert batch["NAME"].to_pylist() == [None, None, "é", "e", None, None, None]
+        assert batch["M"].to_pylist() == [*[None] * 6, [("e", 1)]]
+
+    def test_a_bad_row_survives_a_process(self, deserializer: AvroDeserializer) -> None:
+        """Its error may not have been made yet."""
+        engine = KernelWise if kernel() else RowWise
+        (row,) = engine(deserializer, COLUMNS, Role.VALUE)([GOOD[:-1], GOOD], VALUE).bad
+        again = pickle.loads(pickle.dumps(row))
+        assert (again.position, again.reason, again.payload) == (0, Reason.TRUNCATED, GOOD[:-1])
+        assert (again.message, str(again.error)) == (row.message, str(row.error))
 
     def test_a_boolean_of_several_bytes_is_what_it_is_where_a_column_refuses_it(self, registry: MemoryRegistry) -> None:
         text = '{"type":"record","name":"B","fields":[{"name":"id","type":"boolean"}]}'

@@ -151,6 +151,8 @@ def _sparse(said: Sequence[_About], rows: int, types: Sequence[pa.DataType]) -> 
 
 
 def _printable(message: str) -> str:
+    if message.isascii():
+        return message
     # An error may quote half of a surrogate pair, which no Arrow string holds.
     return message.encode(errors="backslashreplace").decode()
 

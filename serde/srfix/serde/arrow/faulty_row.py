@@ -9,7 +9,7 @@ from typing import Final
 from srfix.serde.batches import BadRow, Reason
 from srfix.serde.errors import DecodeError, SrfixError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.interface import Context
-from srfix.serde.serdes import read_from, words_of_reading
+from srfix.serde.serdes import read_from
 from srfix.serde.wire import identity_of
 
 _KINDS: Final[dict[str, tuple[type[DecodeError], Reason]]] = {
@@ -25,18 +25,23 @@ _SHORT: Final = 1_000
 class FaultyRow(BadRow):
     """A row whose bytes are no value of their schema, in the kernel's words."""
 
-    __slots__ = ("_ctx", "_error", "_kind", "_words")
+    __slots__ = ("_about", "_ctx", "_error", "_kind", "_words")
+    _about: str
     _ctx: Context
     _error: SrfixError | None
     _kind: type[DecodeError]
     _words: str
 
-    def __init__(self, position: int, kind: str, words: str, payload: bytes, ctx: Context) -> None:
-        """:param kind: the kernel's word for the reason."""
+    def __init__(self, position: int, kind: str, words: str, payload: bytes, ctx: Context, *, about: str) -> None:
+        """
+        :param kind: the kernel's word for the reason.
+        :param about: what stands before the words in the error's sentence.
+        """
         put = object.__setattr__
         put(self, "position", position)
         put(self, "payload", payload)
         put(self, "_words", words)
+        put(self, "_about", about)
         put(self, "_ctx", ctx)
         put(self, "_error", None)
         put(self, "_kind", _KINDS[kind][0])
@@ -57,8 +62,7 @@ class FaultyRow(BadRow):
     @property
     def message(self) -> str:
         """The error's sentence."""
-        assert self.payload is not None
-        words = words_of_reading(self._words, self._ctx, identity_of(self.payload))
+        words = self._about + self._words
         # What is short and printable as a whole is so in its parts.
         return words if words.isascii() and words.isprintable() and len(words) < _SHORT else self.error.message
 

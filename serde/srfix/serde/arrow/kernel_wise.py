@@ -20,8 +20,9 @@ from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import SrfixError, WireError
 from srfix.serde.interface import Context, Deserializer
 from srfix.serde.native import kernel
+from srfix.serde.serdes import words_of_reading
 from srfix.serde.subjects import Role
-from srfix.serde.wire import identity_of
+from srfix.serde.wire import identity_of, prefix_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,19 +75,21 @@ class KernelWise:
                 decoder.forget(identity)
         faulty = [position for position, _, words in odd if words is not None]
         held = dict(zip(faulty, _payloads_at(payloads, faulty), strict=True))
+        known: dict[bytes, str] = {}
         bad: list[BadRow] = []
         left: list[int] = []
         for position, reason, words in odd:
             if words is not None:
-                bad.append(FaultyRow(position, reason, words, held[position], ctx))
+                payload = held[position]
+                bad.append(FaultyRow(position, reason, words, payload, ctx, about=_about(payload, ctx, known)))
                 continue
-            payload = payload_at(payloads, position) if refused else None
-            error = _of_its_schema(refused, payload) if payload and reason == "otherwise" else None
+            other = payload_at(payloads, position) if refused else None
+            error = _of_its_schema(refused, other) if other and reason == "otherwise" else None
             why = None if error is None else reason_of(error)
-            if error is None or why is None or payload is None:
+            if error is None or why is None or other is None:
                 left.append(position)
             else:
-                bad.append(BadRow(position=position, reason=why, error=error, payload=payload))
+                bad.append(BadRow(position=position, reason=why, error=error, payload=other))
         rows = pyarrow().record_batch(batch)
         decoded = with_odd_rows(rows.columns, left, payloads, ctx, self._row_wise)
         return replace(decoded, bad=tuple(sorted((*decoded.bad, *bad), key=attrgetter("position")))) if bad else decoded
@@ -133,6 +136,21 @@ class KernelWise:
 def _of_its_schema(refused: Mapping[int | bytes, SrfixError], payload: bytes) -> SrfixError | None:
     identity = identity_of(payload)
     return refused.get(identity.bytes if isinstance(identity, UUID) else identity)
+
+
+def _about(payload: bytes, ctx: Context, known: dict[bytes, str]) -> str:
+    """What stands before an error's words.
+
+    :param known: what was found for schema ids so far, by their bytes.
+    """
+    prefix = prefix_of(payload)
+    about = known.get(prefix)
+    if about is None:
+        identity = identity_of(payload)
+        about = words_of_reading("", ctx, identity)
+        if isinstance(identity, int):
+            known[prefix] = about
+    return about
 
 
 def _payloads_at(payloads: Payloads, positions: Sequence[int]) -> list[bytes]:
