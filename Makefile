@@ -144,6 +144,9 @@ docker-test: java $(DOCKER) ## The incident against Kafka and a registry in cont
 
 bench: $(KERNEL) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python -m tests.bench.bench_codec
+ifneq ($(CARGO),)
+	$(BIN)/python -m tests.bench.bench_kernel
+endif
 	$(BIN)/python -m tests.bench.bench_json
 	$(BIN)/python -m tests.bench.bench_arrow
 	$(BIN)/python tests/bench/bench_census.py

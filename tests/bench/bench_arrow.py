@@ -6,47 +6,31 @@ The loops are what a user would write: a deserializer for each payload, then `py
 then a serializer for each row, then `pyarrow.array`. Payloads come as a list and as a BinaryArray. Plain Avro, with
 upper-case columns over lower-case fields, and plain JSON. "Array of structs" is all columns in one call of
 pyarrow's: printed, without a gate.
-
-"Arrow to bytes" stands beside fastavro's writer, which has the dicts at hand: `from_arrow` under the same schema, with columns
-and without, alone and in two threads (by the clock).
 """
 
 from __future__ import annotations
 
-import json
-import math
-import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from io import BytesIO
 from typing import Final, cast
 
-import fastavro
 import pyarrow as pa
 
 from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.encode import from_arrow
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.columns.types import Columns, Map
+from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Deserializer, Row, Serializer
-from srfix.serde.native import kernel
 from srfix.serde.serializer import AvroSerializer, JsonSerializer
 from tests.bench.measuring import Route, arguments, gate, measure, table
-from tests.bench.peers import CTX, PREFIX, MemoryRegistry, by_id, versions
-from tests.bench.shapes import SHAPES, Shape, lower_names, upper_keys
+from tests.bench.peers import CTX, MemoryRegistry, by_id, versions
+from tests.bench.shapes import SHAPES, lower_names, upper_keys
 
 _BY_HAND: Final = "decode + pyarrow.array"
 _NOISE: Final = 1.05
 """What "no slower" is held against: on a busy machine two runs of the very same work differ by as much."""
-_FASTER: Final = 30
-"""How many times as fast as fastavro Arrow is to become bytes."""
-_TWO_THREADS: Final = 1.6
-_TURNS: Final = 20
-_MORE_ROUNDS: Final = 3
 
 
 def _arrays(payloads: list[bytes], deserialize: Deserializer, schema: pa.Schema) -> pa.RecordBatch:
@@ -101,70 +85,6 @@ def encode_routes(batch: pa.RecordBatch, serialize: Serializer) -> dict[str, Rou
     return routes
 
 
-def _bare_loop(records: int, schema: str, row: Mapping[str, object]) -> None:
-    """Bare fastavro, framed by hand, from dicts."""
-    write, parsed = fastavro.schemaless_writer, cast("dict[object, object]", fastavro.parse_schema(json.loads(schema)))
-    for _ in range(records):
-        out = BytesIO()
-        out.write(PREFIX)
-        write(out, parsed, row)
-        out.getvalue()
-
-
-def _encoded_ways(shape: Shape) -> Iterator[tuple[str, AvroSerializer, Columns, Mapping[str, object]]]:
-    """A serializer, the columns of its batches, and a row as fastavro takes it: with the schema alone, and with columns."""
-    plain = AvroSerializer.for_schema(MemoryRegistry(shape.schema), shape.schema)
-    yield "schema", plain, shape.columns, shape.avro_row
-    columns = shape.upper_columns
-    row = upper_keys(shape.row, columns)
-    entries = {
-        column.name: [{"key": key, "value": value} for key, value in cast("Row", row[column.name]).items()]
-        for column in columns
-        if isinstance(column.type, Map)
-    }
-    yield "columns", AvroSerializer(MemoryRegistry(internal_schema(columns)), columns), columns, {**row, **entries}
-
-
-def _speedup_of_two(route: Route, rounds: int) -> float:
-    """How many times as fast two threads are as one, at twice the work, by the clock: of the least times."""
-    least: dict[int, float] = {}
-    with ThreadPoolExecutor(2) as pool:
-        for _ in range(rounds * _TURNS):
-            for threads in (1, 2):
-                begun = time.perf_counter()
-                wait([pool.submit(_turns, route) for _ in range(threads)])
-                least[threads] = min(least.get(threads, math.inf), time.perf_counter() - begun)
-    return 2 * least[1] / least[2]
-
-
-def _turns(route: Route) -> None:
-    for _ in range(_TURNS):
-        route()
-
-
-def against_fastavro(shape: Shape, records: int, rounds: int) -> None:
-    """Prints Arrow to bytes beside fastavro."""
-    for way, serialize, columns, row in _encoded_ways(shape):
-        schema = serialize.schema.text
-        given = {column.name: shape.row.get(column.name, shape.row.get(column.name.lower())) for column in columns}
-        payload = serialize(upper_keys(given, columns) if way == "columns" else given, CTX)
-        batch = to_arrow([payload] * records, CTX, AvroDeserializer(by_id(schema), columns=columns))
-        from_batch = partial(from_arrow, batch, serialize, CTX)
-        assert from_batch().equals(pa.array([payload] * records, pa.binary())), "the routes do not agree"
-        routes: dict[str, Route] = {
-            "fastavro": partial(_bare_loop, records, schema, row),
-            "from_arrow": from_batch,
-        }
-        # A turn is so short that what else the machine does shows: the least of more of them counts.
-        figures = measure(routes, records=records, rounds=rounds * _MORE_ROUNDS, records_a_turn=records)
-        table(f"{shape.name}, {way}: Arrow to bytes", figures, "fastavro")
-        if kernel() is not None:
-            ratio = figures.ratio("fastavro", "from_arrow")
-            gate(f"{shape.name}, {way}: fastavro / from_arrow", ratio, at_least=_FASTER)
-            speedup = _speedup_of_two(from_batch, rounds)
-            gate(f"{shape.name}, {way}: from_arrow, two threads / one", speedup, at_least=_TWO_THREADS)
-
-
 def main() -> None:
     """Prints the tables and the gates."""
     given = arguments(__doc__, records=10_000, rounds=4)
@@ -193,7 +113,6 @@ def main() -> None:
             table(f"{shape.name} {format_} encode", figures, "to_pylist + encode + array")
             ratio = figures.ratio("from_arrow", "to_pylist + encode + array")
             gate(f"{shape.name} {format_}: from_arrow / loop", ratio, at_most=_NOISE)
-        against_fastavro(shape, records, rounds)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,8 @@ _FASTAVRO: Final = "fastavro"
 _CONFLUENT: Final = "confluent"
 _INTERNAL: Final = "fastavro, internal schema"
 _BAD_EVERY: Final = 100
+_BATCHES: Final = 5
+"""A turn: one batch alone would be measured with what the turn before left in the caches."""
 _TURNS: Final = 10
 """Of a batch, by each of two threads."""
 _OTHER: Final = prefix_id_bytes(SchemaId(2))
@@ -139,7 +141,7 @@ def _many(shape: Shape, *, records: int, rounds: int) -> None:
         "to_arrow, none bad": partial(to_arrow, array, CTX, as_is, on_error="quarantine"),
         "to_arrow, ids alternate": partial(to_arrow, mixed_array, CTX, as_is),
     }
-    figures = measure(routes, records=records, rounds=rounds, records_a_turn=records)
+    figures = measure(routes, records=records * _BATCHES, rounds=rounds, records_a_turn=records)
     table(f"{shape.name} to Arrow", figures, _FASTAVRO, "to_arrow")
     for how in ("to_arrow", "to_arrow, columns"):
         gate(f"{shape.name}: {_FASTAVRO} / {how}", figures.ratio(_FASTAVRO, how), at_least=30)
@@ -169,7 +171,7 @@ def _many(shape: Shape, *, records: int, rounds: int) -> None:
     pairs = (("from_arrow", _FASTAVRO), ("from_arrow, columns", _INTERNAL))
     for name, peer in pairs:
         assert cast("pa.BinaryArray", routes[name]()).equals(routes[peer]()), f"{name} does not agree"
-    figures = measure(routes, records=records, rounds=rounds, records_a_turn=records)
+    figures = measure(routes, records=records * _BATCHES, rounds=rounds, records_a_turn=records)
     table(f"{shape.name} from Arrow", figures, _FASTAVRO)
     for name, peer in pairs:
         gate(f"{shape.name}: {peer} / {name}", figures.ratio(peer, name), at_least=30)

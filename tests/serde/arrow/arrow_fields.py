@@ -181,7 +181,9 @@ def _lists(draw: st.DrawFn, part: SearchStrategy[Fed]) -> Fed:
 
 @st.composite
 def _maps(draw: st.DrawFn, part: SearchStrategy[Fed]) -> Fed:
-    value = draw(part)
+    # pyarrow aborts the process where it flattens structs with a field of nulls, of some slices of maps, which is how Python
+    # reads them (26.0.1: "Slice offset greater than array length").
+    value = draw(part.filter(lambda one: "struct" not in str(one.arrow)))
     key: Avro = draw(st.sampled_from(["string", "string", ["null", "string"], "int"]))
     entry = [{"name": "key", "type": key}, {"name": "value", "type": value.avro}]
     avro = draw(

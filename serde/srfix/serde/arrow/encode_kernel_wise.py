@@ -69,15 +69,28 @@ class EncodeKernelWise:
             written, left = cast("Any", native.encoder).encode_rows(
                 rows, tombstones, native.prefix, whole_millis=self._whole_millis, null_is_callers=native.is_bare
             )
-            some = rows.take(pa.array(left)) if 0 < len(left) < len(rows) else rows
-        except (OverflowError, TypeError, ValueError, pa.ArrowNotImplementedError):
+        except (OverflowError, TypeError, ValueError):
             # An array that the kernel does not take, or payloads beyond what one array holds.
             return self._row_wise(rows, ctx, tombstones=tombstones, until_bad=until_bad)
         payloads = pa.array(written)
         if not left:
             return EncodedBatch(payloads=payloads, positions=_all(len(rows)), bad=())
-        others = self._row_wise(some, ctx, tombstones=None, until_bad=until_bad)
-        return _merged(payloads, left, others)
+        return _merged(payloads, left, self._others(rows, left, ctx, until_bad=until_bad))
+
+    def _others(self, rows: pa.StructArray, left: Sequence[int], ctx: Context, *, until_bad: bool) -> EncodedBatch:
+        """The rows that the kernel left, by their places among these. Slices, for pyarrow does not take from views."""
+        parts: list[EncodedBatch] = []
+        begin = 0
+        while begin < len(left):
+            end = begin + 1
+            while end < len(left) and left[end] == left[end - 1] + 1:
+                end += 1
+            part = self._row_wise(rows.slice(left[begin], end - begin), ctx, tombstones=None, until_bad=until_bad)
+            parts.append(_moved(part, begin))
+            if until_bad and part.bad:
+                break
+            begin = end
+        return _joined(parts)
 
 
 def _merged(payloads: pa.BinaryArray, left: Sequence[int], others: EncodedBatch) -> EncodedBatch:
