@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, StructArray};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_schema::ArrowError;
 use hashbrown::HashMap;
 use pyo3::{FromPyObject, IntoPyObject, PyErr};
@@ -137,7 +138,7 @@ pub struct Batch {
     is_text_checked_later: bool,
     /// What reads JSON, and what it remembers meanwhile.
     json: Option<(Arc<Reading>, Memory)>,
-    /// The rows that were not read, which are null in every column, by ascending position.
+    /// The rows that were not read, which are null in every column in the end, by ascending position.
     pub odd: Vec<(usize, Odd)>,
 }
 
@@ -171,7 +172,7 @@ impl Batch {
         };
         self.columns.iter_mut().for_each(|column| {
             column.truncate(self.rows);
-            column.push_null();
+            column.push_blank();
         });
         self.odd.push((self.rows, odd));
         self.rows += 1;
@@ -225,10 +226,25 @@ impl Batch {
         }
     }
 
-    pub fn finish(mut self) -> Result<RecordBatch, ArrowError> {
+    /// The rows, and the odd ones among them.
+    pub fn finish(mut self) -> Result<(RecordBatch, Vec<(usize, Odd)>), ArrowError> {
         self.give_back();
-        let arrays = self.columns.into_iter().map(Column::finish).collect::<Result<Vec<_>, _>>()?;
-        Ok(RecordBatch::from(StructArray::try_new_with_length(fields_of(&self.types), arrays, None, self.rows)?))
+        let blanks = self.blanks();
+        let arrays = self.columns.into_iter().map(|column| column.finish(blanks.as_ref()));
+        let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+        let rows = StructArray::try_new_with_length(fields_of(&self.types), arrays, None, self.rows)?;
+        Ok((RecordBatch::from(rows), self.odd))
+    }
+
+    /// Which rows are not odd; None if none is.
+    fn blanks(&self) -> Option<NullBuffer> {
+        if self.odd.is_empty() {
+            return None;
+        }
+        let mut there = BooleanBufferBuilder::new(self.rows);
+        there.append_n(self.rows, true);
+        self.odd.iter().for_each(|(position, _)| there.set_bit(*position, false));
+        Some(NullBuffer::new(there.finish()))
     }
 }
 

@@ -6,7 +6,7 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array, Float64Array, Int32Array,
     Int64Array, ListArray, MapArray, StringArray, StructArray, Time64MicrosecondArray, TimestampMicrosecondArray,
 };
-use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder, OffsetBuffer, ScalarBuffer, i256};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer, i256};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 use serde::Deserialize;
 
@@ -149,6 +149,23 @@ impl Column {
                 ends.push(ends.last().copied().unwrap_or_default());
             }
             Data::Struct(fields) => fields.iter_mut().for_each(Column::push_null),
+        }
+    }
+
+    /// A row that `finish` makes null: until then it holds nothing in particular, so that no other row pays for it.
+    pub fn push_blank(&mut self) {
+        self.nulls.append_non_null();
+        match &mut self.data {
+            Data::Boolean(bits) => bits.append(false),
+            Data::Int32(values) => values.push(0),
+            Data::Int64(values) => values.push(0),
+            Data::Float64(values) => values.push(0.0),
+            Data::Decimal128(values) => values.push(0),
+            Data::Decimal256(values) => values.push(i256::ZERO),
+            Data::Bytes { ends, .. } | Data::List { ends, .. } | Data::Map { ends, .. } => {
+                ends.push(ends.last().copied().unwrap_or_default());
+            }
+            Data::Struct(fields) => fields.iter_mut().for_each(Column::push_blank),
         }
     }
 
@@ -324,9 +341,11 @@ impl Column {
     }
 
     /// The column as an array, checked by Arrow's own constructors.
-    pub fn finish(mut self) -> Result<ArrayRef, ArrowError> {
+    ///
+    /// `blanks` says which rows there are, but for blank ones.
+    pub fn finish(mut self, blanks: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
         let len = self.len();
-        let nulls = self.nulls.finish();
+        let nulls = NullBuffer::union(self.nulls.finish().as_ref(), blanks);
         let type_ = self.type_.arrow();
         Ok(match self.data {
             Data::Boolean(mut bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
@@ -350,17 +369,18 @@ impl Column {
             },
             Data::List { ends, items } => {
                 let DataType::List(field) = type_ else { unreachable!("a list has a list's type") };
-                Arc::new(ListArray::try_new(field, offsets(ends), items.finish()?, nulls)?)
+                Arc::new(ListArray::try_new(field, offsets(ends), items.finish(None)?, nulls)?)
             }
             Data::Map { ends, keys, values } => {
                 let DataType::Map(field, is_sorted) = type_ else { unreachable!("a map has a map's type") };
                 let DataType::Struct(fields) = field.data_type() else { unreachable!("entries are structs") };
-                let entries = StructArray::try_new(fields.clone(), vec![keys.finish()?, values.finish()?], None)?;
+                let entries =
+                    StructArray::try_new(fields.clone(), vec![keys.finish(None)?, values.finish(None)?], None)?;
                 Arc::new(MapArray::try_new(field, offsets(ends), entries, nulls, is_sorted)?)
             }
             Data::Struct(columns) => {
                 let DataType::Struct(fields) = type_ else { unreachable!("a struct has a struct's type") };
-                let arrays = columns.into_iter().map(Column::finish).collect::<Result<Vec<_>, _>>()?;
+                let arrays = columns.into_iter().map(|column| column.finish(blanks)).collect::<Result<Vec<_>, _>>()?;
                 Arc::new(StructArray::try_new_with_length(fields, arrays, nulls, len)?)
             }
         })
@@ -392,6 +412,8 @@ pub fn are_distinct<T: Ord>(first: usize, count: usize, key: impl Fn(usize) -> T
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray;
+
     use super::*;
 
     #[test]
@@ -416,9 +438,12 @@ mod tests {
         fields[0].items().unwrap().push(Value::Text("half")).unwrap();
         column.truncate(1);
         column.push_null();
+        column.push_blank();
         row(&mut column);
-        let array = column.finish().unwrap();
-        assert_eq!((array.len(), array.null_count()), (3, 1));
+        let array = column.finish(Some(&NullBuffer::from(vec![true, true, false, true]))).unwrap();
+        assert_eq!((0..4).map(|row| array.is_valid(row)).collect::<Vec<_>>(), [true, false, false, true]);
+        let fields = array.as_struct();
+        assert_eq!((fields.column(0).null_count(), fields.column(1).null_count()), (2, 2));
     }
 
     #[test]

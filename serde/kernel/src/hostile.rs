@@ -235,8 +235,8 @@ fn batch_of(columns: &[Json], program: &Arc<Program>, bodies: &[Option<Vec<u8>>]
         let payload = body.as_ref().map(|body| [PAYLOAD, body].concat());
         batch.push(payload.as_deref(), &mut Known::new(&plans)).unwrap();
     }
-    let odd = batch.odd.iter().map(|(position, _)| *position).collect();
-    (batch.finish().unwrap(), odd)
+    let (rows, odd) = batch.finish().unwrap();
+    (rows, odd.into_iter().map(|(position, _)| position).collect())
 }
 
 proptest! {

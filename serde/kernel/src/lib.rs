@@ -221,9 +221,11 @@ impl BatchDecoder {
                 return Ok(Some((None, unknown, Vec::new())));
             }
         }
-        let odd = std::mem::take(&mut batch.odd).into_iter().map(|(position, odd)| odd.told(position)).collect();
         match batch.finish() {
-            Ok(batch) => Ok(Some((Some(Exported::new(batch)), Vec::new(), odd))),
+            Ok((rows, odd)) => {
+                let odd = odd.into_iter().map(|(position, odd)| odd.told(position)).collect();
+                Ok(Some((Some(Exported::new(rows)), Vec::new(), odd)))
+            }
             Err(_) if is_text_checked_later => Ok(None),
             Err(error) => Err(PyValueError::new_err(error.to_string())),
         }

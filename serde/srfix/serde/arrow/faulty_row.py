@@ -25,46 +25,43 @@ _SHORT: Final = 1_000
 class FaultyRow(BadRow):
     """A row whose bytes are no value of their schema, in the kernel's words."""
 
-    __slots__ = ("_about", "_ctx", "_error", "_kind", "_words")
-    _about: str
-    _ctx: Context
-    _error: SrfixError | None
-    _kind: type[DecodeError]
-    _words: str
+    __slots__ = ("_error", "_told")
+    _told: tuple[type[DecodeError], str, Context, str]
+    """The error's class and words, the payload's context, and what stands before the words in the error's sentence."""
 
     def __init__(self, position: int, kind: str, words: str, payload: bytes, ctx: Context, *, about: str) -> None:
         """
         :param kind: the kernel's word for the reason.
         :param about: what stands before the words in the error's sentence.
         """
+        error, reason = _KINDS[kind]
+        # A field of its own each would cost as much as the row's reading.
         put = object.__setattr__
         put(self, "position", position)
+        put(self, "reason", reason)
         put(self, "payload", payload)
-        put(self, "_words", words)
-        put(self, "_about", about)
-        put(self, "_ctx", ctx)
-        put(self, "_error", None)
-        put(self, "_kind", _KINDS[kind][0])
-        put(self, "reason", _KINDS[kind][1])
+        put(self, "_told", (error, words, ctx, about))
 
     @property
     def error(self) -> SrfixError:
         """Why, in full."""
-        if self._error is None:
+        made: SrfixError | None = getattr(self, "_error", None)
+        if made is None:
             assert self.payload is not None
-            cause = self._kind(self._words)
-            error = read_from(cause, self._ctx, identity_of(self.payload))
-            error.__cause__ = cause
-            object.__setattr__(self, "_error", error)
-        assert self._error is not None
-        return self._error
+            kind, words, ctx, _ = self._told
+            cause = kind(words)
+            made = read_from(cause, ctx, identity_of(self.payload))
+            made.__cause__ = cause
+            object.__setattr__(self, "_error", made)
+        return made
 
     @property
     def message(self) -> str:
         """The error's sentence."""
-        words = self._about + self._words
+        _, words, _, about = self._told
+        whole = about + words
         # What is short and printable as a whole is so in its parts.
-        return words if words.isascii() and words.isprintable() and len(words) < _SHORT else self.error.message
+        return whole if whole.isascii() and whole.isprintable() and len(whole) < _SHORT else self.error.message
 
     def __reduce__(self) -> tuple[Callable[[], BadRow], tuple[()]]:
         make = partial(BadRow, position=self.position, reason=self.reason, error=self.error, payload=self.payload)
