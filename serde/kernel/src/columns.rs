@@ -138,23 +138,17 @@ impl Column {
     #[inline]
     pub fn push_null(&mut self) {
         self.nulls.append_null();
-        match &mut self.data {
-            Data::Boolean(bits) => bits.append(false),
-            Data::Int32(values) => values.push(0),
-            Data::Int64(values) => values.push(0),
-            Data::Float64(values) => values.push(0.0),
-            Data::Decimal128(values) => values.push(0),
-            Data::Decimal256(values) => values.push(i256::ZERO),
-            Data::Bytes { ends, .. } | Data::List { ends, .. } | Data::Map { ends, .. } => {
-                ends.push(ends.last().copied().unwrap_or_default());
-            }
-            Data::Struct(fields) => fields.iter_mut().for_each(Column::push_null),
-        }
+        self.put_nothing(Column::push_null);
     }
 
     /// A row that `finish` makes null: until then it holds nothing in particular, so that no other row pays for it.
     pub fn push_blank(&mut self) {
         self.nulls.append_non_null();
+        self.put_nothing(Column::push_blank);
+    }
+
+    #[inline]
+    fn put_nothing(&mut self, in_field: impl FnMut(&mut Column)) {
         match &mut self.data {
             Data::Boolean(bits) => bits.append(false),
             Data::Int32(values) => values.push(0),
@@ -165,7 +159,7 @@ impl Column {
             Data::Bytes { ends, .. } | Data::List { ends, .. } | Data::Map { ends, .. } => {
                 ends.push(ends.last().copied().unwrap_or_default());
             }
-            Data::Struct(fields) => fields.iter_mut().for_each(Column::push_blank),
+            Data::Struct(fields) => fields.iter_mut().for_each(in_field),
         }
     }
 
