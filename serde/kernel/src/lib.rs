@@ -26,11 +26,13 @@ mod rows;
 mod sink;
 mod writing;
 
+use std::iter;
 use std::sync::{Arc, RwLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, FixedSizeBinaryArray, LargeBinaryArray};
 use arrow_schema::DataType;
+use hashbrown::HashSet;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -213,11 +215,11 @@ impl BatchDecoder {
                 Halt::Raised(error) => error,
             })?;
             if let Some((_, Odd::Unknown(id))) = batch.odd.last() {
+                // In the order in which rows name them: Python asks for the first row's schema first, too.
+                let mut seen: HashSet<Identity> = iter::once(*id).collect();
+                let more = payloads.flatten().filter_map(batch::identity_of).map(|(identity, _)| identity);
                 let mut unknown = vec![*id];
-                unknown.extend(payloads.flatten().filter_map(batch::identity_of).map(|(identity, _)| identity));
-                unknown.retain(|identity| !plans.named.contains_key(identity));
-                unknown.sort_unstable();
-                unknown.dedup();
+                unknown.extend(more.filter(|one| !plans.named.contains_key(one) && seen.insert(*one)));
                 return Ok(Some((None, unknown, Vec::new())));
             }
         }

@@ -188,6 +188,12 @@ class TestBadRows:
         ):
             to_arrow([frame_id(json_id, b"{}")], VALUE, local, on_error="quarantine")
 
+    def test_what_is_raised_for_a_whole_batch_is_about_the_first_row(self, registry: MemoryRegistry) -> None:
+        first, second = (registry.seed(name, f'{{"title":"{name}"}}', schema_type="JSON") for name in "xy")
+        local = SchemaDeserializer(ById(registry), columns=parse_columns("ID TIMESTAMP_NTZ"))
+        with pytest.raises(ColumnError, match=rf"^A value of topic 'orders', schema id {second}: json_sr has no local"):
+            to_arrow([frame_id(second, b"{}"), frame_id(first, b"{}")], VALUE, local, on_error="quarantine")
+
     def test_a_body_that_is_cut_off_is_beyond_bounds_that_no_row_is_within(self, registry: MemoryRegistry) -> None:
         before = bound_payloads(PayloadBounds(values=1, values_per_byte=8))
         try:
