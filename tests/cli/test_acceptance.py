@@ -268,7 +268,10 @@ class TestPlan:
         deleted = "version 2 (schema id 1) deleted for good"
         assert f"- step 2 (register schema id 1): {deleted}\n" in told(undone, 0)
         assert re.findall(r"- steps? ([\d, ]+)", undone.stdout) == ["4 ", "2 ", "6 ", "5, 3", "1 "]
-        assert undone.stderr == "Step 4 undone: register schema id 2.\nStep 2 undone: register schema id 1.\n"
+        assert undone.stderr == (
+            "Step 4 undone: register schema id 2.\nStep 2 undone: register schema id 1.\n"
+            "2 undone, 0 left as they are, 4 with nothing to undo.\n"
+        )
         assert demo.dump() == before
 
 

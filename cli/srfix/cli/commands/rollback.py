@@ -115,20 +115,15 @@ def rollback(
     }
     if blocks or output is OutputFormat.JSON:
         write_report(Report(document=document, blocks=tuple(blocks)), output)
-    if events or stopped:
+    if events and not stopped:  # where it stopped, the last line says what to do next
         say(_totals(steps), err=True)
     return ExitCode.PARTIAL if left or stopped else ExitCode.OK
 
 
 def _totals(steps: Sequence[StepTold]) -> str:
     """The last line: the headline may have scrolled away."""
-    undone, left, not_reached = (
-        sum(step.outcome == outcome for step in steps) for outcome in ("undone", "left", "not-reached")
-    )
-    parts = [f"{undone} undone", f"{left} left as they are"]
-    if not_reached:
-        parts.append(f"{not_reached} not undone yet")
-    return f"{', '.join(parts)}, {len(steps) - undone - left - not_reached} with nothing to undo."
+    undone, left = (sum(step.outcome == outcome for step in steps) for outcome in ("undone", "left"))
+    return f"{undone} undone, {left} left as they are, {len(steps) - undone - left} with nothing to undo."
 
 
 def _told(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:

@@ -10,8 +10,7 @@ from typing import Final
 from srfix.serde.columns import Decimal
 from srfix.serde.connect import DATE_NAME, DECIMAL_NAME, TIME_NAME, Coercion, ConnectType
 from srfix.serde.engine import Decode
-from srfix.serde.formats.json import Description, NativePart, NotTakenError, native_decoder, number, price
-from srfix.serde.formats.json.kernel import MOST_DIGITS
+from srfix.serde.formats.json import MOST_DIGITS, Description, NativePart, NotTakenError, native_decoder, number, price
 from srfix.serde.formats.json_schema.writer_type import JsonType
 from srfix.serde.projection import Entries, Fields, Items, Projected, Projection, Refused, Scalar
 
