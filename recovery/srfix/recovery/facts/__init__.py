@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.live_records import LiveRecord, newest_live
     from srfix.recovery.facts.reader import WITH_FIX, CheckContext, Reader, StreamsVersion, range_in_words
     from srfix.recovery.facts.refusals import WRITABLE_MODES, RegistrationRefusal, foreseen_refusals, mode_in_force
+    from srfix.recovery.facts.store_rows import StoreRows
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, Suspect, SuspectStore
     from srfix.recovery.facts.subject_state import (
         SubjectState,
@@ -74,6 +75,7 @@ else:
             "live_records": ["LiveRecord", "newest_live"],
             "reader": ["CheckContext", "Reader", "StreamsVersion", "WITH_FIX", "range_in_words"],
             "refusals": ["RegistrationRefusal", "WRITABLE_MODES", "foreseen_refusals", "mode_in_force"],
+            "store_rows": ["StoreRows"],
             "stores": ["Membership", "RoleFacts", "StoreFacts", "Suspect", "SuspectStore"],
             "subject_state": [
                 "SubjectState",

@@ -10,6 +10,7 @@ from srfix.recovery.cluster import TopicConfigs
 from srfix.recovery.facts.bodies import Bodies
 from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
 from srfix.recovery.facts.key_role import KeyRole
+from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Skipped, Source
 from srfix.serde.registry import Schema
@@ -142,6 +143,8 @@ class StoreFacts:
     """True if a state directory or a topology says so; else it is concluded from offsets that are committed elsewhere alone."""
     value_asks_no_registry: bool = False
     """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""
+    rows: StoreRows | None = None
+    """What the store's rows carry on disk; None where no state directory that was handed over holds the store."""
 
     def source_of(self, role: Role) -> Source | None:
         """Where it restores from, with the source topic's subject for one role; None while undecided."""
