@@ -145,6 +145,7 @@ class World:
         reader: Reader = Reader.UNKNOWN,
         streams_version: str | None = None,
         also: tuple[str, ...] = (),
+        version_limit: int | None = None,
     ) -> Plan:
         """A plan. Whatever the test is of: it writes to no subject that neither a finding nor the plan itself names."""
         survey = self.survey()
@@ -165,6 +166,7 @@ class World:
             also=also,
             said=said(survey, reader, streams_version),
             clock=clock,
+            version_limit=version_limit,
         )
         written_to = {action.subject for action in plan.actions}
         assert written_to <= {finding.subject for finding in plan.findings}

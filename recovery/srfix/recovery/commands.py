@@ -35,10 +35,10 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _EVIDENCE
     | _HURRY
     | _ENGINE
-    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also"},
-    "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key"},
+    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--version-limit"},
+    "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key", "--only"},
     # Without the limits of a hurry: what they leave unread is not verified.
-    "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF,
+    "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF | {"--only"},
     "rollback": _CONNECTION | _SIGN_OFF,
     "scan": _CONNECTION | _HURRY | _ENGINE | {"--application"},
     "decode": _CONNECTION,
@@ -54,6 +54,7 @@ _REPEATABLE: Final = frozenset(
         "--source",
         "--ignore",
         "--also",
+        "--only",
         "--state-dir",
         "--topology",
         "--ksqldb",

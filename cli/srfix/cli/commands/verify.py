@@ -23,6 +23,7 @@ from srfix.cli.options import (
     expect_digest_option,
     given_options,
     hurry_options,
+    only_option,
     output_option,
     quiet_option,
 )
@@ -31,7 +32,7 @@ from srfix.recovery.advice import upon_verification, upon_verification_in_short
 from srfix.recovery.census import LocalCensus, ProcessCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import Plan, read_plan_or_journal, require_digest
+from srfix.recovery.repair import Plan, part_of, read_plan_or_journal, require_digest
 from srfix.recovery.repair.verify import (
     Confirmed,
     Event,
@@ -53,6 +54,7 @@ _MOST_UNSEEN: Final = 4
 
 @click.command()
 @click.argument("path", metavar="PLAN|JOURNAL", type=click.Path(path_type=Path))
+@only_option
 @expect_digest_option
 @connection_options
 @evidence_options
@@ -63,6 +65,7 @@ _MOST_UNSEEN: Final = 4
 @output_option
 def verify(
     path: Path,
+    only: tuple[str, ...],
     expect_digest: str | None,
     connection: Connection,
     evidence: EvidenceOptions,
@@ -84,6 +87,7 @@ def verify(
     given = given_options()
     plan = read_plan_or_journal(path)
     require_digest(plan, expect_digest, where=path)
+    plan = part_of(plan, only)
     connection = connection_of_plan(connection, plan)
     applications = sorted({finding.application for finding in plan.findings})
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)

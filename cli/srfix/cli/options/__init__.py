@@ -13,6 +13,7 @@ from srfix.cli.options.options import (
     details_option,
     expect_digest_option,
     hurry_options,
+    only_option,
     output_option,
     selection_options,
     yes_option,

@@ -243,6 +243,14 @@ expect_digest_option = click.option(
 )
 """Adds `--expect-digest`; the command gets `expect_digest: str | None`."""
 
+only_option = click.option(
+    "--only",
+    multiple=True,
+    metavar="CODE|APPLICATION",
+    help="Of the plan only what repairs this finding code or this application; repeatable. The rest can follow.",
+)
+"""Adds `--only`; the command gets `only: tuple[str, ...]`."""
+
 yes_option = option("--yes", envvar="YES", is_flag=True, help="Do not ask.")
 """Adds `--yes`; the command gets `yes: bool`."""
 

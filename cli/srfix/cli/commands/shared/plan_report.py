@@ -91,11 +91,14 @@ def _passed_over(plan: Plan) -> list[Block]:
 
 def _next(plan: Plan, path: Path | None, given: Given) -> Iterator[Block]:
     """The digest for who reviews the plan, and the command to run."""
+    cost = () if plan.cost is None else (("cost", plan.cost.in_words),)
     if path is None:
+        if cost:
+            yield FieldList(cost)
         yield Commands((given.command("plan", "-o", "plan.json"),))
         yield from secrets_to_add(given, "plan")
         return
-    yield FieldList((("digest", plan.digest),))
+    yield FieldList((*cost, ("digest", plan.digest)))
     yield Commands((given.command("apply", *positional(str(path))),))
     yield from secrets_to_add(given, "apply")
 

@@ -20,10 +20,13 @@ from srfix.recovery.checks import PassedOver, Width
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import CheckContext, Survey, concerned
+from srfix.recovery.facts import CheckContext, Survey, concerned, list_holders
 from srfix.recovery.findings import Severity
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.repair.cost import cost_of
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.repair.planning.normalized import content_key
+from srfix.recovery.repair.planning.order import by_what_they_unblock
 from srfix.recovery.repair.planning.price import price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, repairs
 from srfix.serde.printable import capitalized
@@ -42,6 +45,7 @@ def make_plan(
     said: CheckContext | None = None,
     clock: Callable[[], str] = now,
     bootstrap_servers: str | None = None,
+    version_limit: int | None = None,
 ) -> Plan:
     """Plans the repair of every finding of the examination that a registration mends and that is no note. Writes nothing.
 
@@ -54,11 +58,14 @@ def make_plan(
     :param said: what the person said of the reader and its Kafka Streams: with `Width.ALL_VERSIONS` there is no census, and so
         no finding that tells whether anything must be repaired.
     :param clock: says the time, ISO 8601, that the plan was made at.
-    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say).
+    :param version_limit: the most versions that the registry takes, soft-deleted ones too; what it holds is counted then.
+    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say), or the plan
+        would exceed `version_limit`.
+    :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
     :raises RegistryError: if the registry does not answer.
     """
     decided = tuple(repairs(examination, survey, keep=keep, width=width, exact_ids=exact_ids, also=also, said=said))
-    needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
+    needed = by_what_they_unblock([each for each in decided if isinstance(each, SubjectRepair)], examination)
     omissions = tuple(each for each in decided if isinstance(each, Omission))
     left_out = tuple(f"{capitalized(omission.reason)}." for omission in omissions)
     if left_out and not needed:
@@ -71,6 +78,14 @@ def make_plan(
     actions: list[Action] = []
     for repair in needed:
         actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
+    held = None if version_limit is None or not actions else len(list_holders(survey.registry))
+    cost = cost_of(actions, held=held, limit=version_limit)
+    if cost.exceeds:
+        raise PlanError(
+            f"No plan: with its {counted(cost.versions, 'version')} the registry would hold "
+            f"{(held or 0) + cost.versions:,}, and --version-limit says that it takes {version_limit:,} "
+            "(soft-deleted ones count too). Make room, or plan less with --only-live, --application or --store."
+        )
     return Plan(
         registry=survey.registry.url,
         bootstrap_servers=bootstrap_servers,
@@ -90,6 +105,7 @@ def make_plan(
         passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
         playbook=tuple(playbook(applications)),
         applications=applications,
+        cost=cost if actions else None,
     )
 
 
