@@ -20,7 +20,9 @@ from srfix.serde import bounds
 from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
 
 _CONNECTION: Final = frozenset({"--bootstrap-servers", "-X", "--kafka-config", "--registry", "-R", "--config"})
-_SELECTION: Final = frozenset({"--application", "--store", "--source", "--reader", "--streams-version", "--ignore"})
+_SELECTION: Final = frozenset(
+    {"--application", "--store", "--source", "--reader", "--streams-version", "--ignore", "--isolation"}
+)
 _EVIDENCE: Final = frozenset(
     {"--state-dir", "--topology", "--ksqldb", "--ksqldb-config", "--ksqldb-user", "--ksqldb-text"}
 )
@@ -38,9 +40,9 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--version-limit"},
     "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key", "--only"},
     # Without the limits of a hurry: what they leave unread is not verified.
-    "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF | {"--only"},
+    "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF | {"--only", "--isolation"},
     "rollback": _CONNECTION | _SIGN_OFF,
-    "scan": _CONNECTION | _HURRY | _ENGINE | {"--application"},
+    "scan": _CONNECTION | _HURRY | _ENGINE | {"--application", "--isolation"},
     "decode": _CONNECTION,
     "subjects": _CONNECTION | {"--application"},
     "doctor": _CONNECTION | {"--application"},

@@ -23,6 +23,8 @@ from srfix.cli.options import (
     expect_digest_option,
     given_options,
     hurry_options,
+    isolation_of,
+    isolation_option,
     only_option,
     output_option,
     quiet_option,
@@ -55,6 +57,7 @@ _MOST_UNSEEN: Final = 4
 @click.command()
 @click.argument("path", metavar="PLAN|JOURNAL", type=click.Path(path_type=Path))
 @only_option
+@isolation_option
 @expect_digest_option
 @connection_options
 @evidence_options
@@ -66,6 +69,7 @@ _MOST_UNSEEN: Final = 4
 def verify(
     path: Path,
     only: tuple[str, ...],
+    isolation: str,
     expect_digest: str | None,
     connection: Connection,
     evidence: EvidenceOptions,
@@ -105,6 +109,7 @@ def verify(
                 supplied=supplied,
                 deadline_s=hurry.deadline_s,
                 max_records=hurry.max_records,
+                isolation=isolation_of(isolation),
                 on_progress=None if quiet else show_progress(),
                 every_row=None if isinstance(counting, LocalCensus | ProcessCensus) else counting,
             )

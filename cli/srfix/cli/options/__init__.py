@@ -13,6 +13,8 @@ from srfix.cli.options.options import (
     details_option,
     expect_digest_option,
     hurry_options,
+    isolation_of,
+    isolation_option,
     only_option,
     output_option,
     selection_options,

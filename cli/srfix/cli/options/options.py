@@ -32,9 +32,11 @@ from srfix.cli.options.table_keys import table_keys
 from srfix.cli.output import OutputFormat, say_on_the_way
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import ClientFile, laid_over, read_client_file, settled, short_names
+from srfix.serde.properties import ClientFile, Isolation, laid_over, read_client_file, settled, short_names
 from srfix.serde.subjects import Topic
 
+AUTO = "auto"
+"""What `--isolation` is unless a person says how restores read."""
 READERS = ("connect", "plain", "dual", "unknown")
 """What reads the store, as `--reader` spells it."""
 
@@ -57,6 +59,8 @@ class Selection:
     """One of `READERS`."""
     streams_version: str | None
     """The Kafka Streams version, such as 2.6.3; None if not given."""
+    isolation: Isolation | None = None
+    """How restores read; None to go by the applications' transactional ids."""
     ignore: tuple[str, ...] = ()
     """Patterns over subjects whose findings a person has acknowledged."""
 
@@ -133,10 +137,26 @@ _REGISTRY = (
 )
 
 
-def _selection(*, source: Iterable[str], ignore: Iterable[str], **values: Any) -> Selection:
+def _selection(*, source: Iterable[str], ignore: Iterable[str], isolation: str, **values: Any) -> Selection:
     patterns = tuple(pattern for pattern in ignore if pattern.strip())
-    return Selection(sources=_sources(source), ignore=patterns, **values)
+    return Selection(sources=_sources(source), ignore=patterns, isolation=isolation_of(isolation), **values)
 
+
+def isolation_of(text: str) -> Isolation | None:
+    """What `--isolation` says; None for `auto`."""
+    return None if text == AUTO else Isolation(text)
+
+
+isolation_option = option(
+    "--isolation",
+    envvar="ISOLATION",
+    type=Choice((AUTO, *(isolation.value for isolation in reversed(Isolation)))),
+    default=AUTO,
+    show_default=True,
+    help="How restores read: exactly-once applications read_committed, others read_uncommitted. By default the applications' "
+    "transactional ids tell.",
+)
+"""Adds `--isolation`; the command gets `isolation: str`, for `isolation_of`."""
 
 selection_options = handing_over(
     "selection",
@@ -166,6 +186,7 @@ selection_options = handing_over(
         metavar="VERSION",
         help="The application's Kafka Streams version, such as 2.6.3.",
     ),
+    isolation_option,
     option(
         "--ignore",
         envvar="IGNORE",

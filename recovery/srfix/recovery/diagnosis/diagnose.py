@@ -150,6 +150,9 @@ class _Gathered:
             return ()
         self.facts.append(learned)
         self.skipped.extend(not_looked_at.of_examined(learned))
+        application = verdict.store.application
+        of_it = not_looked_at.isolation(application, self.survey.restore_isolation(application))
+        self.skipped.extend(skipped for skipped in of_it if skipped not in self.skipped)
         return tuple(_check(learned, context))
 
     def _of_open(self, verdict: Verdict, context: CheckContext) -> Sequence[Finding]:

@@ -22,12 +22,13 @@ from srfix.recovery.facts import (
     whole_bodies,
 )
 from srfix.recovery.findings import Source
+from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
-_Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
+_Decoded: TypeAlias = tuple[Topic, str | None, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 
 
 @dataclass(slots=True)
@@ -40,21 +41,21 @@ class Counter:
     deadline_s: float | None
     max_records: int | None
     decode_values: bool
-    counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
+    counted: dict[tuple[Topic, str | None, Isolation], Census] = field(default_factory=dict)
     decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
 
-    def __call__(self, topic: Topic, group: str | None) -> Census:
+    def __call__(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
-        if (topic, group) not in self.counted:
-            self.counted[topic, group] = self._count(topic, group)
-        return self.counted[topic, group]
+        asked = topic, group, isolation
+        if asked not in self.counted:
+            self.counted[asked] = self._count(topic, group, isolation)
+        return self.counted[asked]
 
-    def bodies(
-        self, topic: Topic, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str
-    ) -> Mapping[Role, Bodies]:
+    def bodies(self, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str) -> Mapping[Role, Bodies]:
         """Whether the rows that a restore loads decode, in these roles, with the schemas of this context's ids."""
-        raw_key_ids = frozenset(self(topic, group).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
-        asked = topic, group, roles, keys.window, raw_key_ids, context
+        topic, isolation = keys.census.topic, keys.census.isolation
+        raw_key_ids = frozenset(self(topic, group, isolation).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
+        asked = topic, group, isolation, roles, keys.window, raw_key_ids, context
         if asked not in self.decoded:
             self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids, context)
         return self.decoded[asked]
@@ -84,7 +85,7 @@ class Counter:
             on_progress=self.on_progress,
         )
 
-    def _count(self, topic: Topic, group: str | None) -> Census:
+    def _count(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         partitions = tuple(range(self.survey.topics()[topic]))
         committed: Mapping[int, int | None] | None = None
         if group is not None:
@@ -94,6 +95,7 @@ class Counter:
             topic=topic,
             partitions=partitions,
             committed=committed,
+            isolation=isolation,
             deadline_s=self.deadline_s,
             max_records=self.max_records,
         )
@@ -108,7 +110,7 @@ def learn(survey: Survey, counter: Counter, suspect: SuspectStore, topic: Topic,
     :raises RegistryError: if the registry does not answer.
     """
     group = None if is_global(survey, suspect, topic) else suspect.application
-    census = counter(topic, group)
+    census = counter(topic, group, survey.restore_isolation(suspect.application).isolation)
     states = _states(survey, suspect, census)
     keys = keys_of_store(survey, suspect, topic, census, states)
     census = keys.census
@@ -134,7 +136,7 @@ def learn(survey: Survey, counter: Counter, suspect: SuspectStore, topic: Topic,
         evidence=verdict.evidence,
         census=census,
         roles=roles,
-        bodies=counter.bodies(topic, group, tuple(roles), keys, suspect.context),
+        bodies=counter.bodies(group, tuple(roles), keys, suspect.context),
         source_configs=survey.topic_configs(topic),
         keys=keys,
         is_global=group is None,

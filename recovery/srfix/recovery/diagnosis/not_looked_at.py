@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import Bodies, StoreFacts, Suspect, SuspectStore
+from srfix.recovery.facts import Bodies, RestoreIsolation, StoreFacts, Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Subject, Topic
@@ -77,6 +77,13 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) 
             could_hide=not bodies.newest_only,
             subjects=(store.subject(role),),
         )
+
+
+def isolation(application: str, found: RestoreIsolation) -> Iterator[Skipped]:
+    """Whether a restore reads what aborted transactions wrote, where that may make a difference and nothing tells."""
+    if found.weight is None and found.detail is not None:
+        # What is counted besides can only make more ids seem restored.
+        yield Skipped(what=f"how a restore of application {application} reads", reason=found.detail, could_hide=False)
 
 
 def no_store(application: str) -> Skipped:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         shown,
     )
     from srfix.recovery.facts.holders import Holder, Holders, find_holders, list_holders
+    from srfix.recovery.facts.isolation import RestoreIsolation
     from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
     from srfix.recovery.facts.key_role import KeyRole
     from srfix.recovery.facts.keys_of_store import keys_of_store
@@ -69,6 +70,7 @@ else:
                 "shown",
             ],
             "holders": ["Holder", "Holders", "find_holders", "list_holders"],
+            "isolation": ["RestoreIsolation"],
             "key_asymmetry": ["KeyAsymmetry", "asymmetry"],
             "key_role": ["KeyRole"],
             "keys_of_store": ["keys_of_store"],

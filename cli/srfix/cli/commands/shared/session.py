@@ -110,7 +110,13 @@ def open_session(
         cluster, engine = stack.enter_context(open_cluster(connection, choice, quiet=quiet))
         registry = stack.enter_context(connection.registry_client())
         yield ClusterSession(
-            survey=Survey(cluster=cluster, registry=registry, sources=selection.sources, supplied=supplied),
+            survey=Survey(
+                cluster=cluster,
+                registry=registry,
+                sources=selection.sources,
+                supplied=supplied,
+                isolation=selection.isolation,
+            ),
             engine=engine,
             selection=selection,
             hurry=hurry or Hurry(),
