@@ -145,6 +145,8 @@ class StoreFacts:
     """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""
     rows: StoreRows | None = None
     """What the store's rows carry on disk; None where no state directory that was handed over holds the store."""
+    rows_not_read: str | None = None
+    """Why the rows were not read at all although a state directory holds the store, in a sentence; None if they were."""
 
     def source_of(self, role: Role) -> Source | None:
         """Where it restores from, with the source topic's subject for one role; None while undecided."""
