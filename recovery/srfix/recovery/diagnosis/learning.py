@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -14,6 +14,7 @@ from srfix.recovery.evidence import Verdict, read_topics
 from srfix.recovery.facts import (
     Bodies,
     KeyRole,
+    ProcessedRows,
     RoleFacts,
     StoreFacts,
     StoreRows,
@@ -21,9 +22,11 @@ from srfix.recovery.facts import (
     SubjectState,
     Survey,
     SuspectStore,
+    compare_rows,
     keys_of_store,
     newest_bodies,
     of_registry_roles,
+    own_processor,
     places_of,
     read_rows,
     read_subject_state,
@@ -38,6 +41,8 @@ from srfix.serde.wire import SchemaId
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
 _LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
 """The first Kafka Streams whose checkpoints hold the offset of the last record; before, it was that of the next one."""
+_REPROCESSES_SINCE: Final = StreamsVersion(3, 8)
+"""The first Kafka Streams whose restore of a global store runs the processor of `addGlobalStore` (KIP-1024)."""
 _Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 
 
@@ -172,6 +177,7 @@ def learn(
         keys=keys,
         rows=None if rows is None else of_registry_roles(rows, {role: role in roles for role in Role}),
         rows_not_read=rows_not_read,
+        processed=_processed(survey, counter, suspect, census, streams) if group is None else None,
         is_global=group is None,
         is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
         value_asks_no_registry=bool(states[Role.KEY].versions)
@@ -194,6 +200,32 @@ def _rows(
         return read_rows(places, census, counter.rows, meaning=meaning), None
     except LibraryMissingError as error:
         return None, error.message
+
+
+def _processed(
+    survey: Survey, counter: Counter, suspect: SuspectStore, census: Census, streams: StreamsVersion | None
+) -> ProcessedRows | None:
+    """What a topology says of a global store's processor, and its rows; None unless it is the user's own."""
+    if streams is not None and streams >= _REPROCESSES_SINCE:
+        return None
+    for given in survey.supplied.topologies:
+        own = own_processor(given.topology, suspect.name) if given.application in (None, suspect.application) else None
+        if own is None or own.topic != census.topic:
+            continue
+        found = ProcessedRows(processor=own.name, origin=given.origin)
+        try:
+            return compare_rows(
+                survey.cluster,
+                survey.registry,
+                census,
+                places_of(survey.supplied.state, suspect),
+                context=suspect.context,
+                found=found,
+                deadline_s=counter.deadline_s,
+            )
+        except LibraryMissingError as error:
+            return replace(found, not_compared=error.message)
+    return None
 
 
 def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Role, SubjectState]:

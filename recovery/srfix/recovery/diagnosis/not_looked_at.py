@@ -74,6 +74,17 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
             could_hide=rows.could_hide,
             subjects=store.subjects,
         )
+    processed = facts.processed
+    if processed is not None and processed.not_compared is not None and not processed.transformed:
+        yield Skipped(
+            what=f"rows of global store {store.name} of application {store.application}",
+            reason=f"processor {processed.processor} in {processed.origin} is one of your own, and before Kafka Streams 3.8 a "
+            "restore copies the topic's records past it; whether it changes them, so that a restore brings others (SRF019), "
+            f"is not known: {processed.not_compared}. --state-dir has the rows compared, and --streams-version says if 3.8 or "
+            "later runs",
+            could_hide=True,
+            subjects=store.subjects,
+        )
     guids = 0 if rows is None else sum(rows.guids.values())
     if guids:
         yield Skipped(
