@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.diagnosis.rows import learn_processed, learn_rows
 from srfix.recovery.evidence import Verdict, read_topics
 from srfix.recovery.facts import (
     Bodies,
     KeyRole,
     RoleFacts,
     StoreFacts,
+    StreamsVersion,
     SubjectState,
     Survey,
     SuspectStore,
     keys_of_store,
     newest_bodies,
+    of_registry_roles,
     read_subject_state,
     whole_bodies,
 )
 from srfix.recovery.findings import Source
+from srfix.recovery.state import RowIds, count_row_ids
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.windowed import WindowKind
@@ -43,6 +49,17 @@ class Counter:
     decode_values: bool
     counted: dict[tuple[Topic, str | None, Isolation], Census] = field(default_factory=dict)
     decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
+    row_ids: dict[Path, RowIds] = field(default_factory=dict)
+
+    def rows(self, database: Path) -> RowIds:
+        """The ids in the rows of a store's database, counted once.
+
+        :raises LibraryMissingError: if rocksdict is not installed.
+        """
+        if database not in self.row_ids:
+            give_up_at = None if self.deadline_s is None else time.monotonic() + self.deadline_s
+            self.row_ids[database] = count_row_ids(database, give_up_at=give_up_at)
+        return self.row_ids[database]
 
     def __call__(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
@@ -102,9 +119,17 @@ class Counter:
         return self.engine.count(request, on_progress=self.on_progress)
 
 
-def learn(survey: Survey, counter: Counter, suspect: SuspectStore, topic: Topic, verdict: Verdict) -> StoreFacts:
+def learn(
+    survey: Survey,
+    counter: Counter,
+    suspect: SuspectStore,
+    topic: Topic,
+    verdict: Verdict,
+    streams: StreamsVersion | None = None,
+) -> StoreFacts:
     """What is known of a store that restores from a topic.
 
+    :param streams: which Kafka Streams runs it, as far as that is known: it tells what the numbers in checkpoints mean.
     :raises AccessDeniedError: if this user may not read the topic.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
@@ -114,10 +139,13 @@ def learn(survey: Survey, counter: Counter, suspect: SuspectStore, topic: Topic,
     states = _states(survey, suspect, census)
     keys = keys_of_store(survey, suspect, topic, census, states)
     census = keys.census
+    rows, rows_not_read = learn_rows(survey, suspect, census, counter.rows, streams)
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
         ids = census.ids(role)
-        if not ids and not state.versions:
+        on_disk = () if rows is None else rows.ids(role)
+        may_be_kept = bool(on_disk) and survey.has_subject(suspect.source_subject(topic, role))
+        if not ids and not state.versions and not may_be_kept:
             continue
         if role is Role.KEY and not keys.is_role:
             continue
@@ -139,6 +167,9 @@ def learn(survey: Survey, counter: Counter, suspect: SuspectStore, topic: Topic,
         bodies=counter.bodies(group, tuple(roles), keys, suspect.context),
         source_configs=survey.topic_configs(topic),
         keys=keys,
+        rows=None if rows is None else of_registry_roles(rows, {role: role in roles for role in Role}),
+        rows_not_read=rows_not_read,
+        processed=learn_processed(survey, suspect, census, counter.deadline_s, streams) if group is None else None,
         is_global=group is None,
         is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
         value_asks_no_registry=bool(states[Role.KEY].versions)
