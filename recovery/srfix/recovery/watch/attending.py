@@ -60,11 +60,11 @@ def attend(
     """
     want = _want(facts, pair, survey, carried)
     missing = {membership.schema_id: membership for membership in want.missing}
-    for schema_id in sorted(missing.keys() & set(undone)):
-        del missing[schema_id]
-        yield _withheld(
-            pair, [schema_id], "its registration was rolled back; a watch does not do again what a person undid"
-        )
+    taken_back = sorted(missing.keys() & set(undone))
+    if taken_back:
+        why = "its registration was rolled back; a watch does not do again what a person undid"
+        yield _withheld(pair, taken_back, why)
+    missing = {i: each for i, each in missing.items() if i not in taken_back}
     not_own = [each for each in missing.values() if not _is_under(survey, pair.source_subject, each)]
     if not_own:
         ids = sorted(each.schema_id for each in not_own)
