@@ -29,10 +29,11 @@ from srfix.recovery.watch.events import (
     Stopped,
     Withheld,
 )
+from srfix.recovery.watch.tail import TailedTopic
 from srfix.recovery.watch.watcher import Pace
-from srfix.serde.errors import RegistryError
+from srfix.serde.errors import ClusterError, RegistryError
 from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Role, Subject
+from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import frame_id
 from tests.recovery.watch.watching import NEXT_SCHEMA, Parts, staged_incident, without_looks
 
@@ -216,10 +217,8 @@ class TestAllowed:
     def test_a_store_that_is_not_examined_is_told_once(self, parts: Parts) -> None:
         plan = parts.plan()
         writer = parts.writer(plan)
-        pairs = tuple(
-            replace(pair, source_topic=parts.staged.source_topic.replace("users", "others")) for pair in writer.pairs
-        )
-        events = without_looks(parts.watch(nothing, writer=replace(writer, pairs=pairs), pace=Pace(full_interval_s=0)))  # type: ignore[arg-type]
+        pairs = tuple(replace(pair, source_topic=Topic("others")) for pair in writer.pairs)
+        events = without_looks(parts.watch(nothing, writer=replace(writer, pairs=pairs), pace=Pace(full_interval_s=0)))
         assert [type(event) for event in events] == [NotExamined]
         assert parts.registry.writes == 0
 
@@ -271,9 +270,9 @@ class TestOutages:
         assert [type(event) for event in events] == [
             LookEnded,
             OutageBegan,
+            OutageEnded,
             NewVersions,
             NewIds,
-            OutageEnded,
             LookEnded,
             Registered,
             LookEnded,
@@ -283,7 +282,6 @@ class TestOutages:
         assert parts.waits == [10.0, 1.0, 2.0, 4.0, 10.0, 10.0]
 
     def test_a_broker_that_is_away_is_said(self, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
-        from srfix.serde.errors import ClusterError
 
         original = type(parts.cluster).topics
 
@@ -343,3 +341,30 @@ class TestAllowedPairs:
         )
         assert pair.keep is Keep.SOFT_DELETED
         assert Schema(text=NEXT_SCHEMA).text
+
+
+class TestNothingIsLost:
+    def test_what_a_look_has_seen_when_an_end_stops_answering_is_told_and_registered_by_the_next(
+        self, parts: Parts, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plan = parts.plan()
+        list(apply_plan(plan, parts.client, default_journal_path(parts.plan_path)))
+        original = TailedTopic.go_on
+
+        def fails(*_arguments: object, **_options: object) -> object:
+            raise ClusterError("The Kafka cluster does not answer.")
+
+        def new_record() -> None:
+            parts.new_record()
+            monkeypatch.setattr(TailedTopic, "go_on", fails)
+
+        events = parts.watch(
+            new_record, lambda: monkeypatch.setattr(TailedTopic, "go_on", original), writer=parts.writer(plan)
+        )
+        assert [type(event) for event in without_looks(events)] == [
+            OutageBegan,
+            OutageEnded,
+            NewVersions,
+            NewIds,
+            Registered,
+        ]

@@ -117,6 +117,7 @@ class Parts:
         value = AvroSerializer.for_schema(self.client, NEXT_SCHEMA)(
             row, SerdeContext(topic=self.staged.source_topic, role=Role.VALUE)
         )
+        assert value is not None
         self.raw_record(value)
 
     def raw_record(self, value: bytes) -> None:

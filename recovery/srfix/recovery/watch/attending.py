@@ -89,9 +89,9 @@ def attend(
     if not plan.actions:
         return
     planned = sorted(schema_id for finding in plan.findings for schema_id in finding.planned_ids)
-    why = pair.forbids(plan.actions)
-    if why is not None:
-        yield _withheld(pair, planned, f"the signed-off plan does not allow it: {why}")
+    forbidden = pair.forbids(plan.actions)
+    if forbidden is not None:
+        yield _withheld(pair, planned, f"the signed-off plan does not allow it: {forbidden}")
     else:
         yield Allowed(plan=plan, schema_ids=tuple(planned))
 

@@ -30,6 +30,7 @@ class TailedTopic:
     """Per partition the first offset that was not seen."""
     ids: Mapping[Role, set[SchemaId]] = field(default_factory=dict)
     """Per role the ids that were seen since the full look, and in it."""
+    _found: dict[Role, set[SchemaId]] = field(default_factory=dict)
     _peek: SchemaIdPeek = field(default_factory=SchemaIdPeek)
 
     @classmethod
@@ -41,6 +42,7 @@ class TailedTopic:
             roles=wanted,
             next_offsets={partition.partition: partition.end_offset for partition in census.partitions},
             ids={role: set(census.ids(role)) for role in wanted},
+            _found={role: set() for role in wanted},
         )
 
     def go_on(
@@ -56,7 +58,7 @@ class TailedTopic:
         marks = cluster.watermarks(self.topic, sorted(self.next_offsets))
         if any(end < self.next_offsets[partition] for partition, (_start, end) in marks.items()):
             raise TopicChangedError
-        found: dict[Role, set[SchemaId]] = {role: set() for role in self.roles}
+        found = self._found  # kept where the broker stops answering on the way
         until = monotonic() + budget_s
         for partition, (start, end) in marks.items():
             begin = max(start, self.next_offsets[partition])
@@ -73,6 +75,7 @@ class TailedTopic:
             self.next_offsets[partition] = end
         lag = sum(max(0, end - self.next_offsets[partition]) for partition, (_start, end) in marks.items())
         new = {role: tuple(sorted(ids - self.ids[role])) for role, ids in found.items()}
+        self._found = {role: set() for role in self.roles}
         for role, ids in new.items():
             self.ids[role].update(islice(ids, max(0, _MOST_IDS - len(self.ids[role]))))
         return {role: ids for role, ids in new.items() if ids}, lag

@@ -42,7 +42,8 @@ from srfix.recovery.watch.events import (
 from srfix.recovery.watch.tail import TailedTopic, TopicChangedError
 from srfix.recovery.watch.writing import Writer
 from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, UsageError
-from srfix.serde.subjects import Subject, Topic, split_context, split_subject
+from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
+from srfix.serde.wire import SchemaId
 
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
@@ -91,6 +92,7 @@ class Watcher:
     _next_full_s: float | None = None
     _has_looked: bool = False
     _again: set[Subject] = field(default_factory=set)
+    _news: list[Event] = field(default_factory=list)
     _said: dict[Subject, dict[tuple[object, ...], None]] = field(default_factory=dict)
     _relaxed: dict[Subject, int] = field(default_factory=dict)
     _away: dict[End, float] = field(default_factory=dict)
@@ -160,14 +162,14 @@ class Watcher:
             facts for facts in examination.facts if facts.census is not None and facts.source is not None
         )
         self._tails = self._tails_of(self._facts)
-        self._versions = {
-            subject: versions[subject] if subject in versions else frozenset(version_numbers(self.registry, subject))
-            for subject in self._source_subjects()
-        }
+        sources = self._source_subjects()
+        self._versions = {subject: versions[subject] for subject in sources if subject in versions}
+        self._note_new_versions()
         self._shape = self._shape_of(survey)
         self._next_full_s = self.monotonic() + self.pace.full_interval_s
         self._has_looked = True
         yield from self._answered()
+        yield from self._take_news()
         yield LookEnded(diagnosis=examination.diagnosis, duration_s=self.monotonic() - began)
         has_written = False
         for event in self._attend(self._allowed_subjects()):
@@ -183,40 +185,51 @@ class Watcher:
                 self._next_full_s = self.monotonic()  # what was found is not so any more
 
     def _look_shortly(self) -> Iterator[Event]:
+        """What is new is kept as soon as it is seen: an end that stops answering on the way loses nothing of it."""
         began, survey = self.monotonic(), self.new_survey()
-        is_other = self._shape_of(survey) != self._shape
-        touched: set[Subject] = set()
-        wants_full = is_other
-        for subject in self._source_subjects():
-            found = frozenset(version_numbers(self.registry, subject))
-            added = found - self._versions.get(subject, frozenset())
-            self._versions[subject] = found
-            if added:
-                touched.add(subject)
-                yield NewVersions(subject=subject, versions=tuple(sorted(added)))
+        wants_full = self._shape_of(survey) != self._shape
+        self._note_new_versions()
         lag = 0
-        allowed = self._allowed_subjects()
-        for topic, tail in self._tails.items():
+        for tail in self._tails.values():
             try:
                 new, behind = tail.go_on(self.cluster, budget_s=self.pace.interval_s, monotonic=time.monotonic)
             except (TopicChangedError, AccessDeniedError):
                 wants_full = True
                 continue
             lag += behind
-            for role, ids in new.items():
-                yield NewIds(topic=topic, role=role, schema_ids=ids)
-                concerned = [facts for facts in self._facts if facts.census is not None and facts.census.topic == topic]
-                subjects = {facts.store.subject(role) for facts in concerned}
-                touched |= {facts.store.source_subject(topic, role) for facts in concerned}
-                wants_full = wants_full or not subjects <= allowed
+            self._note_new_ids(tail.topic, new)
         yield from self._answered()
+        yield from self._take_news()
         yield LookEnded(diagnosis=None, duration_s=self.monotonic() - began, lag_records=lag)
-        to_attend = {pair.subject for pair in self._pairs() if pair.source_subject in touched} | self._again
-        for event in self._attend(to_attend):
+        for event in self._attend(self._again):
             wants_full = wants_full or isinstance(event, Withheld)
             yield event
         if wants_full:
             self._next_full_s = self.monotonic()
+
+    def _note_new_versions(self) -> None:
+        for subject in self._source_subjects():
+            found = frozenset(version_numbers(self.registry, subject))
+            added = found - self._versions.get(subject, found)
+            if added:
+                self._news.append(NewVersions(subject=subject, versions=tuple(sorted(added))))
+                self._again |= {pair.subject for pair in self._pairs() if pair.source_subject == subject}
+            self._versions[subject] = found
+
+    def _note_new_ids(self, topic: Topic, new: Mapping[Role, tuple[SchemaId, ...]]) -> None:
+        """Where nothing may be registered for a store, a full look says what the ids do to it."""
+        for role, ids in new.items():
+            self._news.append(NewIds(topic=topic, role=role, schema_ids=ids))
+            stores = [facts.store for facts in self._facts if facts.census is not None and facts.census.topic == topic]
+            subjects = {store.subject(role) for store in stores}
+            allowed = self._allowed_subjects()
+            self._again |= subjects & allowed
+            if subjects - allowed:
+                self._next_full_s = self.monotonic()
+
+    def _take_news(self) -> Iterator[Event]:
+        while self._news:
+            yield self._news.pop(0)
 
     def _attend(self, subjects: set[Subject]) -> Iterator[Event]:
         """Looks what these phantom subjects lack, and registers what is allowed."""
