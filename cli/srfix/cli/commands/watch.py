@@ -10,27 +10,25 @@ from typing import Any
 
 import click
 
-from srfix.cli.commands.shared import ClusterSession, document, in_words, is_news, open_session
+from srfix.cli.commands.shared import ClusterSession, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.ending import Ended, Ending
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
-    Allow,
     CensusEngineChoice,
     EvidenceOptions,
     Hurry,
     Selection,
-    allow_options,
     connection_options,
     engine_options,
     evidence_options,
     hurry_options,
-    listen_address,
     option,
     output_option,
     selection_options,
 )
 from srfix.cli.output import OutputFormat, say, show_json
+from srfix.cli.watching import Allow, allow_options, document, in_words, is_news, listen_address
 from srfix.recovery.clock import now
 from srfix.recovery.facts import Survey
 from srfix.recovery.findings import Diagnosis

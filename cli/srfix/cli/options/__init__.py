@@ -17,4 +17,3 @@ from srfix.cli.options.options import (
     selection_options,
     yes_option,
 )
-from srfix.cli.options.watching import Allow, allow_options, listen_address

@@ -23,4 +23,3 @@ from srfix.cli.commands.shared.rollback_steps import StepTold, steps_told
 from srfix.cli.commands.shared.session import ClusterSession, open_cluster, open_session, patience_s, show_progress
 from srfix.cli.commands.shared.steps_on_the_way import StepsOnTheWay
 from srfix.cli.commands.shared.story import Story
-from srfix.cli.commands.shared.watch_lines import document, in_words, is_news

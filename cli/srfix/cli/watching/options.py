@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options import handing_over, option
 from srfix.recovery.repair import NAMESPACE
 from srfix.serde.errors import UsageError
 
