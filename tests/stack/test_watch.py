@@ -33,7 +33,7 @@ ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
 
 def with_field(name: str) -> dict[str, Any]:
     """The writer's schema with one more field."""
-    fields: list[object] = [*WRITER_SCHEMA["fields"], {"name": name, "type": ["null", "string"], "default": None}]  # type: ignore[misc]
+    fields: list[object] = [*WRITER_SCHEMA["fields"], {"name": name, "type": ["null", "string"], "default": None}]
     return {**WRITER_SCHEMA, "fields": fields}
 
 
