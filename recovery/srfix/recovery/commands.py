@@ -39,6 +39,13 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _ENGINE
     | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--version-limit"},
     "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key", "--only"},
+    "watch": _CONNECTION
+    | _SELECTION
+    | _EVIDENCE
+    | _HURRY
+    | _ENGINE
+    | _SIGN_OFF
+    | {"--allow", "--journals", "--signature", "--signer-key"},
     # Without the limits of a hurry: what they leave unread is not verified.
     "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF | {"--only", "--isolation"},
     "rollback": _CONNECTION | _SIGN_OFF,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 
 import click
 
 from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, open_session
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.metrics import metrics_written
 from srfix.cli.options import (
     CensusEngineChoice,
     EvidenceOptions,
@@ -23,6 +25,7 @@ from srfix.cli.options import (
     gate_options,
     given_options,
     hurry_options,
+    option,
     output_option,
     selection_options,
 )
@@ -46,6 +49,13 @@ from srfix.recovery.ids_in_words import counted
 @decode_values_option
 @details_option
 @gate_options
+@option(
+    "--metrics",
+    envvar="METRICS",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the outcome there too, for node_exporter's textfile collector (FILE ends in .prom), whatever it is.",
+)
 @output_option
 def diagnose(
     connection: Connection,
@@ -56,17 +66,22 @@ def diagnose(
     decode_values: bool,
     details: bool,
     gate: Gate,
+    metrics: Path | None,
     output: OutputFormat,
 ) -> ExitCode:
     """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    with open_session(
-        connection, selection, evidence, hurry, decode_values=decode_values, choice=engine, quiet=gate.quiet
-    ) as session:
+    with (
+        metrics_written(metrics) as told,
+        open_session(
+            connection, selection, evidence, hurry, decode_values=decode_values, choice=engine, quiet=gate.quiet
+        ) as session,
+    ):
         examination = session.examine()
         diagnosis = examination.diagnosis
+        told(diagnosis)
         judged = judge(diagnosis, gate, selection)
         is_written = judged.writes_report(output)
         is_short = is_written and not details and output is not OutputFormat.JSON

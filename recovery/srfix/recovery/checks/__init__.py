@@ -12,5 +12,6 @@ from srfix.recovery.checks.interface import (
     Want,
     Width,
 )
+from srfix.recovery.checks.srf001 import want_of_phantom
 from srfix.recovery.checks.table import BY_CODE, CHECKS
 from srfix.recovery.checks.unchecked import FOREIGN_KEY_JOIN, ORPHANS, REFUSED_PUT, UNCHECKED, UPGRADE_REGISTERS

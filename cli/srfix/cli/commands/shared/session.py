@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -85,6 +85,26 @@ class ClusterSession:
         for pattern in unused_patterns(examination, selection.ignore):
             self._aside(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.")
         return examination
+
+    def examine_anew(
+        self, survey: Survey, *, on_progress: Callable[[CensusProgress], None] | None = None
+    ) -> Examination:
+        """The diagnosis of another look, and nothing said besides.
+
+        :param survey: one that has asked nothing yet.
+        """
+        selection = self.selection
+        examination = diagnose(
+            survey,
+            self.engine,
+            self.said,
+            application=selection.application,
+            store=selection.store,
+            deadline_s=self.hurry.deadline_s,
+            max_records=self.hurry.max_records,
+            on_progress=on_progress,
+        )
+        return acknowledge(examination, selection.ignore, survey.subjects() if selection.ignore else ())
 
     def _aside(self, text: str) -> None:
         if self.quiet:

@@ -16,7 +16,7 @@ from srfix.recovery.actions import (
     SoftDelete,
 )
 from srfix.recovery.advice import playbook
-from srfix.recovery.checks import PassedOver, Width
+from srfix.recovery.checks import PassedOver, Want, Width
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.errors import PlanError
@@ -28,7 +28,7 @@ from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.repair.planning.normalized import content_key
 from srfix.recovery.repair.planning.order import by_what_they_unblock
 from srfix.recovery.repair.planning.price import price
-from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, repairs
+from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide, repairs
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
@@ -75,9 +75,7 @@ def make_plan(
         examination.applications,
         [(repair.want.facts.store.application, repair.want.facts.store.name) for repair in needed],
     )
-    actions: list[Action] = []
-    for repair in needed:
-        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
+    actions = _all_actions(needed)
     held = None if version_limit is None or not actions else len(list_holders(survey.registry))
     cost = cost_of(actions, held=held, limit=version_limit)
     if cost.exceeds:
@@ -92,7 +90,7 @@ def make_plan(
         created_at=clock(),
         srfix=version("srfix"),
         findings=tuple(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
-        actions=tuple(actions),
+        actions=actions,
         expects={repair.want.role.subject: repair.want.role.state for repair in needed},
         price=tuple(price(needed, width=width)),
         left_out=left_out,
@@ -107,6 +105,44 @@ def make_plan(
         applications=applications,
         cost=cost if actions else None,
     )
+
+
+def plan_wants(
+    wants: Iterable[Want],
+    survey: Survey,
+    *,
+    keep: Keep = Keep.AUTO,
+    exact_ids: bool = False,
+    clock: Callable[[], str] = now,
+) -> Plan:
+    """Plans what these subjects lack, whatever a diagnosis found; what the registry takes in no way is its omissions.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
+    needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
+    omissions = tuple(each for each in decided if isinstance(each, Omission))
+    planned = _planned_ids(needed)
+    return Plan(
+        registry=survey.registry.url,
+        bootstrap_servers=None,
+        created_at=clock(),
+        srfix=version("srfix"),
+        findings=tuple(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
+        actions=_all_actions(needed),
+        expects={repair.want.role.subject: repair.want.role.state for repair in needed},
+        price=tuple(price(needed, width=Width.WIDE)),
+        left_out=tuple(f"{capitalized(omission.reason)}." for omission in omissions),
+        omissions=omissions,
+        playbook=(),
+    )
+
+
+def _all_actions(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
+    actions: list[Action] = []
+    for repair in needed:
+        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
+    return tuple(actions)
 
 
 def _undecided(examination: Examination) -> Iterator[Omission]:
