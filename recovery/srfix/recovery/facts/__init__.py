@@ -5,6 +5,14 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
+    from srfix.recovery.facts.applications import (
+        ApplicationFacts,
+        TopiclessSubject,
+        has_topics,
+        ksqldb_lacks,
+        owners,
+        topicless_subjects,
+    )
     from srfix.recovery.facts.bodies import Bodies, UndecodableRows, newest_bodies, whole_bodies
     from srfix.recovery.facts.circumstances import (
         Circumstances,
@@ -52,6 +60,14 @@ else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
+            "applications": [
+                "ApplicationFacts",
+                "TopiclessSubject",
+                "has_topics",
+                "ksqldb_lacks",
+                "owners",
+                "topicless_subjects",
+            ],
             "bodies": ["Bodies", "UndecodableRows", "newest_bodies", "whole_bodies"],
             "circumstances": [
                 "Circumstances",

@@ -16,7 +16,7 @@ from srfix.recovery.actions import (
     SoftDelete,
 )
 from srfix.recovery.advice import playbook
-from srfix.recovery.checks import PassedOver, Width
+from srfix.recovery.checks import BY_CODE, PassedOver, Width
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.errors import PlanError
@@ -112,7 +112,8 @@ def make_plan(
 def _undecided(examination: Examination) -> Iterator[Omission]:
     """Stores with an undecided source that lack schemas whichever topic it is."""
     for finding in examination.diagnosis.findings:
-        if finding.source is None and finding.severity is not Severity.NOTE:
+        is_of_store = BY_CODE[finding.code].find_of_application is None
+        if finding.source is None and finding.severity is not Severity.NOTE and is_of_store:
             yield Omission(
                 subject=finding.subject,
                 reason=f"store {finding.store} of application {finding.application} lacks schema ids, and which is not known "
