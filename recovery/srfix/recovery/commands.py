@@ -21,7 +21,7 @@ from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
 
 _CONNECTION: Final = frozenset({"--bootstrap-servers", "-X", "--kafka-config", "--registry", "-R", "--config"})
 _SELECTION: Final = frozenset(
-    {"--application", "--store", "--source", "--reader", "--streams-version", "--ignore", "--isolation"}
+    {"--application", "--store", "--source", "--reader", "--streams-version", "--ignore", "--isolation", "--gone"}
 )
 _EVIDENCE: Final = frozenset(
     {"--state-dir", "--topology", "--ksqldb", "--ksqldb-config", "--ksqldb-user", "--ksqldb-text"}
@@ -62,6 +62,7 @@ _REPEATABLE: Final = frozenset(
         "-R",
         "--source",
         "--ignore",
+        "--gone",
         "--also",
         "--only",
         "--state-dir",

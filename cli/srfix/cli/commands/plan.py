@@ -121,6 +121,7 @@ def plan(
             said=session.said,
             bootstrap_servers=connection.kafka.get("bootstrap.servers"),
             version_limit=version_limit,
+            engine=None if all_versions else session.engine,
         )
     if path is not None and made.actions:
         if is_journal(path):

@@ -61,6 +61,8 @@ class Selection:
     """The Kafka Streams version, such as 2.6.3; None if not given."""
     isolation: Isolation | None = None
     """How restores read; None to go by the applications' transactional ids."""
+    gone: tuple[str, ...] = ()
+    """Applications that the person says are gone for good."""
     ignore: tuple[str, ...] = ()
     """Patterns over subjects whose findings a person has acknowledged."""
 
@@ -137,9 +139,12 @@ _REGISTRY = (
 )
 
 
-def _selection(*, source: Iterable[str], ignore: Iterable[str], isolation: str, **values: Any) -> Selection:
+def _selection(
+    *, source: Iterable[str], ignore: Iterable[str], gone: Iterable[str], isolation: str, **values: Any
+) -> Selection:
     patterns = tuple(pattern for pattern in ignore if pattern.strip())
-    return Selection(sources=_sources(source), ignore=patterns, isolation=isolation_of(isolation), **values)
+    named = tuple(name for name in gone if name.strip())
+    return Selection(sources=_sources(source), ignore=patterns, gone=named, isolation=isolation_of(isolation), **values)
 
 
 def isolation_of(text: str) -> Isolation | None:
@@ -187,6 +192,14 @@ selection_options = handing_over(
         help="The application's Kafka Streams version, such as 2.6.3.",
     ),
     isolation_option,
+    option(
+        "--gone",
+        envvar="GONE",
+        type=Lines("text"),
+        multiple=True,
+        metavar="APPLICATION",
+        help="An application that is gone for good; repeatable. What it left is litter then (SRF009).",
+    ),
     option(
         "--ignore",
         envvar="IGNORE",

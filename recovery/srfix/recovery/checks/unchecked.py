@@ -6,8 +6,6 @@ from typing import Final
 
 from srfix.recovery.checks.interface import CatalogueEntry
 
-FOREIGN_KEY_JOIN: Final = "SRF008"
-ORPHANS: Final = "SRF009"
 REFUSED_PUT: Final = "SRF015"
 UPGRADE_REGISTERS: Final = "SRF016"
 
@@ -31,27 +29,6 @@ UNCHECKED: Final = (
         cause="withLoggingDisabled() with a registry serde, on any version.",
         detection="A changelog subject without a topic, whose store the topology shows without logging.",
         remedy="None is needed. It only looks like SRF001.",
-    ),
-    CatalogueEntry(
-        code=FOREIGN_KEY_JOIN,
-        title="Subjects of a foreign-key join's pseudo-topics",
-        severity="note",
-        meaning="Subjects ending in -pk-key, -fk-key or -vh-value behind a subscription registration topic. No "
-        "topic of that name exists or will: the name is only handed to serdes.",
-        cause="A foreign-key join (Kafka Streams 2.4 and later) with registry serdes. It is by design.",
-        detection="By the name.",
-        remedy="Leave them while the application lives.",
-    ),
-    CatalogueEntry(
-        code=ORPHANS,
-        title="Orphans: internal subjects of an application that is gone",
-        severity="litter",
-        meaning="The subjects were left behind; they count toward limits on schemas and make listings long.",
-        cause="The application or query was removed without its subjects; older ksqlDB versions left them.",
-        detection="No topic, no state and no group of that application. A missing group alone is not enough: committed "
-        "offsets expire.",
-        remedy="Nothing, if they disturb nobody: --ignore PATTERN acknowledges them. Who knows that the application is gone "
-        "for good may soft-delete them, but never the last holder of an id that any topic or store still uses.",
     ),
     CatalogueEntry(
         code="SRF010",

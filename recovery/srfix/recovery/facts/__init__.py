@@ -5,6 +5,14 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
+    from srfix.recovery.facts.applications import (
+        ApplicationFacts,
+        TopiclessSubject,
+        has_topics,
+        ksqldb_lacks,
+        owners,
+        topicless_subjects,
+    )
     from srfix.recovery.facts.bodies import Bodies, UndecodableRows, newest_bodies, whole_bodies
     from srfix.recovery.facts.circumstances import (
         Circumstances,
@@ -47,13 +55,21 @@ if TYPE_CHECKING:
         version_numbers,
     )
     from srfix.recovery.facts.supplied import GivenTopology, Supplied
-    from srfix.recovery.facts.survey import Survey, ask_membership
+    from srfix.recovery.facts.survey import Survey, ask_membership, schema_behind
     from srfix.recovery.facts.table_sources import own_processor, table_sources
     from srfix.recovery.facts.windowed_keys import key_deserializer
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
+            "applications": [
+                "ApplicationFacts",
+                "TopiclessSubject",
+                "has_topics",
+                "ksqldb_lacks",
+                "owners",
+                "topicless_subjects",
+            ],
             "bodies": ["Bodies", "UndecodableRows", "newest_bodies", "whole_bodies"],
             "circumstances": [
                 "Circumstances",
@@ -96,7 +112,7 @@ else:
                 "version_numbers",
             ],
             "supplied": ["GivenTopology", "Supplied"],
-            "survey": ["Survey", "ask_membership"],
+            "survey": ["Survey", "ask_membership", "schema_behind"],
             "table_sources": ["own_processor", "table_sources"],
             "windowed_keys": ["key_deserializer"],
         },

@@ -79,6 +79,8 @@ class Survey:
     """State directories, topologies and ksqlDB's answers that the person handed over."""
     isolation: Isolation | None = None
     """How restores read, if the person said."""
+    gone: frozenset[str] = frozenset()
+    """Applications of which the person says that they are gone for good."""
     _transactional_ids: frozenset[str] | str | None = None
     """The ids; or why they are not known, in a clause."""
     _topics: Mapping[Topic, int] | None = None
@@ -103,6 +105,7 @@ class Survey:
             sources: Mapping[str, Topic] = ...,
             supplied: Supplied = ...,
             isolation: Isolation | None = ...,
+            gone: frozenset[str] = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:

@@ -72,7 +72,7 @@ def _finding_blocks(finding: Finding) -> list[Block]:
             (
                 ("subject", finding.subject),
                 ("schema ids there", registered),
-                ("restores from", source),
+                *((("restores from", source),) if BY_CODE[finding.code].find_of_application is None else ()),
                 *_other_splits(finding),
             )
         ),

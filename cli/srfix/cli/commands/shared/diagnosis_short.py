@@ -100,7 +100,9 @@ def _whose(finding: Finding) -> str:
 def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
     finding = store.finding
     yield "subject", finding.subject
-    if finding.source is None:
+    if BY_CODE[finding.code].find_of_application is not None:
+        yield "ids there", some(list(finding.registered_ids)) or "none"
+    elif finding.source is None:
         topics = list(dict.fromkeys(each.topic for each in finding.considered if each.topic is not None))
         yield "source", f"not decided: {some(topics)}" if topics else "not decided"
     else:

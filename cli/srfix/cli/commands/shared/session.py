@@ -136,6 +136,7 @@ def open_session(
                 sources=selection.sources,
                 supplied=supplied,
                 isolation=selection.isolation,
+                gone=frozenset(selection.gone),
             ),
             engine=engine,
             selection=selection,

@@ -16,7 +16,8 @@ from srfix.recovery.actions import (
     SoftDelete,
 )
 from srfix.recovery.advice import playbook
-from srfix.recovery.checks import PassedOver, Want, Width
+from srfix.recovery.census import CensusEngine
+from srfix.recovery.checks import BY_CODE, PassedOver, Want, Width
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.errors import PlanError
@@ -25,12 +26,13 @@ from srfix.recovery.findings import Severity
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.cost import cost_of
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
+from srfix.recovery.repair.planning.litter import Deletion, deletions
 from srfix.recovery.repair.planning.normalized import content_key
 from srfix.recovery.repair.planning.order import by_what_they_unblock
 from srfix.recovery.repair.planning.price import price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide, repairs
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects import Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 
@@ -46,6 +48,7 @@ def make_plan(
     clock: Callable[[], str] = now,
     bootstrap_servers: str | None = None,
     version_limit: int | None = None,
+    engine: CensusEngine | None = None,
 ) -> Plan:
     """Plans the repair of every finding of the examination that a registration mends and that is no note. Writes nothing.
 
@@ -59,6 +62,7 @@ def make_plan(
         no finding that tells whether anything must be repaired.
     :param clock: says the time, ISO 8601, that the plan was made at.
     :param version_limit: the most versions that the registry takes, soft-deleted ones too; what it holds is counted then.
+    :param engine: what counts topics, where a deletion needs proof that no record uses an id; None if nothing may be counted.
     :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say), or the plan
         would exceed `version_limit`.
     :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
@@ -66,9 +70,11 @@ def make_plan(
     """
     decided = tuple(repairs(examination, survey, keep=keep, width=width, exact_ids=exact_ids, also=also, said=said))
     needed = by_what_they_unblock([each for each in decided if isinstance(each, SubjectRepair)], examination)
-    omissions = tuple(each for each in decided if isinstance(each, Omission))
+    litter = tuple(deletions(examination, survey, also, engine))
+    going = tuple(each for each in litter if isinstance(each, Deletion))
+    omissions = tuple(each for each in (*decided, *litter) if isinstance(each, Omission))
     left_out = tuple(f"{capitalized(omission.reason)}." for omission in omissions)
-    if left_out and not needed:
+    if left_out and not needed and not going:
         raise PlanError("No plan: " + " ".join(left_out))
     planned = _planned_ids(needed)
     applications = concerned(
@@ -76,6 +82,8 @@ def make_plan(
         [(repair.want.facts.store.application, repair.want.facts.store.name) for repair in needed],
     )
     actions = _all_actions(needed)
+    for deletion in going:
+        actions += tuple(_numbered(deletion.actions, start=len(actions) + 1))
     held = None if version_limit is None or not actions else len(list_holders(survey.registry))
     cost = cost_of(actions, held=held, limit=version_limit)
     if cost.exceeds:
@@ -89,10 +97,16 @@ def make_plan(
         bootstrap_servers=bootstrap_servers,
         created_at=clock(),
         srfix=version("srfix"),
-        findings=tuple(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
+        findings=(
+            *(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
+            *(_planned_deletion(deletion) for deletion in going),
+        ),
         actions=actions,
-        expects={repair.want.role.subject: repair.want.role.state for repair in needed},
-        price=tuple(price(needed, width=width)),
+        expects={
+            **{repair.want.role.subject: repair.want.role.state for repair in needed},
+            **{deletion.finding.subject: deletion.state for deletion in going},
+        },
+        price=(*price(needed, width=width), *(deletion.price for deletion in going)),
         left_out=left_out,
         omissions=(
             *omissions,
@@ -148,7 +162,8 @@ def _all_actions(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
 def _undecided(examination: Examination) -> Iterator[Omission]:
     """Stores with an undecided source that lack schemas whichever topic it is."""
     for finding in examination.diagnosis.findings:
-        if finding.source is None and finding.severity is not Severity.NOTE:
+        is_of_store = BY_CODE[finding.code].find_of_application is None
+        if finding.source is None and finding.severity is not Severity.NOTE and is_of_store:
             yield Omission(
                 subject=finding.subject,
                 reason=f"store {finding.store} of application {finding.application} lacks schema ids, and which is not known "
@@ -262,4 +277,20 @@ def _planned(repair: SubjectRepair, planned_ids: tuple[SchemaId, ...]) -> Planne
         source_topic=source.topic,
         schema_ids=repair.at_fault,
         planned_ids=planned_ids,
+    )
+
+
+def _planned_deletion(deletion: Deletion) -> PlannedFinding:
+    finding = deletion.finding
+    _context, name = split_context(finding.subject)
+    split = split_subject(name)
+    return PlannedFinding(
+        code=finding.code,
+        application=finding.application,
+        store=finding.store,
+        role=finding.role,
+        subject=finding.subject,
+        # The topic in its name, which does not exist: nothing is restored.
+        source_topic=Topic(name) if split is None else split[0],
+        schema_ids=tuple(sorted({action.schema_id for action in deletion.actions})),
     )

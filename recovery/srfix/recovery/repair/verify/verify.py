@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from srfix.recovery.actions import DeleteVersion
 from srfix.recovery.advice import Verified
 from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.cluster import Cluster
@@ -21,6 +22,7 @@ from srfix.recovery.facts import (
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
+from srfix.recovery.repair.verify.deleted import deleted
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.ids import AskedIds, left_out_elsewhere
 from srfix.recovery.repair.verify.keys import keys_missed, keys_of, left_open, store_of
@@ -128,6 +130,10 @@ class _Run:
         survey = Survey(cluster=self.cluster, registry=self.registry)
         asked = {finding.subject for finding in self.plan.findings}
         for finding in self.plan.findings:
+            deletions = [a for a in self.plan.actions if isinstance(a, DeleteVersion) and a.subject == finding.subject]
+            if deletions:
+                yield from deleted(deletions, self.registry)
+                continue
             partitions = topics.get(finding.source_topic)
             if partitions is None:
                 yield from self._without_topic(finding)
