@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 from typing import TextIO, cast
 
+import click
+
 from srfix.cli.output.interface import OutputFormat, Renderer, Report
 
 
@@ -18,3 +20,7 @@ def write_report(report: Report, output: OutputFormat, stream: TextIO | None = N
     stream = sys.stdout if stream is None else stream
     renderer.render(report, stream)
     stream.flush()
+    if output is OutputFormat.HTML and stream.isatty():
+        click.echo(
+            "This page is for a browser: run it again with `> report.html` at its end, and open that file.", err=True
+        )
