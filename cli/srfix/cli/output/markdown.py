@@ -34,11 +34,28 @@ _TAIL: Final = re.compile(r"[.,;:!?)]*$")
 _BEGINS_A_BLOCK: Final = re.compile(r"[-+=>]+$|\d{1,9}[.)]$")
 """A first word that would make a list, a quote, a heading or a rule of its line."""
 
+_TICKET: Final = 30_000
+"""Characters from which on folded parts are left out: Jira's description takes 32,767, a comment on GitHub 65,536."""
+
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the verdict, unless the first block says it, and the blocks, a blank line between them."""
-    blocks = (*_first(report), *report.blocks)
-    stream.write(_written(blocks, names_of(report.document)) + "\n")
+    """Writes the verdict, unless the first block says it, and the blocks, a blank line between them.
+
+    Folded parts are whole as long as a ticket takes them; what is not folded always is.
+    """
+    names = names_of(report.document)
+    pieces = [(block, _written([block], names)) for block in (*_first(report), *report.blocks)]
+    left = _TICKET - sum(len(text) for block, text in pieces if not isinstance(block, Folded))
+    shown = []
+    for block, text in pieces:
+        if isinstance(block, Folded):
+            left -= len(text)
+            if left < 0 and not block.is_open:
+                text = _written(
+                    [Paragraph(f"{block.title}: left out, for a ticket takes no more. --output html has it.")], names
+                )
+        shown.append(text)
+    stream.write("\n\n".join(shown) + "\n")
 
 
 def _first(report: Report) -> Iterator[Block]:
