@@ -120,7 +120,9 @@ def violations(page: Page) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("name", ["diagnose", "three findings", "plan", "verify", "scan", "nothing found"])
 def test_it_takes_two_sheets_of_paper_at_most(sight: Sight, reports: dict[str, Path], name: str) -> None:
-    sheets = PdfReader(io.BytesIO(sight.open(reports[name]).pdf(prefer_css_page_size=True))).pages
+    page = sight.open(reports[name])
+    page.emulate_media(media="print")
+    sheets = PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True))).pages
     assert 1 <= len(sheets) <= 2
     width, height = (round(float(side) / 72 * 25.4) for side in (sheets[0].mediabox.width, sheets[0].mediabox.height))
     assert (width, height) == (210, 297)

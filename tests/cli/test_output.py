@@ -229,11 +229,18 @@ class TestMarkdown:
         stream = io.StringIO()
         verdict = Verdict(text="1 finding: broken", tone=Tone.BAD, more="1 store examined.")
         where = (("cluster", "kafka:9092"), ("registry", None))
-        report = Report(document={}, blocks=(Heading("SRF001"),), verdict=verdict, where=where)
-        write_report(report, OutputFormat.MARKDOWN, stream)
+        blocks = (Heading("SRF001"), Heading("SRF005"))
+        write_report(Report(document={}, blocks=blocks, verdict=verdict, where=where), OutputFormat.MARKDOWN, stream)
         assert stream.getvalue() == (
-            "## 1 finding: broken\n\n1 store examined. Looked at: cluster kafka:9092.\n\n## SRF001\n"
+            "## 1 finding: broken\n\n1 store examined. Looked at: cluster kafka:9092.\n\n## SRF001\n\n## SRF005\n"
         )
+
+    def test_the_only_heading_is_verdict_enough(self) -> None:
+        stream = io.StringIO()
+        verdict = Verdict(text="1 finding: broken", tone=Tone.BAD, more="1 store examined.")
+        blocks = (Heading("SRF001"), Paragraph("why"), Heading("Evidence", level=2))
+        write_report(Report(document={}, blocks=blocks, verdict=verdict), OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue() == "## SRF001\n\n1 store examined.\n\nwhy\n\n### Evidence\n"
 
     def test_a_verdict_that_the_first_block_says_is_said_once(self) -> None:
         stream = io.StringIO()

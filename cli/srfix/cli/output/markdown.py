@@ -44,7 +44,7 @@ def render(report: Report, stream: TextIO) -> None:
     Folded parts are whole as long as a ticket takes them; what is not folded always is.
     """
     names = names_of(report.document)
-    pieces = [(block, _written([block], names)) for block in (*_first(report), *report.blocks)]
+    pieces = [(block, _written([block], names)) for block in _led_by_verdict(report)]
     left = _TICKET - sum(len(text) for block, text in pieces if not isinstance(block, Folded))
     shown = []
     for block, text in pieces:
@@ -58,19 +58,26 @@ def render(report: Report, stream: TextIO) -> None:
     stream.write("\n\n".join(shown) + "\n")
 
 
-def _first(report: Report) -> Iterator[Block]:
-    """The verdict, and what was looked at."""
+def _led_by_verdict(report: Report) -> Iterator[Block]:
+    """The blocks with the verdict before them, and behind the first line what was looked at.
+
+    Blocks that say the verdict, or begin with the only heading of the first level, have their own first line.
+    """
+    blocks = report.blocks
     if report.verdict is None:
+        yield from blocks
         return
-    if not report.verdict.is_said_by(report.blocks):
+    titles = [block for block in blocks if isinstance(block, Heading) and block.level == 1]
+    if report.verdict.is_said_by(blocks) or (len(titles) == 1 and blocks[0] is titles[0]):
+        yield blocks[0]
+        blocks = blocks[1:]
+    else:
         yield Heading(report.verdict.text)
-    where = [f"{name} {value}" for name, value in report.where if value is not None]
-    said = [
-        *([report.verdict.more] if report.verdict.more else []),
-        *([f"Looked at: {', '.join(where)}."] if where else []),
-    ]
+    where = ", ".join(f"{name} {value}" for name, value in report.where if value is not None)
+    said = " ".join(text for text in (report.verdict.more, f"Looked at: {where}." if where else None) if text)
     if said:
-        yield Paragraph(" ".join(said))
+        yield Paragraph(said)
+    yield from blocks
 
 
 def _written(blocks: Iterable[Block], names: re.Pattern[str] | None) -> str:
