@@ -225,6 +225,12 @@ class TestMarkdown:
         write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
         assert stream.getvalue() == "Run `[this]`: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
 
+    def test_so_is_one_in_a_cell(self) -> None:
+        stream = io.StringIO()
+        blocks = (Table(("what",), (("not there: `srfix diagnose --store a`",),)),)
+        write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue().splitlines()[-1] == "| not there: `srfix diagnose --store a` |"
+
     def test_the_verdict_stands_first_with_what_was_looked_at(self) -> None:
         stream = io.StringIO()
         verdict = Verdict(text="1 finding: broken", tone=Tone.BAD, more="1 store examined.")

@@ -89,10 +89,10 @@ def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
         case Heading(text, level):
             yield f"{'#' * (level + 1)} {_text(bounded(text), names)}"
         case Paragraph(text, is_warning):
-            yield f"{'**Mind:** ' if is_warning else ''}{_with_code(text, names)}"
+            yield f"{'**Mind:** ' if is_warning else ''}{_with_code(bounded(text), names)}"
         case ItemList(items, is_numbered):
             for number, item in enumerate(items, start=1):
-                yield f"{f'{number}.' if is_numbered else '-'} {_with_code(item, names)}"
+                yield f"{f'{number}.' if is_numbered else '-'} {_with_code(bounded(item), names)}"
         case FieldList(pairs, title):
             if title is not None:
                 yield f"**{_text(bounded(title), names)}**"
@@ -124,12 +124,11 @@ def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
             assert_never(block)
 
 
-def _with_code(text: str, names: re.Pattern[str] | None) -> str:
+def _with_code(text: str, names: re.Pattern[str] | None, *, begins: bool = True) -> str:
     """A text, in which commands and names are code."""
-    pieces = list(in_pieces(bounded(text)))
     return "".join(
-        _command(printable(piece)) if is_command else _text(piece, names, begins=not number)
-        for number, (piece, is_command) in enumerate(pieces)
+        _command(printable(piece)) if is_command else _text(piece, names, begins=begins and not number)
+        for number, (piece, is_command) in enumerate(in_pieces(text))
     )
 
 
@@ -162,7 +161,8 @@ def _words(text: str, *, begins: bool) -> str:
 def _cell(text: str, names: re.Pattern[str] | None) -> str:
     """A cell: a bar ends it even in a span of code, so a word with one is HTML's."""
     if "|" not in text:
-        return _text(text, names, begins=False)
+        # A command with a line break would be another one on the cell's line: it stands there as a text.
+        return _text(text, names, begins=False) if "\n" in text else _with_code(text, names, begins=False)
     return f"<code>{_html(text)}</code>"
 
 
