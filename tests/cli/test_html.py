@@ -183,6 +183,11 @@ class TestAbout:
 
 
 class TestHostile:
+    def test_the_page_is_ascii_and_shows_every_letter(self) -> None:
+        page = page_of(report_of("Bücher-топик-表-🙈"))
+        assert page.isascii()
+        assert "Bücher-топик-表-🙈" in text_of(assert_is_a_page(page))
+
     @pytest.mark.parametrize("text", HOSTILE)
     def test_a_name_stays_text(self, text: str) -> None:
         plain, hostile = (assert_is_a_page(page_of(report_of(words))) for words in ("words", text))

@@ -37,7 +37,8 @@ def render(report: Report, stream: TextIO) -> None:
     """Writes the page.
 
     The verdict is its first heading, then what must not be done and the commands; then the blocks. It says when and of what
-    it was made, by which srfix.
+    it was made, by which srfix. Only ASCII, so that it survives every pipe and mail: the style sheet must be too, as it cannot
+    have references.
     """
     css = _css()
     verdict = report.verdict or Verdict(text=first(report.blocks) or _kind(report.document), tone=Tone.PLAIN)
@@ -45,7 +46,7 @@ def render(report: Report, stream: TextIO) -> None:
     generated_at = _generated_at(report.document)
     where = _where(report)
     page = _environment().get_template("page.html.jinja")
-    stream.write(
+    text = (
         page.render(
             css=Markup(css),  # noqa: S704  (our own file)
             policy=f"default-src 'none'; style-src 'sha256-{_sha256(css)}'; base-uri 'none'; form-action 'none'",
@@ -62,6 +63,7 @@ def render(report: Report, stream: TextIO) -> None:
         )
         + "\n"
     )
+    stream.write(text.encode("ascii", "xmlcharrefreplace").decode("ascii"))
 
 
 @cache
