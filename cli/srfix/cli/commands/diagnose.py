@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, open_session
+from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, open_session, verdict_of
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.metrics import metrics_written
@@ -30,6 +31,7 @@ from srfix.cli.options import (
     selection_options,
 )
 from srfix.cli.output import (
+    Block,
     OutputFormat,
     Report,
     say,
@@ -86,11 +88,17 @@ def diagnose(
         is_written = judged.writes_report(output)
         is_short = is_written and not details and output is not OutputFormat.JSON
         short = foreseen(session, examination) if is_short else None
+        where = session.where
     if is_written:
         document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now()) | judged.document
         given = given_options()
-        blocks = diagnosis_in_detail(diagnosis, given) if short is None else diagnosis_in_short(diagnosis, short, given)
-        write_report(Report(document=document, blocks=(*blocks, *judged.blocks)), output)
+        facts = examination.facts if output.folds else None
+        if short is None:
+            blocks: Iterable[Block] = diagnosis_in_detail(diagnosis, given, facts=facts or ())
+        else:
+            blocks = diagnosis_in_short(diagnosis, short, given, facts=facts)
+        report = Report(document=document, blocks=(*blocks, *judged.blocks), verdict=verdict_of(diagnosis), where=where)
+        write_report(report, output)
     for line in (*([] if judged.is_quiet else session.unsaid), *judged.lines):
         say(line, err=True)
     if not judged.is_quiet:

@@ -132,7 +132,8 @@ def plan(
     if as_shell:
         show(shell_script(made), end="")
     else:
-        write_report(plan_report(made, path=path, given=given_options(), details=details), output)
+        report = plan_report(made, path=path, given=given_options(), details=details, folds=output.folds)
+        write_report(report, output)
     if examination.diagnosis.ignored:
         say(ignored_line(examination.diagnosis), err=True)
     left_out = [f"Not in the plan: {reason}" for reason in made.left_out]

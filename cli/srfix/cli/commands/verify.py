@@ -29,7 +29,20 @@ from srfix.cli.options import (
     output_option,
     quiet_option,
 )
-from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, Report, say, write_report
+from srfix.cli.output import (
+    Block,
+    Folded,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+    Tone,
+    Verdict,
+    say,
+    write_report,
+)
 from srfix.recovery.advice import upon_verification, upon_verification_in_short
 from srfix.recovery.census import LocalCensus, ProcessCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
@@ -52,6 +65,10 @@ _MOST_PROBLEMS: Final = 2
 """Problems that are told without --details."""
 _MOST_UNSEEN: Final = 4
 """Things not looked at that are told without --details."""
+
+_FEW_OUTCOMES: Final = 20
+"""Outcomes that stand unfolded where a format can fold."""
+_TONES: Final = {ExitCode.OK: Tone.GOOD, ExitCode.FINDINGS: Tone.BAD, ExitCode.REFUSED: Tone.UNSURE}
 
 
 @click.command()
@@ -128,12 +145,16 @@ def verify(
         ]
     else:
         blocks = [Heading(_verdict(events)), *(_in_detail(events) if details else _in_short(events))]
+        if output.folds:
+            blocks += _by_id(events)
     in_short = tuple(upon_verification_in_short(outcomes, given=given))
     blocks += advice_blocks(advice) if details else [ItemList(in_short)] if in_short else []
     document = _document(plan, events, advice, verified=code is ExitCode.OK)
     is_quiet = quiet and code is ExitCode.OK
     if not is_quiet or output is OutputFormat.JSON:
-        write_report(Report(document=document, blocks=tuple(blocks)), output)
+        verdict = Verdict(text=_verdict(events), tone=_TONES[code]) if events else None
+        where = (("cluster", connection.cluster_shown), ("registry", plan.registry))
+        write_report(Report(document=document, blocks=tuple(blocks), verdict=verdict, where=where), output)
     if is_quiet:
         return code
     if quiet:
@@ -219,6 +240,26 @@ def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int |
         if len(told) > shown + 1:
             told = [*told[:shown], f"and {len(told) - shown} more: --details"]
         yield ItemList(tuple(told))
+
+
+def _by_id(events: Sequence[Event]) -> Iterator[Block]:
+    """What came of each id, subject by subject; what is wrong first."""
+    tables: list[Block] = []
+    for looked in tally(events):
+        asked = [event for event in events if event.subject == looked.subject and not isinstance(event, NotLookedAt)]
+        asked.sort(key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0))
+        rows = tuple(
+            (
+                "-" if event.schema_id is None else str(event.schema_id),
+                "holds" if isinstance(event, Confirmed) else "does not hold",
+                f"{event.rows:,}" if event.rows else "-",
+                event.what,
+            )
+            for event in asked
+        )
+        tables.append(Table(("schema id", "outcome", "rows read", "what"), rows, title=f"Subject {looked.subject}"))
+    is_short = sum(len(table.rows) for table in tables if isinstance(table, Table)) <= _FEW_OUTCOMES
+    yield Folded("What came of each id", tuple(tables), is_open=is_short)
 
 
 def _document(

@@ -38,8 +38,15 @@ class ClusterSession:
     """True to decode every row that a restore loads."""
     quiet: bool = False
     """True to say nothing on the way."""
+    cluster: str | None = None
+    """Where the cluster is, as it may be shown."""
     unsaid: list[str] = field(default_factory=list)
     """What would have been said on the way, for who says it if it turns out that something is wrong."""
+
+    @property
+    def where(self) -> tuple[tuple[str, str | None], ...]:
+        """What is looked at, for the title of a report; without secrets."""
+        return (("cluster", self.cluster), ("registry", self.survey.registry.url))
 
     @property
     def said(self) -> CheckContext:
@@ -143,6 +150,7 @@ def open_session(
             hurry=hurry or Hurry(),
             decode_values=decode_values,
             quiet=quiet,
+            cluster=connection.cluster_shown,
         )
 
 
