@@ -56,6 +56,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         missing = missing_ids(facts, role)
         if not missing or facts.census is None or prove_absent(facts, role, missing):
             continue
+        if context.asks_the_source_subject and not role.state.versions:
+            continue  # nobody asks that subject, and nobody ever did
         faults = at_fault(facts.census, role.role, missing)
         yield facts.finding(
             CODE,

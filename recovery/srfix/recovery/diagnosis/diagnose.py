@@ -30,7 +30,7 @@ from srfix.recovery.facts import (
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, finding_order
 from srfix.recovery.html import diagnosis_html
 from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.subjects import Role, Topic, changelog_topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,8 @@ def diagnose(
     ]
     for verdict in verdicts:
         gathered.look_at(verdict)
-    if application is not None and store is None and not found.suspects and not left.findings:
+    is_bare = application is not None and store is None and not found.suspects and not left.findings
+    if application is not None and is_bare and not _have_changelogs(survey, application):
         gathered.skipped.append(not_looked_at.no_store(application))
     return gathered.examination()
 
@@ -267,6 +268,18 @@ def _check_without_source(facts: StoreFacts, context: CheckContext, which_is_tru
 
 def _is_wrong(findings: Iterable[Finding]) -> bool:
     return any(finding.severity is not Severity.NOTE for finding in findings)
+
+
+def _have_changelogs(survey: Survey, application: str) -> bool:
+    """True if a topology or a state directory names the stores of an application, and each has a changelog of its own."""
+    supplied, topics = survey.supplied, survey.topics()
+    changelogs: dict[str, bool] = {
+        store: changelog_topic(application, store) in topics for store in supplied.stores_of_topologies(application)
+    }
+    for on_disk in supplied.stores_on_disk():
+        if on_disk.prefix == application or on_disk.prefix.startswith(f"{application}-"):
+            changelogs[on_disk.name] = on_disk.own_changelog in topics or changelogs.get(on_disk.name, False)
+    return bool(changelogs) and all(changelogs.values())
 
 
 def _is_without_logging(survey: Survey, suspect: SuspectStore) -> bool:
