@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from srfix.recovery.checks import srf001, srf003, srf004, srf005, srf011, srf012, srf013, srf017, srf018
+from srfix.recovery.checks import srf001, srf003, srf004, srf005, srf011, srf012, srf013, srf017, srf018, srf020
 from srfix.recovery.checks.interface import Check
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -18,5 +18,6 @@ CHECKS: Final[tuple[Check, ...]] = (
     srf013.CHECK,
     srf017.CHECK,
     srf018.CHECK,
+    srf020.CHECK,
 )
 BY_CODE: Final[Mapping[str, Check]] = {check.code: check for check in CHECKS}

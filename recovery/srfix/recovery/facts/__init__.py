@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.holders import Holder, Holders, find_holders, list_holders
     from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
     from srfix.recovery.facts.key_role import KeyRole
-    from srfix.recovery.facts.keys_of_store import keys_of_store
+    from srfix.recovery.facts.keys_of_store import keys_of_store, keys_under
     from srfix.recovery.facts.live_records import LiveRecord, newest_live
     from srfix.recovery.facts.reader import WITH_FIX, CheckContext, Reader, StreamsVersion, range_in_words
     from srfix.recovery.facts.refusals import WRITABLE_MODES, RegistrationRefusal, foreseen_refusals, mode_in_force
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.supplied import GivenTopology, Supplied
     from srfix.recovery.facts.survey import Survey, ask_membership
     from srfix.recovery.facts.table_sources import table_sources
+    from srfix.recovery.facts.topics import TopicFacts
     from srfix.recovery.facts.windowed_keys import key_deserializer
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
@@ -71,7 +72,7 @@ else:
             "holders": ["Holder", "Holders", "find_holders", "list_holders"],
             "key_asymmetry": ["KeyAsymmetry", "asymmetry"],
             "key_role": ["KeyRole"],
-            "keys_of_store": ["keys_of_store"],
+            "keys_of_store": ["keys_of_store", "keys_under"],
             "live_records": ["LiveRecord", "newest_live"],
             "reader": ["CheckContext", "Reader", "StreamsVersion", "WITH_FIX", "range_in_words"],
             "refusals": ["RegistrationRefusal", "WRITABLE_MODES", "foreseen_refusals", "mode_in_force"],
@@ -92,6 +93,7 @@ else:
             "supplied": ["GivenTopology", "Supplied"],
             "survey": ["Survey", "ask_membership"],
             "table_sources": ["table_sources"],
+            "topics": ["TopicFacts"],
             "windowed_keys": ["key_deserializer"],
         },
     )
