@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair
 
 if TYPE_CHECKING:
     from srfix.recovery.facts import CheckContext, StoreFacts
@@ -44,4 +44,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    repair=Repair(
+        wants=lambda _finding, _request: iter(()), also="with --topic, ids that its reader does without or has read"
+    ),
 )

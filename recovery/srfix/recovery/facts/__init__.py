@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.supplied import GivenTopology, Supplied
     from srfix.recovery.facts.survey import Survey, ask_membership
     from srfix.recovery.facts.table_sources import table_sources
-    from srfix.recovery.facts.topics import TopicFacts
     from srfix.recovery.facts.windowed_keys import key_deserializer
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
@@ -93,7 +92,6 @@ else:
             "supplied": ["GivenTopology", "Supplied"],
             "survey": ["Survey", "ask_membership"],
             "table_sources": ["table_sources"],
-            "topics": ["TopicFacts"],
             "windowed_keys": ["key_deserializer"],
         },
     )

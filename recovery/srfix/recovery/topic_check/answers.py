@@ -10,8 +10,10 @@ from srfix.recovery.census import Census
 from srfix.recovery.facts import Holder, Membership
 from srfix.recovery.findings import IdAtFault, Severity, Skipped
 from srfix.recovery.topic_check.lives import Lives, Positions, Standing
+from srfix.recovery.topic_check.origin import Told
 from srfix.recovery.topic_check.question import TopicQuestion
 from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 
@@ -53,6 +55,11 @@ class AskedId:
     """The GUIDs by which records name it; empty where they carry the id itself."""
 
     @property
+    def is_mended(self) -> bool:
+        """True if a registration under the subject is all that it lacks."""
+        return self.membership.is_missing and self.trouble in (Trouble.MISSING, None)
+
+    @property
     def reads(self) -> bool | None:
         """True if the reader reads it, False if it fails; None if that was not told."""
         return False if self.trouble is not None else None if self.untold is not None else True
@@ -73,6 +80,8 @@ class RoleAnswer:
     """Those that name a schema."""
     nulls: int
     """Tombstones, or null keys."""
+    window: WindowKind | None = None
+    """The window behind each key; None if they are not windowed."""
     is_looked_at: bool = True
     """False for keys that no schema registry serializer wrote (BIGINT, UUID, text)."""
 
@@ -93,6 +102,8 @@ class TopicFinding:
     """What stands under `subject` now, soft-deleted versions too, ascending."""
     holders: tuple[Holder, ...] = ()
     """Who holds the ids at fault."""
+    origin: Told | None = None
+    """What the holders tell; None where that was not asked."""
     explanation: str
     next: str
     repairable: bool = False

@@ -20,7 +20,6 @@ from srfix.recovery.topic_check.lives import Lives, Positions, as_read, standing
 from srfix.recovery.topic_check.question import TopicQuestion
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Role, Topic, subject_for
-from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 
@@ -75,7 +74,7 @@ def check_topic(
                 survey.registry,
                 census,
                 (part.answer.role,),
-                window=part.window,
+                window=part.answer.window,
                 context=part.context,
                 deadline_s=deadline_s,
             )
@@ -128,7 +127,6 @@ class _Part:
     """The census with what was learned of this role."""
     context: str
     skipped: tuple[Skipped, ...]
-    window: WindowKind | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +174,10 @@ class _Look:
         answer = self._answer(role, census, ids, () if role is Role.KEY and not ids else guids.unknown)
         skipped.extend(self._unlooked(answer, already=bool(skipped)))
         return _Part(
-            answer=replace(answer, is_looked_at=bool(ids) or role is Role.VALUE),
+            answer=replace(answer, is_looked_at=bool(ids) or role is Role.VALUE, window=window),
             census=census,
             context=judge.context,
             skipped=tuple(skipped),
-            window=window,
         )
 
     def _ids(

@@ -85,9 +85,7 @@ class _Telling:
         ids = {each.schema_id: _record(each) for each in told}
         holding = tuple(holder for each in ids for holder in holders.by_id.get(each, ()))
         origin = origin_of(self.found.question.topic, answer.role, holding, ids, subject)
-        repairable = any(each.membership.is_missing for each in told) and not any(
-            each.trouble is Trouble.NO_LATEST for each in told
-        )
+        repairable = any(each.is_mended for each in told)
         sentences = [
             self._carried(answer.role, told),
             self._asked(subject, state, told),
@@ -104,6 +102,7 @@ class _Telling:
             schema_ids=tuple(each.fault for each in told),
             registered_ids=state.schema_ids,
             holders=holding,
+            origin=origin,
             explanation=" ".join(sentences),
             next=self._next(origin, told, is_note=is_note, repairable=repairable),
             repairable=repairable,
@@ -220,7 +219,8 @@ class _Telling:
 
     def _next(self, origin: Told, told: Sequence[AskedId], *, is_note: bool, repairable: bool) -> str:
         question = self.found.question
-        plan = self.given.quoted("plan", "--topic", question.topic, "-o", "plan.json")
+        also = ("--also", srf020.CODE) if is_note else ()
+        plan = self.given.quoted("plan", "--topic", question.topic, *also, "-o", "plan.json")
         apply = self.given.quoted("apply", "plan.json")
         if any(each.trouble is Trouble.NO_LATEST for each in told):
             return (

@@ -116,20 +116,16 @@ class Judge:
         latest = self._latest[subject]
         if latest.version is None and latest.untold is None:
             return Judgement(subject=subject, membership=membership, trouble=Trouble.NO_LATEST, why=latest.why_none)
-        if membership.is_missing:
-            return Judgement(subject=subject, membership=membership, trouble=Trouble.MISSING)
-        if latest.version is None:
-            return Judgement(subject=subject, membership=membership, untold=latest.untold)
-        reasons, untold = _unreadable(latest.version.schema, schema)
-        if untold is not None:
-            return Judgement(subject=subject, membership=membership, untold=untold)
+        reasons: tuple[str, ...] = ()
+        untold = latest.untold
+        if latest.version is not None:
+            reasons, untold = _unreadable(latest.version.schema, schema)
+        if latest.version is not None and reasons:
+            why = f"version {latest.version.version} (schema id {latest.version.schema_id}): {reasons[0].rstrip('.')}"
+            return Judgement(subject=subject, membership=membership, trouble=Trouble.LATEST_CANNOT_READ, why=why)
+        trouble = Trouble.MISSING if membership.is_missing else None
         return Judgement(
-            subject=subject,
-            membership=membership,
-            trouble=Trouble.LATEST_CANNOT_READ if reasons else None,
-            why=f"version {latest.version.version} (schema id {latest.version.schema_id}): {reasons[0].rstrip('.')}"
-            if reasons
-            else None,
+            subject=subject, membership=membership, trouble=trouble, untold=None if trouble is not None else untold
         )
 
     def _ask_latest(self, subject: Subject) -> _Latest:

@@ -8,6 +8,7 @@ from enum import Enum
 
 from srfix.serde.errors import UsageError
 from srfix.serde.properties import Isolation
+from srfix.serde.registry import Json
 from srfix.serde.subjects import (
     FixedSubject,
     RecordSubject,
@@ -120,3 +121,37 @@ class TopicQuestion:
         if known is not None:
             return self.subject if known[1] is role else join_context(context, subject_for(known[0], role))
         return self.subject if role is Role.VALUE else join_context(context, subject_for(self.topic, role))
+
+
+def read_document(read: TopicRead) -> dict[str, Json]:
+    """How a topic is read, as it stands in a plan."""
+    return {
+        "reader": read.reader.value,
+        "strategy": read.strategy.value,
+        "group": read.group,
+        "with_metadata": dict(sorted(read.with_metadata.items())),
+        "isolation": read.isolation.value,
+    }
+
+
+def read_from(document: Json) -> TopicRead:
+    """Reads what `read_document` wrote.
+
+    :raises ValueError: if it is something else.
+    """
+    match document:
+        case {
+            "reader": str(reader),
+            "strategy": str(strategy),
+            "group": (None | str()) as group,
+            "with_metadata": dict(metadata),
+            "isolation": str(isolation),
+        }:
+            return TopicRead(
+                reader=TopicReader(reader),
+                strategy=Strategy(strategy),
+                group=group,
+                with_metadata={name: str(value) for name, value in metadata.items()},
+                isolation=Isolation(isolation),
+            )
+    raise ValueError("how a topic is read has another form")

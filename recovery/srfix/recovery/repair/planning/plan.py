@@ -20,7 +20,7 @@ from srfix.recovery.checks import PassedOver, Width
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import CheckContext, Survey, concerned
+from srfix.recovery.facts import CheckContext, StoreFacts, Survey, concerned
 from srfix.recovery.findings import Severity
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.repair.planning.normalized import content_key
@@ -63,21 +63,15 @@ def make_plan(
     left_out = tuple(f"{capitalized(omission.reason)}." for omission in omissions)
     if left_out and not needed:
         raise PlanError("No plan: " + " ".join(left_out))
-    planned = _planned_ids(needed)
-    applications = concerned(
-        examination.applications,
-        [(repair.want.facts.store.application, repair.want.facts.store.name) for repair in needed],
-    )
-    actions: list[Action] = []
-    for repair in needed:
-        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
+    planned = planned_ids(needed)
+    applications = concerned(examination.applications, stores_of(needed))
     return Plan(
         registry=survey.registry.url,
         bootstrap_servers=bootstrap_servers,
         created_at=clock(),
         srfix=version("srfix"),
-        findings=tuple(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
-        actions=tuple(actions),
+        findings=tuple(planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
+        actions=actions_of(needed),
         expects={repair.want.role.subject: repair.want.role.state for repair in needed},
         price=tuple(price(needed, width=width)),
         left_out=left_out,
@@ -106,7 +100,7 @@ def _undecided(examination: Examination) -> Iterator[Omission]:
 
 def _beyond_repair(examination: Examination, needed: Iterable[SubjectRepair]) -> Iterator[Omission]:
     """What is broken in stores that the plan does not repair, and no plan does."""
-    planned = {(repair.want.facts.store.application, repair.want.facts.store.name) for repair in needed}
+    planned = stores_of(needed)
     for finding in examination.diagnosis.findings:
         if (finding.application, finding.store) in planned or finding.source is None:
             continue
@@ -126,7 +120,21 @@ def _unseen(examination: Examination, planned: Collection[Subject]) -> Iterator[
             yield Omission(subject=skipped.subjects[0], reason=reason, is_unseen=True)
 
 
-def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
+def stores_of(needed: Iterable[SubjectRepair]) -> frozenset[tuple[str, str]]:
+    """The stores that the repairs are for, as (application, store)."""
+    facts = (repair.want.facts for repair in needed)
+    return frozenset((each.store.application, each.store.name) for each in facts if isinstance(each, StoreFacts))
+
+
+def actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
+    """What the repairs write, in order, numbered."""
+    actions: list[Action] = []
+    for repair in needed:
+        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
+    return tuple(actions)
+
+
+def planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
     """Per subject what is registered there, whichever store's repair it stands in."""
     ids: dict[Subject, set[SchemaId]] = {}
     for repair in needed:
@@ -197,17 +205,23 @@ def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
         yield replace(action, step=step)
 
 
-def _planned(repair: SubjectRepair, planned_ids: tuple[SchemaId, ...]) -> PlannedFinding:
-    source = repair.want.facts.source
-    if source is None:
-        raise PlanError(f"The source of store {repair.want.facts.store} is not known; name it with --source.")
+def planned_finding(repair: SubjectRepair, ids: tuple[SchemaId, ...]) -> PlannedFinding:
+    """What a repair is for, as a plan says it.
+
+    :param ids: every id that the plan registers under its subject.
+    :raises PlanError: if the store's source is not known.
+    """
+    facts = repair.want.facts
+    if facts.source is None:
+        raise PlanError(f"The source of store {facts.store} is not known; name it with --source.")
     return PlannedFinding(
         code=repair.want.code,
-        application=repair.want.facts.store.application,
-        store=repair.want.facts.store.name,
+        application=facts.store.application if isinstance(facts, StoreFacts) else None,
+        store=facts.store.name if isinstance(facts, StoreFacts) else None,
         role=repair.want.role.role,
         subject=repair.want.role.subject,
-        source_topic=source.topic,
+        source_topic=facts.source.topic,
         schema_ids=repair.at_fault,
-        planned_ids=planned_ids,
+        planned_ids=ids,
+        read=None if isinstance(facts, StoreFacts) else facts.read,
     )

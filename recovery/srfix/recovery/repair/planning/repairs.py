@@ -21,6 +21,7 @@ from srfix.recovery.repair.planning.foreseen_ids import (
 )
 from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.repair.planning.wanted import wanted
+from srfix.recovery.topic_check import TopicFacts
 from srfix.serde.registry import (
     Json,
     RegistryAnswerError,
@@ -99,8 +100,19 @@ def repairs(
         repaired.
     :raises RegistryError: if the registry does not answer.
     """
+    wants = wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry))
+    yield from repairs_of(wants, survey, keep=keep, exact_ids=exact_ids)
+
+
+def repairs_of(
+    wants: Iterable[Want | PassedOver], survey: Survey, *, keep: Keep, exact_ids: bool
+) -> Iterator[SubjectRepair | Omission | PassedOver]:
+    """What each subject needs of what it lacks.
+
+    :raises RegistryError: if the registry does not answer.
+    """
     planned: dict[Subject, set[SchemaId]] = {}
-    for want in wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry)):
+    for want in wants:
         if isinstance(want, PassedOver):
             yield want
             continue
@@ -314,8 +326,8 @@ def _holders(own: Subject, membership: Membership, foreseen: ForeseenId) -> Iter
         yield own
 
 
-def _also_by(facts: StoreFacts, role: RoleFacts, survey: Survey) -> Iterator[str]:
-    for other in facts.store.other_applications:
+def _also_by(facts: StoreFacts | TopicFacts, role: RoleFacts, survey: Survey) -> Iterator[str]:
+    for other in facts.store.other_applications if isinstance(facts, StoreFacts) else ():
         yield f"application {other}, if the store is its own (the name allows both)"
     for version in role.state.live[-1:]:
         try:

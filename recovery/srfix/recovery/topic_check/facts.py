@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from srfix.recovery.census import Census
 from srfix.recovery.findings import Source
+from srfix.recovery.topic_check.question import TopicRead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,3 +17,5 @@ class TopicFacts:
     """The topic, and its own subject for the role at hand, by TopicNameStrategy."""
     census: Census
     """The ids in it."""
+    read: TopicRead
+    """How it is read."""
