@@ -27,6 +27,7 @@ _EVIDENCE: Final = frozenset(
 _SIGN_OFF: Final = frozenset({"--expect-digest"})
 _HURRY: Final = frozenset({"--deadline", "--max-records"})
 _ENGINE: Final = frozenset({"--engine", "--master", "--processes", "--spark-conf"})
+_TOPIC: Final = frozenset({"--role", "--subject", "--group", "--strategy", "--with-metadata", "--isolation"})
 
 KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "diagnose": _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE | {"--decode-values"},
@@ -35,7 +36,9 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _EVIDENCE
     | _HURRY
     | _ENGINE
-    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also"},
+    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--topic"}
+    | _TOPIC,
+    "check": _CONNECTION | _HURRY | _ENGINE | _TOPIC | {"--reader"},
     "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key"},
     # Without the limits of a hurry: what they leave unread is not verified.
     "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF,
@@ -59,6 +62,7 @@ _REPEATABLE: Final = frozenset(
         "--ksqldb",
         "--ksqldb-text",
         "--spark-conf",
+        "--with-metadata",
     }
 )
 _OPTIONS_END: Final = "--"

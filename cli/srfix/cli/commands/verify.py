@@ -85,7 +85,7 @@ def verify(
     plan = read_plan_or_journal(path)
     require_digest(plan, expect_digest, where=path)
     connection = connection_of_plan(connection, plan)
-    applications = sorted({finding.application for finding in plan.findings})
+    applications = sorted({f.application for f in plan.findings if f.application is not None})
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
     problems = [f"ksqlDB ({answers.origin}): {problem}" for answers in supplied.ksqldb for problem in answers.problems]
     if not quiet:

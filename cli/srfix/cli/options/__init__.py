@@ -6,6 +6,7 @@ from srfix.cli.options.gate import SEVERITIES, Gate, gate_options, quiet_option
 from srfix.cli.options.given import CONFIG_PATH, given_options
 from srfix.cli.options.groups import choice_of, handing_over, option
 from srfix.cli.options.options import (
+    READERS,
     Hurry,
     Selection,
     connection_options,
@@ -14,6 +15,8 @@ from srfix.cli.options.options import (
     expect_digest_option,
     hurry_options,
     output_option,
+    plan_selection_options,
     selection_options,
     yes_option,
 )
+from srfix.cli.options.topic import TopicChoice, topic_options, topic_reader_option

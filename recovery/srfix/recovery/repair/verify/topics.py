@@ -84,8 +84,9 @@ def topic_events(plan: Plan, finding: PlannedFinding, found: TopicCheck, survey:
             yield NotLookedAt(subject=subject, what=f"{skipped.what}: {skipped.reason}")
     answer = found.role(finding.role)
     ids = answer.ids if answer is not None else ()
-    met = {each.schema_id for each in ids if each.subject == subject and each.standing.is_met}
-    asked = AskedIds.ask(plan, finding, met, survey.registry)
+    of_it = [each for each in ids if each.subject == subject]
+    live = {each.schema_id for each in of_it if each.standing.is_met or each.schema_id in finding.planned_ids}
+    asked = AskedIds.ask(plan, finding, live, survey.registry)
     yield from asked.events(survey.registry, is_partial=census.is_partial)
     read = only_ids(census, finding.role, asked.memberships)
     known = asked.planned | asked.left_out.keys() | set(plan.expects[subject].schema_ids)
@@ -99,6 +100,6 @@ def topic_events(plan: Plan, finding: PlannedFinding, found: TopicCheck, survey:
         window=None if answer is None else answer.window,
     )
     yield from rows_without_id(finding, census)
-    for each in ids:
-        if each.subject == subject and each.standing.is_met and each.trouble in _OF_THE_LATEST:
+    for each in of_it:
+        if each.standing.is_met and each.trouble in _OF_THE_LATEST:
             yield Problem(subject=subject, what=f"schema id {each.schema_id}: {each.trouble.value}, {each.why}")
