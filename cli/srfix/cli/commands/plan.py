@@ -125,7 +125,7 @@ def plan(
                 asked.question(topic, selection.reader),
                 session.survey,
                 session.engine,
-                given=session.said.given,
+                given=given_options(),
                 deadline_s=hurry.deadline_s,
                 max_records=hurry.max_records,
                 on_progress=show_progress(),
@@ -137,7 +137,7 @@ def plan(
                 width=width,
                 exact_ids=exact_ids,
                 also=also,
-                given=session.said.given,
+                given=given_options(),
                 bootstrap_servers=bootstrap_servers,
             )
             beyond, ignored = _beyond_topic(looked, made), None
