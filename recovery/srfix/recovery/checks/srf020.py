@@ -35,12 +35,12 @@ CHECK: Final = Check(
         "schemas stand under the original's subject; producers that name subjects by the record (RecordNameStrategy, "
         "TopicRecordNameStrategy) and a reader that does not; subjects that were cleaned up, or not copied with the topic; "
         "a soft-deleted repair where the reader takes the latest version.",
-        detection="srfix check TOPIC, with --subject, --strategy, --group and --reader as the reader has them: a census of the "
+        detection="srfix check, with --subject, --strategy, --group and --reader as the reader has them: a census of the "
         "topic's keys and values, GUIDs too, and for each id the questions of that reader. Of a compacted topic the latest "
         "record of each key counts, else every record; with --group what it has not read yet.",
-        remedy="Let the reader ask the subject that holds the ids, or register them under the one that it asks: srfix plan "
-        "--topic TOPIC with the same options, srfix apply, srfix verify. Nothing registers the version that a reader with "
-        "use.latest.version takes: it becomes everybody's latest, which only the subject's owner can decide.",
+        remedy="Let the reader ask the subject that holds the ids, or register them under the one that it asks: srfix plan, "
+        "with --topic and the same options, then srfix apply and srfix verify. Nothing registers the version that a reader "
+        "with use.latest.version takes: it becomes everybody's latest, which only the subject's owner can decide.",
         checked_since="0.1.0",
     ),
     find=check,
