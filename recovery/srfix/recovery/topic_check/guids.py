@@ -53,7 +53,7 @@ def resolve_guids(
     lives: Lives,
     deadline_s: float | None = None,
 ) -> GuidsFound:
-    """Reads which GUIDs there are, and asks for the id of each.
+    """Reads which GUIDs there are, those of aborted transactions too, and asks for the id of each.
 
     :param context: the registry context whose ids they are.
     :param deadline_s: seconds after which the read stops, and says so.

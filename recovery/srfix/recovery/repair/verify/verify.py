@@ -26,7 +26,7 @@ from srfix.recovery.repair.verify.ids import AskedIds, left_out_elsewhere
 from srfix.recovery.repair.verify.keys import keys_missed, keys_of, left_open, store_of
 from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
 from srfix.recovery.repair.verify.topics import look_again, topic_events
-from srfix.recovery.topic_check import TopicCheck, TopicRead
+from srfix.recovery.topic_check import Strategy, TopicCheck, TopicRead
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.windowed import WindowKind
@@ -71,7 +71,8 @@ def verify(
     `deleted=true`, its id compared, for each id that the plan speaks of, live or not, and for each that a restore loads;
     and per (id, partition) at least one live record decoded under the phantom subject alone. The subject's configuration
     and mode must be what they were before the repair. A planned subject of which no live row was seen is not looked at;
-    what the plan left out, and look-ups by key that miss what was repaired (SRF005), are problems.
+    what the plan left out, and look-ups by key that miss what was repaired (SRF005), are problems. A topic's finding is
+    looked at again as its reader would look; one row of each (id, partition) is read whatever reads every row of a store.
 
     :param registry: a fresh client: nothing that an earlier step remembered may answer.
     :param supplied: state directories, topologies and ksqlDB's answers: a global table, in whose restore committed offsets
@@ -104,10 +105,16 @@ def verify(
             on_progress=on_progress,
         )
 
+    looked: dict[tuple[Topic, Role, Subject | None], TopicCheck] = {}
+
     def look(finding: PlannedFinding, read: TopicRead, survey: Survey) -> TopicCheck:
-        return look_again(
-            finding, read, survey, engine, deadline_s=deadline_s, max_records=max_records, on_progress=on_progress
-        )
+        # A strategy that names subjects by the record has many findings of one topic.
+        where = finding.source_topic, finding.role, finding.subject if read.strategy is Strategy.TOPIC else None
+        if where not in looked:
+            looked[where] = look_again(
+                finding, read, survey, engine, deadline_s=deadline_s, max_records=max_records, on_progress=on_progress
+            )
+        return looked[where]
 
     run = _Run(
         plan=plan,
