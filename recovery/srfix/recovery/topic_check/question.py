@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from srfix.serde.errors import UsageError
 from srfix.serde.properties import Isolation
-from srfix.serde.registry import Json
 from srfix.serde.subjects import (
     FixedSubject,
     RecordSubject,
@@ -23,6 +23,9 @@ from srfix.serde.subjects import (
     split_subject,
     subject_for,
 )
+
+if TYPE_CHECKING:
+    from srfix.serde.registry import Json
 
 
 class TopicReader(Enum):
