@@ -60,6 +60,7 @@ IS_NOT_RUN: Final = {
 """How a shell's line begins → why it is not run."""
 
 CODES: Final[Mapping[str, tuple[int, ...]]] = {
+    "check users --reader connect --subject sink.users-value": (1,),
     "diagnose": (1, 0),
     "diagnose --kafka-config /etc/ksqldb/ksql-server.properties": (1,),
 }

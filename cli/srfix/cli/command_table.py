@@ -31,6 +31,7 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
         "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
     ),
     "scan": CommandEntry("srfix.cli.commands.scan:scan", "Count which schema ids live where in a topic."),
+    "check": CommandEntry("srfix.cli.commands.check:check", "Are a topic's schema ids readable by its reader?"),
     "decode": CommandEntry("srfix.cli.commands.decode:decode", "Read records, or bytes, as a chosen reader does."),
     "encode": CommandEntry("srfix.cli.commands.encode:encode", "Rows as bytes in any format; registers nothing."),
     "schema": CommandEntry("srfix.cli.commands.schema:schema", "The internal schema of columns, and where it stands."),

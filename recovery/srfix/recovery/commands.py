@@ -29,6 +29,7 @@ _EVIDENCE: Final = frozenset(
 _SIGN_OFF: Final = frozenset({"--expect-digest"})
 _HURRY: Final = frozenset({"--deadline", "--max-records"})
 _ENGINE: Final = frozenset({"--engine", "--master", "--processes", "--spark-conf"})
+_TOPIC: Final = frozenset({"--role", "--subject", "--group", "--strategy", "--with-metadata", "--isolation"})
 
 KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "diagnose": _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE | {"--decode-values"},
@@ -37,7 +38,9 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _EVIDENCE
     | _HURRY
     | _ENGINE
-    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--version-limit"},
+    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--version-limit", "--topic"}
+    | _TOPIC,
+    "check": _CONNECTION | _HURRY | _ENGINE | _TOPIC | {"--reader"},
     "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key", "--only"},
     "watch": _CONNECTION
     | _SELECTION
@@ -70,6 +73,7 @@ _REPEATABLE: Final = frozenset(
         "--ksqldb",
         "--ksqldb-text",
         "--spark-conf",
+        "--with-metadata",
     }
 )
 _OPTIONS_END: Final = "--"

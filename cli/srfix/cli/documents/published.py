@@ -29,6 +29,7 @@ DOCUMENTS: Final = (
     PublishedDocument(name="rollback", written_by="srfix rollback"),
     PublishedDocument(name="watch", written_by="srfix watch: each line", commands=("watch",)),
     PublishedDocument(name="census", written_by="srfix scan", commands=("scan",)),
+    PublishedDocument(name="check", written_by="srfix check", commands=("check",)),
     PublishedDocument(name="record", written_by="srfix decode: each line", commands=("decode",)),
     PublishedDocument(name="schema", written_by="srfix schema"),
     PublishedDocument(name="subjects", written_by="srfix subjects"),

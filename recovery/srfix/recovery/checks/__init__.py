@@ -1,6 +1,6 @@
 """One module per finding."""
 
-from srfix.recovery.checks.counting import answered_through
+from srfix.recovery.checks.counting import answered_through, at_fault
 from srfix.recovery.checks.interface import (
     AdviceRequest,
     CatalogueEntry,
