@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF001"
+OF_GLOBAL_STORE: Final = "SRF006"
+"""The code of the same damage in a global store: `srf006` finds it with what stands here."""
 
 _MOST_IDS: Final = 10
 """Ids of a subject that are named; the rest is counted."""
@@ -49,15 +51,32 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     return tuple(i for i in facts.census.restorable_ids(role.role) if role.memberships[i].is_missing)
 
 
+def code_of(facts: StoreFacts, context: CheckContext) -> str:
+    """The code under which missing ids of a store are told: of a global store the other one, but where a Kafka Streams with
+    the fix is known to run. While the source is undecided, that the group commits nothing on a candidate proves nothing.
+    """
+    is_global = facts.is_told_global if facts.source is None else facts.is_global
+    return OF_GLOBAL_STORE if is_global and not context.asks_the_source_subject else CODE
+
+
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids."""
+    """One finding per role with missing ids, of every store but a global one."""
+    return found_under(CODE, facts, context)
+
+
+def found_under(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role with missing ids, if this is the code for such a store."""
+    if code != code_of(facts, context):
+        return
     for role in facts.roles.values():
+        if facts.is_global and context.asks_the_source_subject and not role.state.versions:
+            continue  # the subject was never there, and this Kafka Streams never asks it: a healthy global store
         missing = missing_ids(facts, role)
         if not missing or facts.census is None:
             continue
         faults = at_fault(facts.census, role.role, missing)
         yield facts.finding(
-            CODE,
+            code,
             role.role,
             severity=context.lookup_severity(role.subject),
             schema_ids=faults if facts.source is not None else (),
@@ -161,11 +180,21 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
     if facts.is_global:
         when = (
             "A global table restores the records that stand in the topic at its very first start too, so that no wipe is "
-            "needed for this."
+            f"needed for this. {_why_global(facts)}"
         )
     else:
         when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
     return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
+
+
+def _why_global(facts: StoreFacts) -> str:
+    store = f"{facts.store.name} is a global store"
+    if facts.is_told_global:
+        return f"That {store} is told by a state directory or a topology."
+    return (
+        f"That {store} is concluded: its group has committed offsets, and none of topic "
+        f"{facts.source.topic if facts.source is not None else ''}. --state-dir or --topology tells."
+    )
 
 
 def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
@@ -174,7 +203,7 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
         return f"Say which topic the table is built on (candidates: {', '.join(_candidates(facts))})."
     of_it = ("--application", store.application, "--store", store.name)
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *of_it, "--also", CODE, "-o", "plan.json")
+        command = context.given.quoted("plan", *of_it, "--also", code_of(facts, context), "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
     plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
     apply = context.given.quoted("apply", "plan.json")
@@ -185,15 +214,18 @@ def _candidates(facts: StoreFacts) -> list[str]:
     return sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against})
 
 
-def want_of_phantom(facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None) -> Want:
+def want_of_phantom(
+    facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None, *, code: str = CODE
+) -> Want:
     """What the phantom subject of a store lacks.
 
+    :param code: the code under which it is planned.
     :param finding: what was found of it; None if nothing fails, or no census tells.
     """
     own = facts.source_of(role.role)
     ids = () if finding is None else tuple(fault.schema_id for fault in finding.schema_ids)
     return Want(
-        code=CODE,
+        code=code,
         owner=Owner.APPLICATION,
         facts=facts,
         role=role,
@@ -217,31 +249,41 @@ def _missing(
     yield from (membership for membership in asked if membership.is_missing)
 
 
-def _wants(finding: Finding, request: RepairRequest) -> Wanted:
-    facts = request.facts_of(finding)
-    if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
-        return
-    if finding.severity is Severity.NOTE and CODE not in request.also:
-        yield _not_needed(facts, finding.subject, request)
-    else:
-        yield want_of_phantom(facts, facts.roles[finding.role], request, finding)
+def repair_of(code: str, also: str) -> Repair:
+    """The repair of missing ids that are told under one of the two codes.
+
+    :param also: what `--also` with the code asks for, in a clause; with SRF001 it asks for both.
+    """
+    asked = frozenset((CODE, code))
+
+    def wants(finding: Finding, request: RepairRequest) -> Wanted:
+        facts = request.facts_of(finding)
+        if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
+            return
+        if finding.severity is Severity.NOTE and not asked & request.also:
+            yield _not_needed(code, facts, finding.subject, request)
+        else:
+            yield want_of_phantom(facts, facts.roles[finding.role], request, finding, code=code)
+
+    def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
+        if code != code_of(facts, context):
+            return
+        want = want_of_phantom(facts, role, request, code=code)
+        if context.lookup_severity(role.subject) is not Severity.NOTE or asked & request.also:
+            yield want
+        elif want.missing:
+            yield _not_needed(code, facts, role.subject, request)
+
+    return Repair(wants=wants, without_census=without_census, also=also)
 
 
-def _without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
-    want = want_of_phantom(facts, role, request)
-    if context.lookup_severity(role.subject) is not Severity.NOTE or CODE in request.also:
-        yield want
-    elif want.missing:
-        yield _not_needed(facts, role.subject, request)
-
-
-def _not_needed(facts: StoreFacts, subject: Subject, request: RepairRequest) -> PassedOver:
+def _not_needed(code: str, facts: StoreFacts, subject: Subject, request: RepairRequest) -> PassedOver:
     return PassedOver(
-        code=CODE,
+        code=code,
         subject=subject,
-        why=f"Store {facts.store} lacks schema ids under {subject}, which is a note ({CODE}): as things stand its reader does "
+        why=f"Store {facts.store} lacks schema ids under {subject}, which is a note ({code}): as things stand its reader does "
         "not ask for them there, so that nothing fails. To have them registered all the same: "
-        f"{request.plan_with(facts.store.application, facts.store.name, CODE)}.",
+        f"{request.plan_with(facts.store.application, facts.store.name, code)}.",
     )
 
 
@@ -276,6 +318,9 @@ def _advise_of_note(known: Circumstances) -> str:
     return f"Nothing to repair and nothing to restart: {known.why_nothing_fails}."
 
 
+ADVICE: Final = Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not)
+"""What to do around the repair, whichever of the two codes it is told under."""
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -288,7 +333,7 @@ CHECK: Final = Check(
         "cluster and registry alone it cannot be told whether a restore has happened yet; without one, this is what the next "
         "one brings.",
         cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all the source topic of a table serves as "
-        "its changelog, and a global table always does without one; yet the store's serdes are handed the name "
+        "its changelog, and a global table always does without one (SRF006); yet the store's serdes are handed the name "
         "<application>-<store>-changelog. While processing, rows are written again under the reader's own schema, which "
         "is registered under that phantom subject. After a lost state directory, a rebalance to another instance or a "
         "standby's take-over, the rows carry the source's schema ids instead. Readers that look a version up under the "
@@ -304,10 +349,6 @@ CHECK: Final = Check(
     ),
     find=check,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
-    repair=Repair(
-        wants=_wants,
-        without_census=_without_census,
-        also="ids that the reader does not ask for (a note), or not yet (SRF003)",
-    ),
-    advice=Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not),
+    repair=repair_of(CODE, also="ids that the reader does not ask for (a note), or not yet (SRF003)"),
+    advice=ADVICE,
 )

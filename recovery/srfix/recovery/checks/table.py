@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from srfix.recovery.checks import srf001, srf003, srf004, srf005, srf011, srf012, srf013, srf017, srf018
+from srfix.recovery.checks import srf001, srf003, srf004, srf005, srf006, srf007, srf011, srf012, srf013, srf017, srf018
 from srfix.recovery.checks.interface import Check
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -13,6 +13,8 @@ CHECKS: Final[tuple[Check, ...]] = (
     srf003.CHECK,
     srf004.CHECK,
     srf005.CHECK,
+    srf006.CHECK,
+    srf007.CHECK,
     srf011.CHECK,
     srf012.CHECK,
     srf013.CHECK,
