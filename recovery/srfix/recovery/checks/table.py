@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from srfix.recovery.checks import srf001, srf003, srf004, srf005, srf006, srf007, srf011, srf012, srf013, srf017, srf018
+from srfix.recovery.checks import (
+    srf001,
+    srf003,
+    srf004,
+    srf005,
+    srf006,
+    srf007,
+    srf010,
+    srf011,
+    srf012,
+    srf013,
+    srf015,
+    srf016,
+    srf017,
+    srf018,
+)
 from srfix.recovery.checks.interface import Check
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -15,9 +30,12 @@ CHECKS: Final[tuple[Check, ...]] = (
     srf005.CHECK,
     srf006.CHECK,
     srf007.CHECK,
+    srf010.CHECK,
     srf011.CHECK,
     srf012.CHECK,
     srf013.CHECK,
+    srf015.CHECK,
+    srf016.CHECK,
     srf017.CHECK,
     srf018.CHECK,
 )
