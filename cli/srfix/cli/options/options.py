@@ -65,6 +65,8 @@ class Selection:
     """How restores read; None to go by the applications' transactional ids."""
     gone: tuple[str, ...] = ()
     """Applications that the person says are gone for good."""
+    no_auto_register: bool = False
+    """True if the application's serializers register no schemas."""
     ignore: tuple[str, ...] = ()
     """Patterns over subjects whose findings a person has acknowledged."""
 
@@ -194,6 +196,13 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             envvar="STREAMS_VERSION",
             metavar="VERSION",
             help="The application's Kafka Streams version, such as 2.6.3.",
+        ),
+        option(
+            "--no-auto-register",
+            envvar="NO_AUTO_REGISTER",
+            is_flag=True,
+            help="The application's serializers register no schemas (auto.register.schemas=false): a put whose schema is not "
+            "there is refused (SRF015).",
         ),
         isolation_option,
         option(
