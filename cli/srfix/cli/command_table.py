@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "explain": CommandEntry(
         "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
     ),
+    "guard": CommandEntry("srfix.cli.commands.guard:guard", "Foretell what a restore, an upgrade or a schema breaks."),
     "scan": CommandEntry("srfix.cli.commands.scan:scan", "Count which schema ids live where in a topic."),
     "decode": CommandEntry("srfix.cli.commands.decode:decode", "Read records, or bytes, as a chosen reader does."),
     "encode": CommandEntry("srfix.cli.commands.encode:encode", "Rows as bytes in any format; registers nothing."),
