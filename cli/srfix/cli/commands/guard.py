@@ -92,6 +92,7 @@ def guard(
         to=_version(to, "--to"),
         optimization=parse_optimization(optimization),
         reader=Reader(selection.reader),
+        is_of_one_store=selection.store is not None,
         given=given,
     )
     new = _new_schema(subject, schema_file)

@@ -57,7 +57,7 @@ def _roles(judged: JudgedStore) -> Iterator[Role]:
 
 def _phantom_lacks(judged: JudgedStore, role: Role, asks: Certainty, moment: Moment) -> Iterator[Foretold]:
     store, known = judged.store, judged.known(role)
-    if asks is Certainty.EXCLUDED or (known is not None and not known.missing and known.ids):
+    if asks is Certainty.EXCLUDED or (known is not None and not known.missing and (known.ids or role is Role.KEY)):
         return
     subject = store.changelog_subject(role)
     needless = judged.does_without(subject)
@@ -131,7 +131,7 @@ def _source_lacks(judged: JudgedStore, role: Role, crosses: Certainty) -> Iterat
     """SRF004: rows that the old version wrote carry ids that stand under the phantom subject only."""
     store, known = judged.store, judged.known(role)
     subject = store.source_subject(role)
-    if judged.does_without(subject) or (known is not None and known.phantom.versions and not known.own):
+    if judged.does_without(subject) or _has_nothing_of_its_own(known, role):
         return
     own = () if known is None else known.own
     carried = (
@@ -160,7 +160,7 @@ def _source_refuses(judged: JudgedStore, role: Role, crosses: Certainty) -> Iter
     """SRF016: from 2.7 on the application's own schema goes under the user's own subject."""
     store, known = judged.store, judged.known(role)
     subject = store.source_subject(role)
-    if judged.reader is Reader.DUAL or (known is not None and known.phantom.versions and not known.own):
+    if judged.reader is Reader.DUAL or _has_nothing_of_its_own(known, role):
         return
     own = () if known is None else known.own
     refused = None if known is None else _refused(judged, role, known)
@@ -186,6 +186,11 @@ def _source_refuses(judged: JudgedStore, role: Role, crosses: Certainty) -> Iter
         explanation=f"Kafka Streams {judged.assumed.to} registers {what} under {subject}: {then}.",
         first=tuple(plan_of_source(judged)) if breaks else (),
     )
+
+
+def _has_nothing_of_its_own(known: RoleKnown | None, role: Role) -> bool:
+    """True if what stands under the phantom subject shows that the application writes no schema of its own."""
+    return known is not None and not known.own and (bool(known.phantom.versions) or role is Role.KEY)
 
 
 def _refused(judged: JudgedStore, role: Role, known: RoleKnown) -> str | None:

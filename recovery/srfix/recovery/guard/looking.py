@@ -26,7 +26,7 @@ class RoleKnown:
     source: SubjectState
     """What stands under the source topic's own subject."""
     ids: tuple[SchemaId, ...]
-    """The ids that a restore may load: those of the topic, or, where it was not read, those under its subject."""
+    """The ids that a restore may load: those of the topic, or, where it was not read or holds none, those under its subject."""
     live: tuple[SchemaId, ...]
     """Those of them that a restore at this moment would load, as the topic was read to its end; none if it was not."""
     missing: tuple[SchemaId, ...]
@@ -119,7 +119,7 @@ class Sight:
         if role is Role.KEY:  # other keys look framed by chance
             counted = tuple(schema_id for schema_id in counted if schema_id in source.schema_ids)
         of_subject = tuple(sorted({version.schema_id for version in source.live}))
-        ids = of_subject if census is None else counted
+        ids = counted or (of_subject if census is None or role is Role.VALUE else ())
         asked = {i: ask_membership(self.registry, phantom.subject, i) for i in ids}
         owned = {i: ask_membership(self.registry, source.subject, i) for i in phantom.schema_ids}
         return RoleKnown(

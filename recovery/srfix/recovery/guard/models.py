@@ -141,6 +141,8 @@ class Assumed:
     optimization: Optimization = field(default_factory=Optimization)
     """`topology.optimization`, as far as it is known."""
     reader: Reader = Reader.UNKNOWN
+    is_of_one_store: bool = False
+    """True if `reader` was said of one store, by its name: of a whole application it may hold for most stores only."""
     given: Given = field(default_factory=Given)
     """What was given on the command line, for the commands that are printed."""
 

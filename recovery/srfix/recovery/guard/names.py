@@ -37,8 +37,12 @@ def store_forecasts(judged: JudgedStore, version: StreamsVersion | None) -> Iter
 
 
 def _serde(judged: JudgedStore, role: Role, exists: bool | None) -> Certainty:
-    """Whether its serde of this role is a schema registry's: --reader says it of the values, an old subject of either."""
-    said = role is Role.VALUE and judged.assumed.reader is not Reader.UNKNOWN
+    """Whether its serde of this role is a schema registry's: an old subject shows it. Of the values, --reader says it where it
+    was said of this store, or the registry has schemas of its topic.
+    """
+    known = judged.known(role)
+    is_meant = judged.assumed.is_of_one_store if known is None else known.asks_a_registry
+    said = role is Role.VALUE and judged.assumed.reader is not Reader.UNKNOWN and is_meant
     return Certainty.CERTAIN if said or exists else Certainty.POSSIBLE
 
 
