@@ -29,7 +29,8 @@ from srfix.recovery.guard.models import (
 )
 from srfix.recovery.guard.names import pseudo_forecasts, store_forecasts
 from srfix.recovery.guard.new_schema import on_schema, topic_of
-from srfix.recovery.guard.stores import guarded_stores, pseudo_topics, without_topology
+from srfix.recovery.guard.stores import falls_back, guarded_stores, pseudo_topics, without_topology
+from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Topic, split_context
@@ -187,4 +188,9 @@ def _of_verdict(verdict: Verdict, topic: Topic, survey: Survey, skipped: list[Sk
         weight=Weight.CONCLUSIVE if is_conclusive(verdict.evidence, topic) else Weight.STRONG,
         origin="the cluster",
         context=suspect.context,
+        is_ksqldb=ksqldb_query(suspect.application) is not None,
+        falls_back=next(
+            (falls_back(answers) for answers, _query in survey.supplied.queries(suspect.application)), None
+        ),
+        has_left_a_phantom=True,
     )

@@ -87,6 +87,8 @@ class GuardedStore:
     """True if it is that of a ksqlDB query: such a table is always built with optimisation."""
     falls_back: bool | None = None
     """For ksqlDB, whether its serde asks a second subject (ksql#5823); None where the server's version is not known."""
+    has_left_a_phantom: bool = False
+    """True if it was found on the cluster, by a subject of its changelog's name and no such topic."""
     may_have_own_processor: bool = False
     """True for a global store whose processor a person named: one that may transform what it stores."""
 

@@ -49,7 +49,12 @@ def _serde(judged: JudgedStore, role: Role, exists: bool | None) -> Certainty:
 def _why(judged: JudgedStore, version: StreamsVersion | None) -> str:
     found = judged.wirings(version)
     if judged.store.is_ksqldb and Wiring.REUSED in found:
-        return "ksqlDB's, by design (StaticTopicSerde)"
+        since = {
+            True: "by design (StaticTopicSerde)",
+            False: "KAFKA-10179",
+            None: "KAFKA-10179, since 0.10.2 by design",
+        }
+        return f"ksqlDB's ({since[judged.store.falls_back]})"
     if Wiring.GLOBAL in found:
         return "a global store's (KAFKA-10179)"
     if Wiring.REUSED in found:

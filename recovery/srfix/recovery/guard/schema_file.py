@@ -79,7 +79,7 @@ def _check(schema: Schema, origin: str) -> None:
 
 def _is_json_schema(document: object, text: str) -> bool:
     if not isinstance(document, dict):
-        return isinstance(document, bool)
+        return False
     if _JSON_SCHEMA_KEYS & document.keys():
         return True
     if document.get("type") != "object":

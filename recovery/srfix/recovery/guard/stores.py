@@ -10,7 +10,7 @@ from srfix.recovery.facts import Supplied, table_sources
 from srfix.recovery.findings import Skipped, Weight
 from srfix.recovery.guard.models import GuardedStore, PseudoTopic, StoreKind
 from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, recognise
-from srfix.recovery.ksqldb import is_at_least
+from srfix.recovery.ksqldb import KsqldbAnswers, is_at_least
 from srfix.recovery.topology import Processor, Sink, Topology
 from srfix.serde.subjects import Role, Topic
 
@@ -23,13 +23,13 @@ _SERDE_FALLS_BACK: Final = {"ksqldb": (0, 10, 2), "platform": (6, 0, 0)}
 
 def guarded_stores(supplied: Supplied) -> Iterator[GuardedStore]:
     """Every store of every topology that was handed over; of two that have one name, both."""
-    for application, topology, origin, falls_back in _topologies(supplied):
-        yield from stores_of(topology, application=application, origin=origin, falls_back=falls_back)
+    for application, topology, origin, second in _topologies(supplied):
+        yield from stores_of(topology, application=application, origin=origin, has_second_subject=second)
 
 
 def pseudo_topics(supplied: Supplied) -> Iterator[PseudoTopic]:
     """The pseudo-topics of every foreign-key join in the topologies."""
-    for application, topology, origin, _falls_back in _topologies(supplied):
+    for application, topology, origin, _second in _topologies(supplied):
         yield from pseudo_topics_of(topology, application=application, origin=origin)
 
 
@@ -55,11 +55,11 @@ def without_topology(supplied: Supplied) -> Iterator[Skipped]:
 
 
 def stores_of(
-    topology: Topology, *, application: str, origin: str, falls_back: bool | None = None
+    topology: Topology, *, application: str, origin: str, has_second_subject: bool | None = None
 ) -> Iterator[GuardedStore]:
     """The stores of one topology, by name; a table that is read by other processors too comes once.
 
-    :param falls_back: for a ksqlDB query, whether its serde asks a second subject; None where that is not known.
+    :param has_second_subject: for a ksqlDB query, whether its serde asks a second subject; None where that is not known.
     """
     prefix = _prefix(application, topology)
     is_ksqldb = ksqldb_query(application) is not None
@@ -80,7 +80,7 @@ def stores_of(
             weight=Weight.CONCLUSIVE if table is None else table.weight,
             origin=origin,
             is_ksqldb=is_ksqldb,
-            falls_back=falls_back,
+            falls_back=has_second_subject,
             may_have_own_processor=store in named,
         )
 
@@ -97,6 +97,13 @@ def pseudo_topics_of(topology: Topology, *, application: str, origin: str) -> It
                 yield PseudoTopic(application=prefix, topic=topic, role=role, origin=origin)
 
 
+def falls_back(answers: KsqldbAnswers) -> bool | None:
+    """Whether that server's serdes ask a second subject; None where its version is not known."""
+    if answers.server is None:
+        return None
+    return is_at_least(answers.server.version, **_SERDE_FALLS_BACK)
+
+
 def _prefix(application: str, topology: Topology) -> str:
     return application if topology.name is None else f"{application}-{topology.name}"
 
@@ -106,9 +113,7 @@ def _topologies(supplied: Supplied) -> Iterator[tuple[str, Topology, str, bool |
         if given.application is not None:
             yield given.application, given.topology, given.origin, None
     for answers in supplied.ksqldb:
-        version = None if answers.server is None else answers.server.version
-        falls_back = None if version is None else is_at_least(version, **_SERDE_FALLS_BACK)
         for query in answers.queries:
             application = answers.application_of(query)
             if query.topology is not None and application is not None:
-                yield application, query.topology, answers.origin, falls_back
+                yield application, query.topology, answers.origin, falls_back(answers)

@@ -7,7 +7,7 @@ from srfix.recovery.facts.survey import schema_behind
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.registry import Schema, SchemaNotFoundError
 from srfix.serde.subjects import Role
-from srfix.serde.wire import SchemaId, given_schema_id
+from srfix.serde.wire import SchemaId
 
 
 def refusal_of_id(registry: ReadableRegistry, state: SubjectState, role: Role, schema_id: SchemaId) -> str | None:
@@ -29,5 +29,5 @@ def refusal_of(registry: ReadableRegistry, state: SubjectState, role: Role, sche
     """
     facts = RoleFacts(role=role, subject=state.subject, state=state, memberships={})
     # Nobody has given it an id yet, and none is asked for by one.
-    new = Membership(schema_id=given_schema_id(0), schema=schema, error_code=None, answered_id=None)
+    new = Membership(schema_id=SchemaId(0), schema=schema, error_code=None, answered_id=None)
     return next((refusal.reason for refusal in foreseen_refusals(registry, facts, (new,))), None)

@@ -58,9 +58,9 @@ def _of_table(store: GuardedStore, version: StreamsVersion | None, optimization:
     found = {Wiring.REUSED} if reuses else {Wiring.OWN, Wiring.NONE}
     if reuses is None:
         found = {Wiring.REUSED, Wiring.OWN, Wiring.NONE}
-    if store.weight is not Weight.CONCLUSIVE:
+    if store.weight is Weight.WEAK:
         found |= {Wiring.OWN, Wiring.NONE}
-        if store.weight is Weight.WEAK and (version is None or version.asks_the_source_subject):
+        if version is None or version.asks_the_source_subject:
             # addReadOnlyStateStore (KIP-813, 3.8) makes the source topic the changelog. What was concluded of the version is
             # as exact as KAFKA-10179 needs it, so that any with the fix may be a later one.
             found.add(Wiring.REUSED)
@@ -71,7 +71,7 @@ def _reuses(store: GuardedStore, version: StreamsVersion | None, optimization: O
     if version is not None and version < _REUSE_IS_A_SETTING:
         return version < _REUSE_WAS_TAKEN_OUT
     said = optimization.reuses_source_topics
-    return True if said is None and store.is_ksqldb else said
+    return True if said is None and (store.is_ksqldb or store.has_left_a_phantom) else said
 
 
 def handed(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -> tuple[Topic, ...]:
