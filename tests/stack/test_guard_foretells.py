@@ -209,7 +209,9 @@ def test_what_it_foretells_of_the_upgrade_to_2_7_is_what_the_upgrade_in_place_do
             world.produce(("cem", CEM))
             if crosses:
                 causes = application.wait_for_failure()
-                assert any("error code: 409" in cause.message for cause in causes), causes
+                # A foreign-key join may have a response left to join with a kept row, which it dies of first.
+                codes = ("409", "40403") if kind is TopologyKind.FOREIGN_KEY_JOIN else ("409",)
+                assert causes[-1].message.endswith(tuple(f"error code: {code}" for code in codes)), causes
             elif kind is not TopologyKind.GLOBAL_TABLE:
                 application.wait_for_commit(world.setup.users)
 

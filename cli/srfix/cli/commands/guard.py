@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import open_cluster
-from srfix.cli.commands.shared.guard_words import forecast_blocks, forecast_summary
+from srfix.cli.commands.shared import forecast_blocks, forecast_summary, open_cluster
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (

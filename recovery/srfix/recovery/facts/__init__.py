@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         version_numbers,
     )
     from srfix.recovery.facts.supplied import GivenTopology, Supplied
-    from srfix.recovery.facts.survey import Survey, ask_membership
+    from srfix.recovery.facts.survey import Survey, ask_membership, schema_behind
     from srfix.recovery.facts.table_sources import table_sources
     from srfix.recovery.facts.windowed_keys import key_deserializer
 else:
@@ -90,7 +90,7 @@ else:
                 "version_numbers",
             ],
             "supplied": ["GivenTopology", "Supplied"],
-            "survey": ["Survey", "ask_membership"],
+            "survey": ["Survey", "ask_membership", "schema_behind"],
             "table_sources": ["table_sources"],
             "windowed_keys": ["key_deserializer"],
         },

@@ -8,10 +8,7 @@ from fnmatch import fnmatchcase
 
 from srfix.recovery.census import CensusEngine
 from srfix.recovery.cluster import Cluster
-from srfix.recovery.diagnosis.candidates import find_candidates
-from srfix.recovery.diagnosis.learning import Counter, is_global
-from srfix.recovery.diagnosis.undecided import refused_groups
-from srfix.recovery.diagnosis.weighing import weigh_all
+from srfix.recovery.diagnosis import Counter, find_candidates, is_global, refused_groups, weigh_all
 from srfix.recovery.evidence import Verdict
 from srfix.recovery.facts import StreamsVersion, Supplied, Survey
 from srfix.recovery.findings import Severity, Skipped, Weight, is_conclusive

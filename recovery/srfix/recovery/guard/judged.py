@@ -25,11 +25,6 @@ class JudgedStore:
     """What reads it: as was said, else as ksqlDB's version or its schemas show."""
     sight: Sight
 
-    @property
-    def code(self) -> str:
-        """What the catalogue calls ids that a restore brings and the phantom subject lacks."""
-        return "SRF006" if self.store.kind is StoreKind.GLOBAL else "SRF001"
-
     def wirings(self, version: StreamsVersion | None) -> tuple[Wiring, ...]:
         """Where it may restore from."""
         return wirings(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from srfix.recovery.advice import gather_hints, with_hints
 from srfix.recovery.census import Census
 from srfix.recovery.cluster import Cluster
-from srfix.recovery.diagnosis.learning import Counter
+from srfix.recovery.diagnosis import Counter
 from srfix.recovery.facts import CheckContext, SubjectState, Survey, SuspectStore, ask_membership, read_subject_state
 from srfix.recovery.findings import Skipped
 from srfix.recovery.guard.models import Assumed, GuardedStore, StoreKind

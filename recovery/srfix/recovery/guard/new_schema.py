@@ -11,8 +11,13 @@ from srfix.recovery.findings import Severity
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Certainty, Foretold, Moment, NewSchema, StoreKind, weakest
+from srfix.recovery.guard.srf001 import CODE as BROUGHT_BACK
+from srfix.recovery.guard.srf001 import code_of
+from srfix.recovery.guard.srf012 import CODE as REFUSED_REPAIR
+from srfix.recovery.guard.srf016 import CODE as POLLUTED
 from srfix.recovery.guard.steps import plan_of_schema
 from srfix.recovery.guard.taking import refusal_of
+from srfix.recovery.repair.planning import ON_REQUEST
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import Schema, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
@@ -66,7 +71,7 @@ def _in_store(new: NewSchema, role: Role, judged: JudgedStore, sight: Sight) -> 
     evidence = Certainty.CERTAIN if is_shown else Certainty.POSSIBLE
     certainty = weakest((asks, judged.looks_versions_up, evidence))
     yield Foretold(
-        code=judged.code,
+        code=code_of(store.kind),
         severity=Severity.NOTE if needless else Severity.BREAKS_ON_RESTORE,
         certainty=certainty,
         moment=Moment.SCHEMA,
@@ -76,13 +81,12 @@ def _in_store(new: NewSchema, role: Role, judged: JudgedStore, sight: Sight) -> 
         subject=subject,
         topic=store.topic,
         explanation=" ".join(_of_store(new, judged, subject, needless=needless, is_shown=is_shown)),
-        first=() if needless else tuple(plan_of_schema(judged, origin=new.origin, subject=new.subject, role=role)),
-    )
+        first=() if needless else tuple(_steps(new, judged, role)),
     if registry is not None and known is not None and not needless:
         refused = refusal_of(registry, known.phantom, role, new.schema)
         if refused is not None:
             yield Foretold(
-                code="SRF012",
+                code=REFUSED_REPAIR,
                 severity=Severity.NOTE,
                 certainty=weakest((asks, Certainty.CERTAIN)),
                 moment=Moment.SCHEMA,
@@ -94,6 +98,13 @@ def _in_store(new: NewSchema, role: Role, judged: JudgedStore, sight: Sight) -> 
                 explanation=f"As things stand a registration of it under {subject} is refused: {refused}. What can be "
                 "overcome of that, srfix plan does, and says at what price.",
             )
+
+
+def _steps(new: NewSchema, judged: JudgedStore, role: Role) -> Iterator[str]:
+    code = code_of(judged.store.kind)
+    # What makes a plan register what is not at fault yet.
+    also = code if code in ON_REQUEST else BROUGHT_BACK
+    return plan_of_schema(judged, origin=new.origin, subject=new.subject, role=role, also=also)
 
 
 def _of_store(
@@ -138,7 +149,7 @@ def _under_its_subject(new: NewSchema, role: Role, stores: tuple[JudgedStore, ..
         else ""
     )
     yield Foretold(
-        code="SRF016" if at_fault else None,
+        code=POLLUTED if at_fault else None,
         severity=Severity.BROKEN,
         certainty=Certainty.CERTAIN,
         moment=Moment.SCHEMA,

@@ -10,8 +10,7 @@ from typing import Final, cast
 
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.files import parse_json
-from srfix.serde.formats.avro.schema import load as load_avro
-from srfix.serde.formats.json_schema.load import load as load_json_schema
+from srfix.serde.formats import avro, json_schema
 from srfix.serde.registry import Schema, SchemaReference
 
 _REGISTRY_KEYS: Final = frozenset(
@@ -69,12 +68,14 @@ def _reference(item: object, origin: str) -> SchemaReference:
 
 def _check(schema: Schema, origin: str) -> None:
     try:
-        if schema.schema_type == "AVRO":
-            load_avro(schema.text)
-        elif schema.schema_type == "JSON":
-            load_json_schema(schema.text)
+        if schema.schema_type == avro.SCHEMA_TYPE:
+            avro.load(schema.text)
+        elif schema.schema_type == json_schema.SCHEMA_TYPE:
+            json_schema.validator(schema.text)
     except SchemaError as error:
         raise UsageError(f"--schema {origin}: {error.message}") from error
+    except UsageError:  # jsonschema-rs is not installed: the registry will tell
+        return
 
 
 def _is_json_schema(document: object, text: str) -> bool:
@@ -85,7 +86,7 @@ def _is_json_schema(document: object, text: str) -> bool:
     if document.get("type") != "object":
         return False
     try:
-        load_avro(text)
+        avro.load(text)
     except SchemaError:
         return True
     return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.guard.judged import JudgedStore
-from srfix.recovery.repair.planning import ON_REQUEST
 from srfix.serde.subjects import Role
 
 
@@ -18,17 +17,16 @@ def plan_of_phantom(judged: JudgedStore, *, is_known: bool) -> Iterator[str]:
     yield f"Once the application has run, and before a restore: {plan}, read it, then {given.quoted('apply', 'plan.json')}."
 
 
-def plan_of_source(judged: JudgedStore) -> Iterator[str]:
+def plan_of_source(judged: JudgedStore, *, also: str) -> Iterator[str]:
     """The registrations under the source topic's own subject, which the new version asks."""
     given = judged.assumed.given
-    words = (*_of_it(judged), "--streams-version", str(judged.assumed.to), "--also", "SRF004", "-o", "plan.json")
+    words = (*_of_it(judged), "--streams-version", str(judged.assumed.to), "--also", also, "-o", "plan.json")
     yield f"Before the upgrade: {given.quoted('plan', *words)}, read it, then {given.quoted('apply', 'plan.json')}."
     yield "Or delete the state directory with the upgrade, not before it."
 
 
-def plan_of_schema(judged: JudgedStore, *, origin: str, subject: str, role: Role) -> Iterator[str]:
+def plan_of_schema(judged: JudgedStore, *, origin: str, subject: str, role: Role, also: str) -> Iterator[str]:
     """The new schema under the phantom subject, before a record carries it."""
-    also = judged.code if judged.code in ON_REQUEST else "SRF001"
     yield f"Register {origin} under {subject}, and let no producer write with it yet."
     words = (*_of_it(judged), "--also", also, "-o", "plan.json")
     given = judged.assumed.given

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from srfix.recovery.facts import Membership, RoleFacts, SubjectState, foreseen_refusals
-from srfix.recovery.facts.survey import schema_behind
+from srfix.recovery.facts import Membership, RoleFacts, SubjectState, foreseen_refusals, schema_behind
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.registry import Schema, SchemaNotFoundError
 from srfix.serde.subjects import Role
