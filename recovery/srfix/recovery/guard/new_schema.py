@@ -82,6 +82,7 @@ def _in_store(new: NewSchema, role: Role, judged: JudgedStore, sight: Sight) -> 
         topic=store.topic,
         explanation=" ".join(_of_store(new, judged, subject, needless=needless, is_shown=is_shown)),
         first=() if needless else tuple(_steps(new, judged, role)),
+    )
     if registry is not None and known is not None and not needless:
         refused = refusal_of(registry, known.phantom, role, new.schema)
         if refused is not None:
