@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ from srfix.fixtures.streams.application import StreamsApplication, lose_state
 from srfix.fixtures.streams.model import SerdeKind, StreamsError, TopologyKind
 from srfix.recovery.internal_topics import recognise
 from srfix.serde.subjects.names import split_subject
+from tests.stack.scene import WRITER_SCHEMA, Scene, srfix
 from tests.stack.streams_world import ANN, ANN_ROW, World, new_world
 
 pytestmark = pytest.mark.stack
@@ -239,3 +242,48 @@ def test_it_does_not_cry_where_a_serde_writes_the_producers_schema_or_asks_by_th
         with world.start() as restored:
             restored.wait_for_state("RUNNING")
             assert restored.query("ann") == row
+
+
+def test_what_it_foretells_of_a_new_schema_is_what_its_first_record_and_a_restore_do(
+    scene: Scene, tmp_path: Path
+) -> None:
+    fields = [*WRITER_SCHEMA["fields"], {"name": "nickname", "type": ["null", "string"], "default": None}]
+    text = json.dumps({**WRITER_SCHEMA, "fields": fields}, separators=(",", ":"))
+    schema, topology = tmp_path / "new.avsc", tmp_path / "topology.txt"
+    schema.write_text(text, encoding="utf-8")
+    scene.produce(("ann", ANN))
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        application.wait_for_commit(scene.setup.users)
+        topology.write_text(application.topology, encoding="utf-8")
+    said = (
+        *("--topology", str(topology), "--application", scene.setup.application, "--streams-version", "2.6.3"),
+        *("--optimization", "all", "--reader", "connect"),
+    )
+    about = (*said, "--subject", scene.source_subject, "--schema", str(schema), "--output", "json")
+    found = json.loads(srfix(scene, "guard", *about, code=1))
+    (breaks,) = [each for each in found["foretold"] if each["severity"] != "note"]
+    assert (breaks["code"], breaks["certainty"], breaks["subject"]) == ("SRF001", "certain", scene.phantom)
+
+    # The first record with it, while the phantom subject lacks it.
+    new_id = scene.registry.seed(scene.source_subject, text)
+    scene.produce(("bob", {**ANN, "nickname": "B"}), schema=json.loads(text), schema_id=new_id)
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        application.wait_for_commit(scene.setup.users)
+        assert application.query("bob") == {"USERID": 1, "FULLNAME": "Ann"}
+    lose_state(scene.setup)
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        with pytest.raises(StreamsError, match=f"for id {new_id}"):
+            application.query("bob")
+        # What it says to do first mends it afterwards too.
+        for words in (shlex.split(text) for each in breaks["first"] for text in re.findall("`srfix (.*?)`", each)):
+            srfix(scene, *own_plan(words, tmp_path))
+        assert application.query("bob") == {"USERID": 1, "FULLNAME": "Ann"}
+    assert json.loads(srfix(scene, "guard", *about, code=0))["foretold"] == []
+
+
+def own_plan(words: list[str], folder: Path) -> list[str]:
+    """The command with its plan in a folder, and nobody to ask."""
+    return [str(folder / word) if word == "plan.json" else word for word in words] + ["--yes"] * (words[0] == "apply")

@@ -50,10 +50,16 @@ def seen(
     has_cluster: bool = True,
     has_registry: bool = True,
     store: str | None = None,
+    max_records: int | None = None,
 ) -> Forecast:
     """The forecast, for which nothing was written."""
     before = world.registry.dump()
-    sight = look_through(world.cluster if has_cluster else None, world.client() if has_registry else None, world.engine)
+    sight = look_through(
+        world.cluster if has_cluster else None,
+        world.client() if has_registry else None,
+        world.engine,
+        max_records=max_records,
+    )
     found = foretell(
         supplied(text) if handed_over is None else handed_over, told or assumed(), sight, schema=schema, store=store
     )

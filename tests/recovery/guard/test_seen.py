@@ -68,6 +68,19 @@ class TestOnRestore:
         assert [(each.what, each.could_hide) for each in found.skipped] == [("topic people, named by t.txt", True)]
         assert found.is_open
 
+    def test_a_topic_that_was_read_in_part_is_not_called_whole(self, world: World) -> None:
+        stage(world, phantom=(WRITER,))
+        world.put("users", ("bob", value(1)))
+        found = seen(world, max_records=1)
+        assert told(found) == []
+        assert [(each.what, each.could_hide) for each in found.skipped] == [("the rest of topic users", True)]
+        assert found.is_open
+
+    def test_what_was_read_in_part_makes_nothing_certain(self, world: World) -> None:
+        stage(world)
+        world.put("users", ("bob", value(1)))
+        assert only(seen(world, max_records=1)).certainty is Certainty.POSSIBLE
+
     def test_values_of_no_registry_are_left_alone(self, world: World) -> None:
         world.put("users", ("ann", b"plain text"))
         world.commit("shop", users=1)

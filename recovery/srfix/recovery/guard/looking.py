@@ -147,10 +147,14 @@ class Sight:
             self.skipped[Skipped(what=f"topic {topic}, named by {store.origin}", reason=reason, could_hide=True)] = None
             return None
         try:
-            return self.counter(topic, None if store.kind is StoreKind.GLOBAL else store.application)
+            census = self.counter(topic, None if store.kind is StoreKind.GLOBAL else store.application)
         except AccessDeniedError as error:
             self._not_allowed(store, error)
             return None
+        if census.is_partial:
+            reason = "it was not read to its end: what follows may carry ids that were not seen"
+            self.skipped[Skipped(what=f"the rest of topic {topic}", reason=reason, could_hide=True)] = None
+        return census
 
     def _not_allowed(self, store: GuardedStore, error: AccessDeniedError) -> None:
         what = f"store {store.name} of application {store.application}"
