@@ -96,6 +96,27 @@ class TestOnRestore:
         each = only(seen(world))
         assert (each.role, each.certainty, each.schema_ids) == (Role.KEY, Certainty.POSSIBLE, (key_id,))
 
+    def test_keys_are_not_certain_even_where_the_phantom_holds_their_own_schema(self, world: World) -> None:
+        stage(world, phantom=(WRITER,))
+        key_id = world.registry.seed("users-key", WRITER.replace("User", "UserKey"))
+        world.registry.seed("shop-users-store-changelog-key", OWN)
+        world.put("users", (value(key_id), value(1)))
+        world.commit("shop", users=2)
+        assert only(seen(world)).certainty is Certainty.POSSIBLE
+
+    @pytest.mark.parametrize("key", ["bob", value(1)])
+    def test_keys_that_carry_no_id_of_their_subject_are_no_registrys(self, key: str | bytes, world: World) -> None:
+        stage(world, phantom=(WRITER,))
+        world.registry.seed("users-key", WRITER.replace("User", "UserKey"))
+        world.put("users", (key, value(1)))
+        world.commit("shop", users=2)
+        assert told(seen(world)) == []
+
+    def test_a_changelog_that_exists_is_no_phantom_whatever_was_said(self, world: World) -> None:
+        stage(world)
+        world.broker.create_topic("shop-users-store-changelog", 1)
+        assert set(subjects(seen(world)).values()) == {"excluded"}
+
     def test_a_plain_reader_fails_in_a_named_context(self, world: World) -> None:
         world.path = "/contexts/.eu"
         client = world.client()
@@ -116,6 +137,14 @@ class TestOnRestore:
 
 
 class TestOnUpgrade:
+    def test_back_from_a_version_that_was_only_concluded_is_not_certain(self, world: World) -> None:
+        stage(world)
+        back = assumed("3.9", "2.6")
+        assert [each.certainty for each in seen(world, back).foretold] == [Certainty.CERTAIN]
+        world.broker.commit("shop", {("users", 0): 1}, metadata="AgAAAAAAAAAA")
+        concluded = assumed(None, "2.6")
+        assert [each.certainty for each in seen(world, concluded).foretold] == [Certainty.POSSIBLE]
+
     def test_the_source_refuses_the_applications_own_schema(self, world: World) -> None:
         world.registry.configure(SOURCE, {"compatibility": "BACKWARD"})
         stage(world)

@@ -92,12 +92,7 @@ def foretell(
     elif not stores and not skipped:
         raise UsageError("There is nothing to judge by: no store of that name stands in what was handed over.")
     judged = [judge(each, assumed, sight) for each in stores]
-    foretold = [
-        each
-        for one in judged
-        for each in (*(() if schema is not None else on_restore(one)), *on_upgrade(one))
-        if each.certainty is not Certainty.EXCLUDED
-    ]
+    foretold = [each for one in judged for each in (*(() if schema is not None else on_restore(one)), *on_upgrade(one))]
     if schema is not None:
         foretold += on_schema(schema, judged, sight)
     patterns = tuple(ignore)
