@@ -104,6 +104,19 @@ class TestByNames:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none")
         assert "Nothing that was looked at will break." in done.stdout
 
+    def test_what_a_person_acknowledged_is_named_and_no_reason_to_fail(self, topology: Path) -> None:
+        said = ("--topology", topology, *SAID, "--optimization", "all", "--ignore", "shop-*")
+        done = srfix("guard", *said)
+        assert done.returncode == 0
+        assert (
+            "Ignored (--ignore), and no reason to fail: SRF001 shop/users-store, breaks on restore: possible."
+            in done.stdout
+        )
+        assert done.stderr.endswith("1 store judged; 1 ignored.\n")
+        assert [each["code"] for each in document(srfix("guard", *said, "--output", "json"), 0)["ignored"]] == [
+            "SRF001"
+        ]
+
     def test_the_environment_and_the_configuration_file_say_it_as_well(self, topology: Path, tmp_path: Path) -> None:
         config = tmp_path / "srfix.toml"
         config.write_text(f'application = "shop"\nstreams-version = "2.6.3"\n[guard]\ntopology = ["{topology}"]\n')

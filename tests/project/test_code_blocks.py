@@ -62,7 +62,9 @@ IS_NOT_RUN: Final = {
 CODES: Final[Mapping[str, tuple[int, ...]]] = {
     "diagnose": (1, 0),
     "diagnose --kafka-config /etc/ksqldb/ksql-server.properties": (1,),
-    "guard --topology topology.txt --application shop --streams-version 2.6.3 --optimization all --reader connect": (1,),
+    "guard --topology topology.txt --application shop --streams-version 2.6.3 --optimization all --reader connect": (
+        1,
+    ),
     "guard --topology topology.txt --application shop --streams-version 2.6.3 --optimization all --to 3.9": (1,),
     "guard --subject users-value --schema new.avsc": (1,),
 }

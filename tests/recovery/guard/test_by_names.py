@@ -260,7 +260,10 @@ class TestForetell:
             foretell(supplied(TABLE), assumed(), store="other")
 
     def test_what_a_person_acknowledged_is_left_out(self) -> None:
-        assert told(foretell(supplied(TABLE), assumed(), ignore=("shop-*-changelog-value",))) == []
+        found = foretell(supplied(TABLE), assumed(), ignore=("shop-*-changelog-value",))
+        assert told(found) == []
+        assert [each.code for each in found.ignored] == ["SRF001"]
+        assert not found.fails
 
     def test_the_worst_stands_first_and_the_most_certain_within(self) -> None:
         text = (DATA / "2.6.3/topology.txt").read_text()

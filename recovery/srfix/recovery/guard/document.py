@@ -24,6 +24,7 @@ def forecast_document(forecast: Forecast, *, srfix_version: str, generated_at: s
         if schema is None
         else {"subject": schema.subject, "file": schema.origin, "type": schema.schema.schema_type},
         "foretold": [_foretold(each) for each in forecast.foretold],
+        "ignored": [_foretold(each) for each in forecast.ignored],
         "stores": [_store(each) for each in forecast.stores],
         "subjects": [_subject(each) for each in forecast.subjects],
         "skipped": [

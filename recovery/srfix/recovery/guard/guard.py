@@ -104,13 +104,15 @@ def foretell(
             *(each for one in judged for version in _versions(one) for each in store_forecasts(one, version)),
             *pseudo_forecasts(pseudo, assumed, sight),
         ),
-        foretold=tuple(sorted((each for each in foretold if not _is_ignored(each, patterns)), key=_order)),
+        foretold=tuple(sorted((each for each in foretold if not _fits(each.subject, patterns)), key=_order)),
+        ignored=tuple(sorted((each for each in foretold if _fits(each.subject, patterns)), key=_order)),
         skipped=(),
         schema=schema,
         has_cluster=sight.cluster is not None,
         has_registry=sight.registry is not None,
     )
-    return replace(forecast, skipped=tuple(dict.fromkeys((*skipped, *sight.skipped))))
+    unseen = dict.fromkeys((*skipped, *sight.skipped))
+    return replace(forecast, skipped=tuple(each for each in unseen if not _is_acknowledged(each, patterns)))
 
 
 def _versions(judged: JudgedStore) -> tuple[StreamsVersion | None, ...]:
@@ -118,8 +120,12 @@ def _versions(judged: JudgedStore) -> tuple[StreamsVersion | None, ...]:
     return (judged.running,) if target is None or target == judged.running else (judged.running, target)
 
 
-def _is_ignored(foretold: Foretold, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(foretold.subject, pattern) for pattern in patterns)
+def _fits(subject: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(subject, pattern) for pattern in patterns)
+
+
+def _is_acknowledged(skipped: Skipped, patterns: tuple[str, ...]) -> bool:
+    return bool(skipped.subjects) and all(_fits(subject, patterns) for subject in skipped.subjects)
 
 
 def _order(each: Foretold) -> tuple[int, int, str, str, str, str]:

@@ -243,6 +243,8 @@ class Forecast:
     foretold: tuple[Foretold, ...]
     """Worst first, the most certain first within."""
     skipped: tuple[Skipped, ...]
+    ignored: tuple[Foretold, ...] = ()
+    """What a person has acknowledged (`--ignore`); no part of the outcome."""
     schema: NewSchema | None = None
     """The schema that was asked about."""
     has_cluster: bool = False

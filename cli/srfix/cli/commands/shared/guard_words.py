@@ -26,6 +26,9 @@ def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
     if notes:
         yield Heading("Notes", level=2)
         yield ItemList(tuple(f"{_title(each)}: {each.explanation}" for each in notes))
+    if forecast.ignored:
+        named = enumerated([_title(each) for each in forecast.ignored])
+        yield Paragraph(f"Ignored (--ignore), and no reason to fail: {named}.")
     yield from _tables(forecast)
     if forecast.skipped:
         yield Heading("Not looked at", level=2)
@@ -39,7 +42,8 @@ def forecast_summary(forecast: Forecast) -> str:
     notes = len(forecast.foretold) - len(serious)
     judged = len({(each.store.application, each.store.name) for each in forecast.stores})
     skipped = f"; {counted(len(forecast.skipped), 'thing')} not looked at" if forecast.skipped else ""
-    return f"What breaks: {counts}; {counted(notes, 'note')}; {counted(judged, 'store')} judged{skipped}."
+    ignored = f"; {len(forecast.ignored)} ignored" if forecast.ignored else ""
+    return f"What breaks: {counts}; {counted(notes, 'note')}; {counted(judged, 'store')} judged{skipped}{ignored}."
 
 
 def _assumed(forecast: Forecast) -> Iterator[tuple[str, str]]:
