@@ -7,6 +7,7 @@ STAMP  := $(VENV)/.installed
 DOCKER := $(VENV)/.installed-docker
 SPARK  := $(VENV)/.installed-spark
 DOCS   := $(VENV)/.installed-docs
+BROWSER := $(VENV)/.installed-browser
 
 # The serde's native kernel. Everything works without it, so it is built where there is a cargo (`make REQUIRE_KERNEL=1` fails
 # where there is none). maturin would fetch a whole Rust of its own.
@@ -24,7 +25,7 @@ BESIDE_3.5 := 'pyarrow<22'
 SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 
 .DEFAULT_GOAL := help
-.PHONY: help kernel no-cargo kernel-wheel kernel-vendor demo test lint docs format test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz sanitize wheel reference pyfiles clean
+.PHONY: help kernel no-cargo kernel-wheel kernel-vendor demo test lint docs format chromium test-browser test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz sanitize wheel reference pyfiles clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -131,6 +132,23 @@ $(SPARKS): test-spark-%: java .venv-spark-%/.installed
 
 test-spark-X: ## (X: 3.5, 4.0, 4.1, 4.2) The same on another PySpark, in an environment of its own
 	@echo "Name the Spark: make $(SPARKS)" >&2; exit 2
+
+chromium:
+	@[ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "The pages are opened in a real browser. Installing Debian's package: chromium"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; \
+	else \
+		echo "The pages are opened in a real browser. Missing here, by Debian's name: chromium. Install it (or point" \
+			"CHROMIUM at one) and run again." >&2; exit 1; \
+	fi
+
+$(BROWSER): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,browser]'
+	@touch $@
+
+test-browser: chromium $(BROWSER) ## The pages of --output html in a real browser (Chromium), with axe
+	$(BIN)/python -m pytest tests/browser
 
 $(DOCKER): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docker]'

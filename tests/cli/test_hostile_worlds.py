@@ -145,7 +145,7 @@ def where() -> Iterator[tuple[str, ...]]:
 
 
 class TestWhatIsPrinted:
-    @pytest.mark.parametrize("output", ["table", "markdown", "json"])
+    @pytest.mark.parametrize("output", ["table", "markdown", "json", "html"])
     @pytest.mark.parametrize("arguments", REPORTS, ids=lambda words: ascii(" ".join(words))[:40])
     def test_it_is_printable(
         self, where: tuple[str, ...], arguments: tuple[str, ...], output: str, capsys: pytest.CaptureFixture[str]
@@ -163,7 +163,7 @@ class TestWhatIsPrinted:
             for line in [out] if arguments[0] not in {"decode", "encode"} else out.splitlines():
                 json.loads(line)
 
-    @pytest.mark.parametrize("output", ["table", "markdown", "json"])
+    @pytest.mark.parametrize("output", ["table", "markdown", "json", "html"])
     @pytest.mark.parametrize(
         "arguments", [("diagnose",), ("plan",), ("schema", "--from-subject", "users-value"), ("doctor",)]
     )
@@ -193,7 +193,7 @@ class TestWhatIsPrinted:
     def test_any_name(self, name: str, capsys: pytest.CaptureFixture[str]) -> None:
         name = name.encode("utf-8", "ignore").decode().replace("\x00", "")
         with world_of(f"a{name}") as (_broker, _registry, where):
-            for output in ("table", "markdown", "json"):
+            for output in ("table", "markdown", "json", "html"):
                 for command in ("diagnose", "plan", "subjects"):
                     assert main([command, *where, "--output", output]) in {0, 1, 2}
         out, err = capsys.readouterr()

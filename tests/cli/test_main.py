@@ -116,7 +116,7 @@ class TestTheInstalledCommand:
             os.close(other_end)
         assert "Traceback" not in said
 
-    @pytest.mark.parametrize("output", ["table", "json", "markdown"])
+    @pytest.mark.parametrize("output", ["table", "json", "markdown", "html"])
     def test_a_terminal_that_knows_only_ascii_is_no_crash(self, output: str) -> None:
         done = run("explain", "SRF001", "--output", output, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
         assert done.returncode == ExitCode.OK

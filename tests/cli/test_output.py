@@ -15,18 +15,23 @@ import pytest
 from markdown_it import MarkdownIt
 
 from srfix.cli.output.interface import (
+    Bars,
     Block,
     Commands,
     FieldList,
+    Folded,
     Heading,
     ItemList,
     OutputFormat,
     Paragraph,
     Report,
     Table,
+    Tone,
+    Verdict,
 )
 from srfix.cli.output.rendering import write_report
 from srfix.serde.printable import printable
+from tests.cli.every_block import blocks_of
 
 SUBJECT = "_confluent-ksql-default_query_CSAS_J_0-" + "KafkaTopic_Right-" * 20 + "Reduce-changelog-value"
 REPORT = Report(
@@ -220,21 +225,76 @@ class TestMarkdown:
         write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
         assert stream.getvalue() == "Run `[this]`: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
 
+    def test_so_is_one_in_a_cell(self) -> None:
+        stream = io.StringIO()
+        blocks = (Table(("what",), (("not there: `srfix diagnose --store a`",),)),)
+        write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue().splitlines()[-1] == "| not there: `srfix diagnose --store a` |"
+
+    def test_the_verdict_stands_first_with_what_was_looked_at(self) -> None:
+        stream = io.StringIO()
+        verdict = Verdict(text="1 finding: broken", tone=Tone.BAD, more="1 store examined.")
+        where = (("cluster", "kafka:9092"), ("registry", None))
+        blocks = (Heading("SRF001"), Heading("SRF005"))
+        write_report(Report(document={}, blocks=blocks, verdict=verdict, where=where), OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue() == (
+            "## 1 finding: broken\n\n1 store examined. Looked at: cluster kafka:9092.\n\n## SRF001\n\n## SRF005\n"
+        )
+
+    def test_the_only_heading_is_verdict_enough(self) -> None:
+        stream = io.StringIO()
+        verdict = Verdict(text="1 finding: broken", tone=Tone.BAD, more="1 store examined.")
+        blocks = (Heading("SRF001"), Paragraph("why"), Heading("Evidence", level=2))
+        write_report(Report(document={}, blocks=blocks, verdict=verdict), OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue() == "## SRF001\n\n1 store examined.\n\nwhy\n\n### Evidence\n"
+
+    def test_a_verdict_that_the_first_block_says_is_said_once(self) -> None:
+        stream = io.StringIO()
+        report = Report(document={}, blocks=(Heading("Done"),), verdict=Verdict(text="Done", tone=Tone.GOOD))
+        write_report(report, OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue() == "## Done\n"
+
+    def test_details_are_folded_and_markdown_goes_on_in_them(self) -> None:
+        stream = io.StringIO()
+        blocks = (
+            Folded("Why <b>|", (Paragraph("A *b*."), Paragraph("Not that.", is_warning=True)), is_open=True),
+            Paragraph("After."),
+        )
+        write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue() == (
+            "<details open><summary>Why &lt;b&gt;&#124;</summary>\n\nA `*b*`.\n\n**Mind:** Not that.\n\n</details>\n\nAfter.\n"
+        )
+
+    def test_what_a_ticket_does_not_take_is_left_out_of_what_is_folded_and_said(self) -> None:
+        stream = io.StringIO()
+        long = (Paragraph("word " * 5_000),)
+        blocks = (
+            Folded("First", long),
+            Folded("Second", long),
+            Folded("Open", long, is_open=True),
+            Paragraph("a" * 40_000),
+        )
+        for shown in (blocks[:2], blocks):
+            stream = io.StringIO()
+            write_report(Report(document={}, blocks=shown), OutputFormat.MARKDOWN, stream)
+            left_out = [line for line in stream.getvalue().splitlines() if "left out" in line]
+            assert left_out[-1] == "Second: left out, for a ticket takes no more. --output html has it."
+            assert len(left_out) == len(shown) // 2
+            assert ("a" * 10_000 in stream.getvalue()) == (len(shown) == 4)
+
+    def test_bars_are_a_table_of_numbers(self) -> None:
+        stream = io.StringIO()
+        blocks = (Bars(("partition", "id 1"), (("0", (1_000,)),), title="Values"),)
+        write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
+        assert stream.getvalue() == "**Values**\n\n| partition | id 1 |\n|---|---|\n| 0 | 1,000 |\n"
+
 
 class TestPrintable:
     @pytest.mark.parametrize("hostile", ["\x1b[2J", "\r", "\x07", "\x9b31m", "\u202e", "\x00"])
-    @pytest.mark.parametrize("output", [OutputFormat.TABLE, OutputFormat.MARKDOWN])
+    @pytest.mark.parametrize("output", [OutputFormat.TABLE, OutputFormat.MARKDOWN, OutputFormat.HTML])
     def test_a_name_from_outside_cannot_move_the_cursor(self, hostile: str, output: OutputFormat) -> None:
         stream = io.StringIO()
-        blocks = (
-            Heading(hostile),
-            Paragraph(hostile),
-            ItemList((hostile,)),
-            FieldList(((hostile, hostile),)),
-            Commands((hostile,)),
-            Table((hostile,), ((hostile,),), title=hostile),
-        )
-        write_report(Report(document={}, blocks=blocks), output, stream)
+        write_report(Report(document={}, blocks=blocks_of(hostile)), output, stream)
         assert hostile[0] not in stream.getvalue()
 
     def test_it_says_what_stood_there(self) -> None:

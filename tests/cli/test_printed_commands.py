@@ -31,6 +31,7 @@ NOT_REPEATED = frozenset(
     {
         "--output",
         "--details",
+        "--metrics",
         "--quiet",
         "--fail-on",
         "--baseline",

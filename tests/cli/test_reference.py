@@ -74,7 +74,7 @@ class TestTab:
             ("srfix schema-of ", " ".join(document.name for document in DOCUMENTS)),
             ("srfix explain ", " ".join(known.code for known in CATALOGUE)),
             ("srfix explain srf00", " ".join(known.code for known in CATALOGUE[:9])),
-            ("srfix diagnose --output ", "table json markdown"),
+            ("srfix diagnose --output ", "table json markdown html"),
             ("srfix diagnose --engine=", "local spark"),
             ("srfix diagnose --fail-on breaks", "breaks-on-restore breaks-on-upgrade"),
             ("srfix decode users --case-rule ", "unique exact ksqldb ksqldb-2020"),

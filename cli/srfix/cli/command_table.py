@@ -24,6 +24,9 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "apply": CommandEntry("srfix.cli.commands.apply:apply", "Carry out a plan; run again if interrupted."),
     "verify": CommandEntry("srfix.cli.commands.verify:verify", "Ask again, as the failing reader would."),
     "rollback": CommandEntry("srfix.cli.commands.rollback:rollback", "Undo a repair from its journal."),
+    "watch": CommandEntry(
+        "srfix.cli.commands.watch:watch", "Look again and again; register what a signed-off plan allows."
+    ),
     "explain": CommandEntry(
         "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
     ),

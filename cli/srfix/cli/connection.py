@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from srfix.serde.errors import UsageError
 from srfix.serde.files import refuse_what_is_no_file
 from srfix.serde.properties import RegistrySettings, open_registry
+from srfix.serde.property_names import names_servers
 
 if TYPE_CHECKING:
     from srfix.serde.registry import RegistryClient
@@ -35,6 +36,11 @@ class Connection:
                 "`registry` in the --config file."
             )
         return self.registry.urls
+
+    @property
+    def cluster_shown(self) -> str | None:
+        """The cluster for the title of a report; None if none was named."""
+        return servers_shown(self.kafka.get("bootstrap.servers"))
 
     def kafka_config(self) -> dict[str, str]:
         """The configuration for a librdkafka client, secrets filled in.
@@ -68,6 +74,11 @@ class Connection:
             read.
         """
         return open_registry(self.registry, self.registry_urls, kafka=self.kafka)
+
+
+def servers_shown(servers: str | None) -> str | None:
+    """Servers as they may be shown; None if there are none, or if there may be a secret in it."""
+    return servers if servers and names_servers(servers) else None
 
 
 def _refuse_what_librdkafka_would_wait_for(name: str, path: str) -> None:

@@ -20,7 +20,9 @@ from srfix.serde import bounds
 from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
 
 _CONNECTION: Final = frozenset({"--bootstrap-servers", "-X", "--kafka-config", "--registry", "-R", "--config"})
-_SELECTION: Final = frozenset({"--application", "--store", "--source", "--reader", "--streams-version", "--ignore"})
+_SELECTION: Final = frozenset(
+    {"--application", "--store", "--source", "--reader", "--streams-version", "--ignore", "--isolation", "--gone"}
+)
 _EVIDENCE: Final = frozenset(
     {"--state-dir", "--topology", "--ksqldb", "--ksqldb-config", "--ksqldb-user", "--ksqldb-text"}
 )
@@ -35,12 +37,19 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _EVIDENCE
     | _HURRY
     | _ENGINE
-    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also"},
-    "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key"},
+    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--version-limit"},
+    "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key", "--only"},
+    "watch": _CONNECTION
+    | _SELECTION
+    | _EVIDENCE
+    | _HURRY
+    | _ENGINE
+    | _SIGN_OFF
+    | {"--allow", "--journals", "--signature", "--signer-key"},
     # Without the limits of a hurry: what they leave unread is not verified.
-    "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF,
+    "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF | {"--only", "--isolation"},
     "rollback": _CONNECTION | _SIGN_OFF,
-    "scan": _CONNECTION | _HURRY | _ENGINE | {"--application"},
+    "scan": _CONNECTION | _HURRY | _ENGINE | {"--application", "--isolation"},
     "decode": _CONNECTION,
     "subjects": _CONNECTION | {"--application"},
     "doctor": _CONNECTION | {"--application"},
@@ -53,7 +62,9 @@ _REPEATABLE: Final = frozenset(
         "-R",
         "--source",
         "--ignore",
+        "--gone",
         "--also",
+        "--only",
         "--state-dir",
         "--topology",
         "--ksqldb",

@@ -76,9 +76,9 @@ class Observation:
     """Something seen of what reads the store, of its Streams version, or of whether it runs."""
 
     kind: str
-    """`reader`, `streams-version` or `group-state`."""
+    """`reader`, `streams-version`, `group-state` or `isolation`."""
     says: str
-    """What it points to: a reader as `--reader` spells it, versions, a group's state."""
+    """What it points to: a reader as `--reader` spells it, versions, a group's state, an isolation level."""
     weight: Weight
     detail: str
 

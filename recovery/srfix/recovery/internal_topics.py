@@ -89,6 +89,11 @@ _OPERATORS: Final = frozenset(
     }
 )
 
+_GENERATED_NAME: Final = re.compile(
+    r"(?P<application>.+?)-(?:KSTREAM|KTABLE|COGROUPKSTREAM)-[A-Z-]+-\d{10}(?:-store)?"
+    r"-(?:changelog|repartition|topic(?:-pk|-fk|-vh)?)",
+    re.DOTALL,
+)
 _OPERATORS_STORES: Final = tuple(
     (re.compile(rf"(?:.+-)?{pattern}", re.DOTALL), what)
     for pattern, what in (
@@ -186,6 +191,24 @@ def operator_behind(topic: str) -> str | None:
     """
     name = topic.removesuffix(CHANGELOG_SUFFIX)
     return next((what for pattern, what in _OPERATORS_STORES if name != topic and pattern.fullmatch(name)), None)
+
+
+def registration_topic(pseudo: str) -> Topic | None:
+    """The subscription registration topic behind a pseudo-topic's name; None for all other names."""
+    if recognise(pseudo) is not InternalTopicKind.PSEUDO:
+        return None
+    return Topic(next(pseudo.removesuffix(suffix) for suffix in _PSEUDO_SUFFIXES if pseudo.endswith(suffix)))
+
+
+def generated_owner(topic: str) -> str | None:
+    """The application in an internal topic's name that Kafka Streams or ksqlDB has generated whole behind it; None for names
+    in which a person named something, as they can be taken apart in several ways.
+    """
+    query = ksqldb_query(topic)
+    if query is not None:
+        return query.application
+    match = _GENERATED_NAME.fullmatch(topic)
+    return None if match is None else match["application"]
 
 
 def ksqldb_query(name: str) -> KsqldbQuery | None:

@@ -7,7 +7,7 @@ import pytest
 from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.recovery.findings import Finding, Severity
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects.names import Role, subject_for
+from srfix.serde.subjects.names import Role, Topic, subject_for
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
@@ -251,3 +251,15 @@ class TestStreamsVersion:
     def test_versions_are_ordered_by_number_not_by_text(self) -> None:
         assert StreamsVersion.parse("2.10").asks_the_source_subject
         assert not StreamsVersion.parse("2.6.3").asks_the_source_subject
+
+
+class TestAFixedKafkaStreams:
+    def test_a_phantom_subject_that_never_was_is_nothing(self, world: World) -> None:
+        world.put("users", ("a", V1))
+        world.commit("tills", users=1)
+        world.sources = {"tills/users-store": Topic("users")}
+        found = world.examine(application="tills", store="users-store", streams_version="2.7").diagnosis
+        assert [finding.code for finding in found.findings] == []
+        assert not found.is_inconclusive
+        before = world.examine(application="tills", store="users-store", streams_version="2.6.3").diagnosis
+        assert [finding.code for finding in before.findings] == ["SRF001"]

@@ -325,3 +325,24 @@ class TestWhatTheRegistryIsAsked:
         asked = [seen.path for seen in world.registry.requests]
         assert not any(PHANTOM.removesuffix("value") + "key" in path for path in asked)
         assert any(PHANTOM in path for path in asked)
+
+
+class TestAnApplicationWhoseStoresHaveChangelogs:
+    TOPOLOGY = """Topologies:
+   Sub-topology: 0
+    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
+      --> KSTREAM-REDUCE-0000000001
+    Processor: KSTREAM-REDUCE-0000000001 (stores: [latest])
+      --> none
+      <-- KSTREAM-SOURCE-0000000000
+"""
+
+    @pytest.mark.parametrize(("topics", "is_healthy"), [({"shop-latest-changelog": 1}, True), ({}, False)])
+    def test_it_is_healthy_if_the_topology_names_no_other(self, topics: dict[str, int], is_healthy: bool) -> None:
+        (printed,) = parse_topologies(self.TOPOLOGY, origin="t")
+        with world_of({"users": 1, **topics}) as world:
+            world.commit("shop", users=0)
+            survey = world.survey()
+            survey.supplied = Supplied(topologies=(GivenTopology(topology=printed, origin="t", application="shop"),))
+            found = world.examine(survey=survey, application="shop").diagnosis
+        assert (found.findings, found.is_inconclusive) == ((), not is_healthy)

@@ -22,6 +22,7 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.state.checkpoints import Checkpoint, CheckpointEntry
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.topology import parse_topologies
+from srfix.serde.properties import Isolation
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.answer import Answer
 from srfix.serde.registry.http.auth import NO_CREDENTIALS
@@ -141,7 +142,14 @@ class _Cluster(Cluster):
             yield (partition, offset), next(self.read(topic, partition, offset, offset + 1), None)
 
     def read(
-        self, topic: str, partition: int, begin: int, end: int, *, give_up_at: float | None = None
+        self,
+        topic: str,
+        partition: int,
+        begin: int,
+        end: int,
+        *,
+        give_up_at: float | None = None,
+        isolation: Isolation = Isolation.READ_UNCOMMITTED,
     ) -> Iterator[RawRecord]:
         for record in self._world.topics[topic].logs[partition].records:
             if begin <= record.offset < end:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from srfix.cli.options import (
     details_option,
     expect_digest_option,
     given_options,
+    only_option,
     output_option,
     yes_option,
 )
@@ -44,6 +46,7 @@ from srfix.recovery.repair import (
     NAMESPACE,
     AlreadyApplied,
     JournalSetAside,
+    LeftForLater,
     Plan,
     Reopened,
     StepDone,
@@ -53,8 +56,10 @@ from srfix.recovery.repair import (
     denied_permissions,
     load_plan,
     load_signed_plan,
+    part_of,
     preflight,
     require_digest,
+    shared_subjects,
 )
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
@@ -75,6 +80,7 @@ from srfix.serde.registry import Json, RegistryClient
     is_flag=True,
     help="First send each kind of write in a form that every registry refuses, to learn whether this user may write.",
 )
+@only_option
 @expect_digest_option
 @click.option(
     "--signature",
@@ -96,6 +102,7 @@ def apply(
     path: Path,
     journal_path: Path | None,
     probe_permissions: bool,
+    only: tuple[str, ...],
     expect_digest: str | None,
     signature: Path | None,
     signer_key: Path | None,
@@ -118,28 +125,35 @@ def apply(
     else:
         plan = load_signed_plan(path, signature=signature, signer_key=signer_key)
     require_digest(plan, expect_digest, where=path)
+    part = part_of(plan, only)
     again = () if journal_path is None else ("--journal", str(journal_path))
     journal_path = journal_path or default_journal_path(path)
     if not plan.actions:
         write_report(
-            Report(document=_document(plan, journal_path, [], ()), blocks=(Paragraph("The plan has no steps."),)),
+            Report(document=_document(plan, journal_path, [], (), ()), blocks=(Paragraph("The plan has no steps."),)),
             output,
         )
         return ExitCode.OK
     if not yes:
         try:
-            _ask(plan, journal_path)
+            _ask(part, journal_path)
         except Declined:
             say("Nothing was written.", err=True)
             return ExitCode.INTERRUPTED
+    for subject in shared_subjects(plan, part):
+        say(
+            f"{subject} is shared with findings that --only leaves out; its steps are carried out for all of them.",
+            err=True,
+        )
     done: list[tuple[Action, str]] = []
-    on_the_way = StepsOnTheWay(plan)
+    left: tuple[int, ...] = ()
+    on_the_way = StepsOnTheWay(part)
     is_news, code = True, ExitCode.OK
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
             if not is_there(journal_path):
-                _refuse_if_obstructed(plan, registry, journal_path, probe_permissions=probe_permissions)
-            for event in apply_plan(plan, registry, journal_path):
+                _refuse_if_obstructed(part, registry, journal_path, probe_permissions=probe_permissions)
+            for event in apply_plan(plan, registry, journal_path, only=only):
                 match event:
                     case StepDone(action=action):
                         done.append((action, "done"))
@@ -153,6 +167,8 @@ def apply(
                             f"This plan was carried out before, and somebody has deleted for good since: {gone}. It is "
                             "registered again."
                         )
+                    case LeftForLater(steps=steps):
+                        left = steps
                     case AlreadyApplied():
                         is_news = False
                     case JournalSetAside(path=aside):
@@ -167,14 +183,16 @@ def apply(
             err=True,
         )
         raise
-    following = tuple(afterwards(plan.circumstances)) if code is ExitCode.OK else _NOT_YET
-    in_short = following if details or code is not ExitCode.OK else tuple(afterwards_in_short(plan.circumstances))
+    is_news = is_news and not (left and not done)
+    following = tuple(afterwards(part.circumstances)) if code is ExitCode.OK else _NOT_YET
+    in_short = following if details or code is not ExitCode.OK else tuple(afterwards_in_short(part.circumstances))
     blocks = (
-        Heading(_outcome(plan, [action.step for action, _how in done], code, is_news=is_news)),
-        *(_where(plan, journal_path) if details else ()),
+        Heading(_outcome(part, [action.step for action, _how in done], code, is_news=is_news)),
+        *(_where(part, journal_path) if details else ()),
+        *_left(plan, left, path, given),
         *_next(path, journal_path, code, in_short, given, again),
     )
-    write_report(Report(document=_document(plan, journal_path, done, following), blocks=blocks), output)
+    write_report(Report(document=_document(plan, journal_path, done, following, left), blocks=blocks), output)
     return code
 
 
@@ -201,7 +219,20 @@ def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) 
     steps = len(plan.actions)
     if code is ExitCode.OK:
         return f"Applied: {steps} of {counted(steps, 'step')} carried out"
-    return f"Applied in part: {max(done)} of {counted(steps, 'step')} carried out" if done else "Applied in part"
+    number = {action.step: count for count, action in enumerate(plan.actions, start=1)}
+    return (
+        f"Applied in part: {number[max(done)]} of {counted(steps, 'step')} carried out" if done else "Applied in part"
+    )
+
+
+def _left(plan: Plan, left: tuple[int, ...], path: Path, given: Given) -> Iterator[Block]:
+    """What the plan has beside what was asked for, and the command that carries it out."""
+    if left:
+        whole = replace(given, options=tuple(option for option in given.options if option.name != "--only"))
+        yield Paragraph(
+            f"{counted(len(left), 'step')} of the plan's {len(plan.actions)} are left, for whenever you want:"
+        )
+        yield Commands((whole.command("apply", *positional(str(path))),))
 
 
 def _where(plan: Plan, journal_path: Path) -> Iterator[Block]:
@@ -239,7 +270,11 @@ def _ask(plan: Plan, journal_path: Path) -> None:
 
 
 def _document(
-    plan: Plan, journal_path: Path, done: list[tuple[Action, str]], following: tuple[str, ...]
+    plan: Plan,
+    journal_path: Path,
+    done: list[tuple[Action, str]],
+    following: tuple[str, ...],
+    left: tuple[int, ...],
 ) -> dict[str, Json]:
     return {
         "schema": "srfix.applied/1",
@@ -248,5 +283,6 @@ def _document(
         "registry": plan.registry,
         "journal": str(journal_path),
         "steps": [{**action_document(action), "outcome": how} for action, how in done],
+        "left": list[Json](left),
         "next": list[Json](following),
     }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.metadata import version
+from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, open_session
+from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, open_session, verdict_of
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.metrics import metrics_written
 from srfix.cli.options import (
     CensusEngineChoice,
     EvidenceOptions,
@@ -23,10 +26,12 @@ from srfix.cli.options import (
     gate_options,
     given_options,
     hurry_options,
+    option,
     output_option,
     selection_options,
 )
 from srfix.cli.output import (
+    Block,
     OutputFormat,
     Report,
     say,
@@ -46,6 +51,13 @@ from srfix.recovery.ids_in_words import counted
 @decode_values_option
 @details_option
 @gate_options
+@option(
+    "--metrics",
+    envvar="METRICS",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the outcome there too, for node_exporter's textfile collector (FILE ends in .prom), whatever it is.",
+)
 @output_option
 def diagnose(
     connection: Connection,
@@ -56,26 +68,37 @@ def diagnose(
     decode_values: bool,
     details: bool,
     gate: Gate,
+    metrics: Path | None,
     output: OutputFormat,
 ) -> ExitCode:
     """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    with open_session(
-        connection, selection, evidence, hurry, decode_values=decode_values, choice=engine, quiet=gate.quiet
-    ) as session:
+    with (
+        metrics_written(metrics) as told,
+        open_session(
+            connection, selection, evidence, hurry, decode_values=decode_values, choice=engine, quiet=gate.quiet
+        ) as session,
+    ):
         examination = session.examine()
         diagnosis = examination.diagnosis
+        told(diagnosis)
         judged = judge(diagnosis, gate, selection)
         is_written = judged.writes_report(output)
         is_short = is_written and not details and output is not OutputFormat.JSON
         short = foreseen(session, examination) if is_short else None
+        where = session.where
     if is_written:
         document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now()) | judged.document
         given = given_options()
-        blocks = diagnosis_in_detail(diagnosis, given) if short is None else diagnosis_in_short(diagnosis, short, given)
-        write_report(Report(document=document, blocks=(*blocks, *judged.blocks)), output)
+        facts = examination.facts if output.folds else None
+        if short is None:
+            blocks: Iterable[Block] = diagnosis_in_detail(diagnosis, given, facts=facts or ())
+        else:
+            blocks = diagnosis_in_short(diagnosis, short, given, facts=facts)
+        report = Report(document=document, blocks=(*blocks, *judged.blocks), verdict=verdict_of(diagnosis), where=where)
+        write_report(report, output)
     for line in (*([] if judged.is_quiet else session.unsaid), *judged.lines):
         say(line, err=True)
     if not judged.is_quiet:

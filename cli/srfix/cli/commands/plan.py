@@ -79,6 +79,13 @@ from srfix.serde.errors import UsageError
     is_flag=True,
     help="Print the plan as commands (sh, curl), for somebody who may write when you may not.",
 )
+@click.option(
+    "--version-limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The most versions that the registry takes, soft-deleted ones too: those that it holds are counted, and a plan that "
+    "exceeds it is refused.",
+)
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 1 if there is something to do.")
 def plan(
     connection: Connection,
@@ -95,6 +102,7 @@ def plan(
     also: tuple[str, ...],
     exact_ids: bool,
     as_shell: bool,
+    version_limit: int | None,
     detailed_exitcode: bool,
 ) -> ExitCode:
     """Plan the repair of what `srfix diagnose` finds. Reads only; `srfix apply FILE` carries the plan out."""
@@ -112,6 +120,8 @@ def plan(
             also=also,
             said=session.said,
             bootstrap_servers=connection.kafka.get("bootstrap.servers"),
+            version_limit=version_limit,
+            engine=None if all_versions else session.engine,
         )
     if path is not None and made.actions:
         if is_journal(path):
@@ -122,7 +132,8 @@ def plan(
     if as_shell:
         show(shell_script(made), end="")
     else:
-        write_report(plan_report(made, path=path, given=given_options(), details=details), output)
+        report = plan_report(made, path=path, given=given_options(), details=details, folds=output.folds)
+        write_report(report, output)
     if examination.diagnosis.ignored:
         say(ignored_line(examination.diagnosis), err=True)
     left_out = [f"Not in the plan: {reason}" for reason in made.left_out]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from importlib.metadata import version
+from typing import Final
 
 import click
 from click.core import ParameterSource
@@ -24,14 +25,18 @@ from srfix.cli.options import (
     output_option,
 )
 from srfix.cli.output import (
+    Bars,
     Block,
     FieldList,
+    Folded,
     Heading,
     ItemList,
     OutputFormat,
     Paragraph,
     Report,
     Table,
+    Tone,
+    Verdict,
     say,
     write_report,
 )
@@ -45,6 +50,8 @@ from srfix.serde.errors import UsageError
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role
 
+_FEW_PARTITIONS: Final = 16
+"""Partitions whose bars stand unfolded where a format can fold."""
 _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 
 
@@ -109,7 +116,9 @@ def scan(
         )
         registry_url = None if registry is None else registry.url
     document = census_document(found, srfix_version=version("srfix"), generated_at=now(), registry=registry_url)
-    write_report(Report(document=document, blocks=tuple(_blocks(found, details=details))), output)
+    blocks = tuple(_blocks(found, details=details, bars=output.folds))
+    where = (("cluster", connection.cluster_shown), ("registry", registry_url))
+    write_report(Report(document=document, blocks=blocks, verdict=_verdict(found), where=where), output)
     for skipped in found.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
     for partition in found.census.partitions:
@@ -124,11 +133,19 @@ def scan(
     return ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK
 
 
-def _blocks(scan: Scan, *, details: bool) -> Iterator[Block]:
+def _verdict(scan: Scan) -> Verdict:
+    """How much there is; a part of the topic is no census of it."""
     census = scan.census
     records = sum(partition.records for partition in census.partitions)
     partial = " (partial)" if census.is_partial else ""
-    yield Heading(f"{census.topic}: {records:,} records in {counted(len(census.partitions), 'partition')}{partial}")
+    text = f"{census.topic}: {records:,} records in {counted(len(census.partitions), 'partition')}{partial}"
+    unseen = f"Not looked at: {counted(len(scan.skipped), 'thing')}." if scan.skipped else None
+    return Verdict(text=text, tone=Tone.UNSURE if scan.skipped or census.is_partial else Tone.PLAIN, more=unseen)
+
+
+def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
+    census = scan.census
+    yield Heading(_verdict(scan).text)
     if scan.application is None:
         up_to = "counted up to the end, as a global table restores; other stores restore less: --application ID"
     else:
@@ -146,6 +163,11 @@ def _blocks(scan: Scan, *, details: bool) -> Iterator[Block]:
             yield Paragraph(f"{title}.")
             continue
         yield _by_partition(scan, role, title) if details else _by_id(scan, role, title)
+        if bars:
+            yield _in_bars(scan, role)
+    if bars and scan.skipped:
+        yield Heading("Not looked at", level=2)
+        yield ItemList(tuple(f"{skipped.what}: {skipped.reason}" for skipped in scan.skipped))
     if details:
         yield Table(
             ("partition", "start", "end", "committed", "restore limit", "records"),
@@ -185,6 +207,18 @@ def _by_id(scan: Scan, role: Role, title: str) -> Table:
             )
         )
     return Table(("schema id", "records", "live keys", "not yet committed", "partitions"), tuple(rows), title=title)
+
+
+def _in_bars(scan: Scan, role: Role) -> Folded:
+    """The records of each id, partition by partition."""
+    ids = scan.census.ids(role)
+    rows = []
+    for partition in scan.census.partitions:
+        records = {count.schema_id: count.records for count in partition.of(role).ids}
+        rows.append((str(partition.partition), tuple(records.get(schema_id, 0) for schema_id in ids)))
+    title = f"{role.value.capitalize()}s: records by partition and schema id"
+    drawn = Bars(("partition", *(f"id {schema_id}" for schema_id in ids)), tuple(rows), title=title)
+    return Folded(f"{role.value.capitalize()}s by partition", (drawn,), is_open=len(rows) <= _FEW_PARTITIONS)
 
 
 def _by_partition(scan: Scan, role: Role, title: str) -> Table:

@@ -23,15 +23,31 @@ from srfix.cli.options import (
     expect_digest_option,
     given_options,
     hurry_options,
+    isolation_of,
+    isolation_option,
+    only_option,
     output_option,
     quiet_option,
 )
-from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, Report, say, write_report
+from srfix.cli.output import (
+    Block,
+    Folded,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+    Tone,
+    Verdict,
+    say,
+    write_report,
+)
 from srfix.recovery.advice import upon_verification, upon_verification_in_short
 from srfix.recovery.census import LocalCensus, ProcessCensus
 from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import Plan, read_plan_or_journal, require_digest
+from srfix.recovery.repair import Plan, part_of, read_plan_or_journal, require_digest
 from srfix.recovery.repair.verify import (
     Confirmed,
     Event,
@@ -50,9 +66,15 @@ _MOST_PROBLEMS: Final = 2
 _MOST_UNSEEN: Final = 4
 """Things not looked at that are told without --details."""
 
+_FEW_OUTCOMES: Final = 20
+"""Outcomes that stand unfolded where a format can fold."""
+_TONES: Final = {ExitCode.OK: Tone.GOOD, ExitCode.FINDINGS: Tone.BAD, ExitCode.REFUSED: Tone.UNSURE}
+
 
 @click.command()
 @click.argument("path", metavar="PLAN|JOURNAL", type=click.Path(path_type=Path))
+@only_option
+@isolation_option
 @expect_digest_option
 @connection_options
 @evidence_options
@@ -63,6 +85,8 @@ _MOST_UNSEEN: Final = 4
 @output_option
 def verify(
     path: Path,
+    only: tuple[str, ...],
+    isolation: str,
     expect_digest: str | None,
     connection: Connection,
     evidence: EvidenceOptions,
@@ -84,6 +108,7 @@ def verify(
     given = given_options()
     plan = read_plan_or_journal(path)
     require_digest(plan, expect_digest, where=path)
+    plan = part_of(plan, only)
     connection = connection_of_plan(connection, plan)
     applications = sorted({finding.application for finding in plan.findings})
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
@@ -101,6 +126,7 @@ def verify(
                 supplied=supplied,
                 deadline_s=hurry.deadline_s,
                 max_records=hurry.max_records,
+                isolation=isolation_of(isolation),
                 on_progress=None if quiet else show_progress(),
                 every_row=None if isinstance(counting, LocalCensus | ProcessCensus) else counting,
             )
@@ -119,12 +145,16 @@ def verify(
         ]
     else:
         blocks = [Heading(_verdict(events)), *(_in_detail(events) if details else _in_short(events))]
+        if output.folds:
+            blocks += _by_id(events)
     in_short = tuple(upon_verification_in_short(outcomes, given=given))
     blocks += advice_blocks(advice) if details else [ItemList(in_short)] if in_short else []
     document = _document(plan, events, advice, verified=code is ExitCode.OK)
     is_quiet = quiet and code is ExitCode.OK
     if not is_quiet or output is OutputFormat.JSON:
-        write_report(Report(document=document, blocks=tuple(blocks)), output)
+        verdict = Verdict(text=_verdict(events), tone=_TONES[code]) if events else None
+        where = (("cluster", connection.cluster_shown), ("registry", plan.registry))
+        write_report(Report(document=document, blocks=tuple(blocks), verdict=verdict, where=where), output)
     if is_quiet:
         return code
     if quiet:
@@ -210,6 +240,26 @@ def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int |
         if len(told) > shown + 1:
             told = [*told[:shown], f"and {len(told) - shown} more: --details"]
         yield ItemList(tuple(told))
+
+
+def _by_id(events: Sequence[Event]) -> Iterator[Block]:
+    """What came of each id, subject by subject; what is wrong first."""
+    tables: list[Block] = []
+    for looked in tally(events):
+        asked = [event for event in events if event.subject == looked.subject and not isinstance(event, NotLookedAt)]
+        asked.sort(key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0))
+        rows = tuple(
+            (
+                "-" if event.schema_id is None else str(event.schema_id),
+                "holds" if isinstance(event, Confirmed) else "does not hold",
+                f"{event.rows:,}" if event.rows else "-",
+                event.what,
+            )
+            for event in asked
+        )
+        tables.append(Table(("schema id", "outcome", "rows read", "what"), rows, title=f"Subject {looked.subject}"))
+    is_short = sum(len(table.rows) for table in tables if isinstance(table, Table)) <= _FEW_OUTCOMES
+    yield Folded("What came of each id", tuple(tables), is_open=is_short)
 
 
 def _document(

@@ -28,6 +28,7 @@ DOCUMENTS: Final = (
     PublishedDocument(name="verification", written_by="srfix verify", commands=("verify",)),
     PublishedDocument(name="rollback", written_by="srfix rollback"),
     PublishedDocument(name="guard", written_by="srfix guard"),
+    PublishedDocument(name="watch", written_by="srfix watch: each line", commands=("watch",)),
     PublishedDocument(name="census", written_by="srfix scan", commands=("scan",)),
     PublishedDocument(name="record", written_by="srfix decode: each line", commands=("decode",)),
     PublishedDocument(name="schema", written_by="srfix schema"),

@@ -32,9 +32,11 @@ from srfix.cli.options.table_keys import table_keys
 from srfix.cli.output import OutputFormat, say_on_the_way
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import ClientFile, laid_over, read_client_file, settled, short_names
+from srfix.serde.properties import ClientFile, Isolation, laid_over, read_client_file, settled, short_names
 from srfix.serde.subjects import Topic
 
+AUTO = "auto"
+"""What `--isolation` is unless a person says how restores read."""
 READERS = ("connect", "plain", "dual", "unknown")
 """What reads the store, as `--reader` spells it."""
 
@@ -57,6 +59,10 @@ class Selection:
     """One of `READERS`."""
     streams_version: str | None
     """The Kafka Streams version, such as 2.6.3; None if not given."""
+    isolation: Isolation | None = None
+    """How restores read; None to go by the applications' transactional ids."""
+    gone: tuple[str, ...] = ()
+    """Applications that the person says are gone for good."""
     ignore: tuple[str, ...] = ()
     """Patterns over subjects whose findings a person has acknowledged."""
 
@@ -133,10 +139,29 @@ _REGISTRY = (
 )
 
 
-def _selection(*, source: Iterable[str], ignore: Iterable[str], **values: Any) -> Selection:
+def _selection(
+    *, source: Iterable[str], ignore: Iterable[str], gone: Iterable[str], isolation: str, **values: Any
+) -> Selection:
     patterns = tuple(pattern for pattern in ignore if pattern.strip())
-    return Selection(sources=_sources(source), ignore=patterns, **values)
+    named = tuple(name for name in gone if name.strip())
+    return Selection(sources=_sources(source), ignore=patterns, gone=named, isolation=isolation_of(isolation), **values)
 
+
+def isolation_of(text: str) -> Isolation | None:
+    """What `--isolation` says; None for `auto`."""
+    return None if text == AUTO else Isolation(text)
+
+
+isolation_option = option(
+    "--isolation",
+    envvar="ISOLATION",
+    type=Choice((AUTO, *(isolation.value for isolation in reversed(Isolation)))),
+    default=AUTO,
+    show_default=True,
+    help="How restores read: exactly-once applications read_committed, others read_uncommitted. By default the applications' "
+    "transactional ids tell.",
+)
+"""Adds `--isolation`; the command gets `isolation: str`, for `isolation_of`."""
 
 selection_options = handing_over(
     "selection",
@@ -165,6 +190,15 @@ selection_options = handing_over(
         envvar="STREAMS_VERSION",
         metavar="VERSION",
         help="The application's Kafka Streams version, such as 2.6.3.",
+    ),
+    isolation_option,
+    option(
+        "--gone",
+        envvar="GONE",
+        type=Lines("text"),
+        multiple=True,
+        metavar="APPLICATION",
+        help="An application that is gone for good; repeatable. What it left is litter then (SRF009).",
     ),
     option(
         "--ignore",
@@ -242,6 +276,14 @@ expect_digest_option = click.option(
     help="Refuse any plan but the one with this digest, as srfix plan printed it to who reviewed it.",
 )
 """Adds `--expect-digest`; the command gets `expect_digest: str | None`."""
+
+only_option = click.option(
+    "--only",
+    multiple=True,
+    metavar="CODE|APPLICATION",
+    help="Of the plan only what repairs this finding code or this application; repeatable. The rest can follow.",
+)
+"""Adds `--only`; the command gets `only: tuple[str, ...]`."""
 
 yes_option = option("--yes", envvar="YES", is_flag=True, help="Do not ask.")
 """Adds `--yes`; the command gets `yes: bool`."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
 
+from srfix.recovery.ids_in_words import enumerated
+
 if TYPE_CHECKING:
     from srfix.serde.registry import Json
 
@@ -17,6 +19,12 @@ class OutputFormat(Enum):
     TABLE = "table"
     JSON = "json"
     MARKDOWN = "markdown"
+    HTML = "html"
+
+    @property
+    def folds(self) -> bool:
+        """True if it can fold details away, so that a report which holds them all is still read at a glance."""
+        return self in (OutputFormat.MARKDOWN, OutputFormat.HTML)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,8 @@ class Heading:
     """One line."""
     level: int = 1
     """1 for the report's, 2 for a part's."""
+    is_apart: bool = False
+    """True for a part that stands beside those before it, not below the last one of the first level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,10 @@ class Paragraph:
 
     text: str
     """Without line breaks."""
+    is_warning: bool = False
+    """True for what must not be done, or not be missed."""
+    is_of_commands: bool = False
+    """True for what must be known to run the commands before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +86,115 @@ class Table:
     title: str | None = None
 
 
-Block: TypeAlias = Heading | Paragraph | ItemList | FieldList | Commands | Table
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Counts that are compared: a row of numbers for each thing counted, each number with a bar where a format draws."""
+
+    columns: tuple[str, ...]
+    """The headings: of what stands before the numbers, and of each number."""
+    rows: tuple[tuple[str, tuple[int, ...]], ...]
+    """What is counted, and its numbers, one for each heading but the first."""
+    title: str
+
+    def as_table(self) -> Table:
+        """The numbers without bars."""
+        rows = tuple((name, *(f"{number:,}" for number in numbers)) for name, numbers in self.rows)
+        return Table(self.columns, rows, title=self.title)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedId:
+    """A schema id that records or rows carry, in a picture."""
+
+    schema_id: int
+    where: str
+    """How much of it there is, and where; empty if that was not counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """How a store comes by schema ids, and which subject its reader asks for them."""
+
+    topic: str | None
+    """The topic that it restores from; None while that is not decided."""
+    application: str
+    store: str
+    subject: str
+    """The subject that is asked, or is at fault."""
+    is_phantom: bool
+    """True if the subject is named after a changelog topic that does not exist; False for the topic's own."""
+    carried: tuple[CarriedId, ...]
+    """The ids in the topic, ascending."""
+    kept: tuple[int, ...]
+    """The ids at fault that no record carries, but rows on disk may; ascending."""
+    held: tuple[int, ...]
+    """The ids that stand under the subject, ascending."""
+    lacking: tuple[int, ...]
+    """The ids at fault that do not stand there, ascending."""
+
+    @property
+    def in_words(self) -> str:
+        """The same in sentences, for who does not see it."""
+        topic = "a topic that is not decided" if self.topic is None else f"topic {self.topic}"
+        ids = enumerated(f"{each.schema_id} ({each.where})" if each.where else each.schema_id for each in self.carried)
+        carry = f", whose records carry {_named(len(self.carried))} {ids}" if ids else ""
+        kept = f" Rows on disk may carry {_named(len(self.kept))} {enumerated(self.kept)}." if self.kept else ""
+        held = f"{_named(len(self.held))} {enumerated(self.held)}" if self.held else "nothing"
+        lacks = f" and lacks {enumerated(self.lacking)}" if self.lacking else ""
+        return (
+            f"Store {self.store} of application {self.application} restores from {topic}{carry}.{kept} Its reader asks under "
+            f"{'the phantom subject' if self.is_phantom else 'subject'} {self.subject}, which holds {held}{lacks}."
+        )
+
+
+def _named(count: int) -> str:
+    return "schema id" if count == 1 else "schema ids"
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What most readers pass over: a format that can fold shows its title, and the blocks to who asks for them."""
+
+    title: str
+    """One line that says what is in it."""
+    blocks: tuple[Block, ...]
+    is_open: bool = False
+    """True to show it unfolded at first."""
+
+
+Block: TypeAlias = Heading | Paragraph | ItemList | FieldList | Commands | Table | Bars | Picture | Folded
+
+
+class Tone(Enum):
+    """What a verdict means for who reads it."""
+
+    GOOD = "good"
+    """All holds, and all was looked at."""
+    BAD = "bad"
+    """Something must be done."""
+    UNSURE = "unsure"
+    """Nothing is known to be wrong, but not everything was looked at."""
+    PLAIN = "plain"
+    """It is told, not judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The report in a line: what stands first where the format has room for it."""
+
+    text: str
+    """One line. A first heading or paragraph that says the same is not said twice."""
+    tone: Tone
+    more: str | None = None
+    """A sentence on how much was looked at."""
+
+    def is_said_by(self, blocks: tuple[Block, ...]) -> bool:
+        """True if the first of the blocks says the same."""
+        match blocks[:1]:
+            case (Heading(text) | Paragraph(text),):
+                return text == self.text
+            case _:
+                return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +205,14 @@ class Report:
     """For `--output json`; its key `schema` names the kind of document."""
     blocks: tuple[Block, ...]
     """For a person, in this order."""
+    verdict: Verdict | None = None
+    """What it comes to; None where the blocks say it first. With one, a page puts the commands next to it."""
+    where: tuple[tuple[str, str | None], ...] = ()
+    """What was looked at, for a title: `cluster` and `registry` as name and value, without secrets; None is left out."""
 
 
 class Renderer(Protocol):
-    """A format's module: `table`, `json`, `markdown`."""
+    """A format's module: `table`, `json`, `markdown`, `html`."""
 
     def render(self, report: Report, stream: TextIO) -> None:
         """Writes the report, and a line break at its end."""

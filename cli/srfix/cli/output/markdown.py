@@ -7,15 +7,25 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final, TextIO, assert_never
+from collections.abc import Iterable, Iterator
+from typing import Final, TextIO, assert_never
 
-from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
+from srfix.cli.output.interface import (
+    Bars,
+    Block,
+    Commands,
+    FieldList,
+    Folded,
+    Heading,
+    ItemList,
+    Paragraph,
+    Picture,
+    Report,
+    Table,
+)
+from srfix.cli.output.names import names_of
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, printable
-
-if TYPE_CHECKING:
-    from srfix.serde.registry import Json
 
 _SPECIAL: Final = re.compile(r"[\\`*_<>\[\]|#~&]")
 _WORD: Final = re.compile(r"(\s*)(\S+)")
@@ -23,43 +33,66 @@ _TAIL: Final = re.compile(r"[.,;:!?)]*$")
 """What ends a sentence or a part of it, and is no part of a name."""
 _BEGINS_A_BLOCK: Final = re.compile(r"[-+=>]+$|\d{1,9}[.)]$")
 """A first word that would make a list, a quote, a heading or a rule of its line."""
-_NAMES: Final = frozenset({"subject", "topic", "application", "store", "registry", "journal"})
-"""Keys of documents whose values are names."""
-_WHOLE: Final = r"""(?<![^\s("'/])(?:{})(?=[.,;:!?)"']*(?:[\s/]|$))"""
-"""A name that is no part of a longer word."""
-_MOST_NAMES: Final = 2_000
+
+_TICKET: Final = 30_000
+"""Characters from which on folded parts are left out: Jira's description takes 32,767, a comment on GitHub 65,536."""
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the blocks, a blank line between them."""
-    names = sorted(dict.fromkeys(_names(report.document)), key=len, reverse=True)[:_MOST_NAMES]
-    known = re.compile(_WHOLE.format("|".join(map(re.escape, names)))) if names else None
-    stream.write("\n\n".join("\n".join(_lines(block, known)) for block in report.blocks) + "\n")
+    """Writes the verdict, unless the first block says it, and the blocks, a blank line between them.
+
+    Folded parts are whole as long as a ticket takes them; what is not folded always is.
+    """
+    names = names_of(report.document)
+    pieces = [(block, _written([block], names)) for block in _led_by_verdict(report)]
+    left = _TICKET - sum(len(text) for block, text in pieces if not isinstance(block, Folded))
+    shown = []
+    for block, text in pieces:
+        if isinstance(block, Folded):
+            left -= len(text)
+            if left < 0 and not block.is_open:
+                text = _written(
+                    [Paragraph(f"{block.title}: left out, for a ticket takes no more. --output html has it.")], names
+                )
+        shown.append(text)
+    stream.write("\n\n".join(shown) + "\n")
 
 
-def _names(value: Json | Mapping[str, Json]) -> Iterator[str]:
-    """Every name in a document, as it is shown."""
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            if key in _NAMES and isinstance(each, str):
-                if each.strip():
-                    yield printable(each).replace("\n", " ")
-            else:
-                yield from _names(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _names(each)
+def _led_by_verdict(report: Report) -> Iterator[Block]:
+    """The blocks with the verdict before them, and behind the first line what was looked at.
+
+    Blocks that say the verdict, or begin with the only heading of the first level, have their own first line.
+    """
+    blocks = report.blocks
+    if report.verdict is None:
+        yield from blocks
+        return
+    titles = [block for block in blocks if isinstance(block, Heading) and block.level == 1]
+    if report.verdict.is_said_by(blocks) or (len(titles) == 1 and blocks[0] is titles[0]):
+        yield blocks[0]
+        blocks = blocks[1:]
+    else:
+        yield Heading(report.verdict.text)
+    where = ", ".join(f"{name} {value}" for name, value in report.where if value is not None)
+    said = " ".join(text for text in (report.verdict.more, f"Looked at: {where}." if where else None) if text)
+    if said:
+        yield Paragraph(said)
+    yield from blocks
+
+
+def _written(blocks: Iterable[Block], names: re.Pattern[str] | None) -> str:
+    return "\n\n".join("\n".join(_lines(block, names)) for block in blocks)
 
 
 def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
     match block:
         case Heading(text, level):
             yield f"{'#' * (level + 1)} {_text(bounded(text), names)}"
-        case Paragraph(text):
-            yield _with_code(text, names)
+        case Paragraph(text, is_warning):
+            yield f"{'**Mind:** ' if is_warning else ''}{_with_code(bounded(text), names)}"
         case ItemList(items, is_numbered):
             for number, item in enumerate(items, start=1):
-                yield f"{f'{number}.' if is_numbered else '-'} {_with_code(item, names)}"
+                yield f"{f'{number}.' if is_numbered else '-'} {_with_code(bounded(item), names)}"
         case FieldList(pairs, title):
             if title is not None:
                 yield f"**{_text(bounded(title), names)}**"
@@ -76,16 +109,26 @@ def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
             yield f"|{'---|' * len(columns)}"
             for row in rows:
                 yield f"| {' | '.join(_cell(cell, names) for cell in row)} |"
+        case Bars():
+            yield from _lines(block.as_table(), names)
+        case Picture(in_words=words):
+            yield _text(bounded(words), names)
+        case Folded(title, blocks, is_open):
+            # A blank line before what is Markdown again, and behind it.
+            yield f"<details{' open' if is_open else ''}><summary>{_html(title)}</summary>"
+            yield ""
+            yield _written(blocks, names)
+            yield ""
+            yield "</details>"
         case _:
             assert_never(block)
 
 
-def _with_code(text: str, names: re.Pattern[str] | None) -> str:
+def _with_code(text: str, names: re.Pattern[str] | None, *, begins: bool = True) -> str:
     """A text, in which commands and names are code."""
-    pieces = list(in_pieces(bounded(text)))
     return "".join(
-        _command(printable(piece)) if is_command else _text(piece, names, begins=not number)
-        for number, (piece, is_command) in enumerate(pieces)
+        _command(printable(piece)) if is_command else _text(piece, names, begins=begins and not number)
+        for number, (piece, is_command) in enumerate(in_pieces(text))
     )
 
 
@@ -118,8 +161,14 @@ def _words(text: str, *, begins: bool) -> str:
 def _cell(text: str, names: re.Pattern[str] | None) -> str:
     """A cell: a bar ends it even in a span of code, so a word with one is HTML's."""
     if "|" not in text:
-        return _text(text, names, begins=False)
-    return f"<code>{html.escape(printable(text).replace(chr(10), ' '), quote=False).replace('|', '&#124;')}</code>"
+        # A command with a line break would be another one on the cell's line: it stands there as a text.
+        return _text(text, names, begins=False) if "\n" in text else _with_code(text, names, begins=False)
+    return f"<code>{_html(text)}</code>"
+
+
+def _html(text: str) -> str:
+    """A text for where Markdown leaves off and HTML stands, in a cell too."""
+    return html.escape(printable(text).replace("\n", " "), quote=False).replace("|", "&#124;")
 
 
 def _span(code: str) -> str:

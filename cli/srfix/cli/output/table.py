@@ -13,7 +13,19 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from srfix.cli.output.folding import fits, folded, folded_command
-from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
+from srfix.cli.output.interface import (
+    Bars,
+    Block,
+    Commands,
+    FieldList,
+    Folded,
+    Heading,
+    ItemList,
+    Paragraph,
+    Picture,
+    Report,
+    Table,
+)
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, message, one_line, printable
 
@@ -69,6 +81,15 @@ def _print(console: Console, block: Block) -> None:
             if title is not None:
                 _print_text(console, printable(title))
             _print_table(console, block)
+        case Bars():
+            _print(console, block.as_table())
+        case Picture(in_words=words):
+            _print_text(console, message(words))
+        case Folded(title, blocks):
+            _print_text(console, message(title), style="bold dim")
+            for each in blocks:
+                console.line()
+                _print(console, each)
         case _:
             assert_never(block)
 

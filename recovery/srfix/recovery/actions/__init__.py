@@ -2,6 +2,7 @@
 
 from srfix.recovery.actions.actions import (
     Action,
+    DeleteVersion,
     Register,
     RestoreCompatibility,
     RestoreMode,

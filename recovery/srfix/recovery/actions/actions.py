@@ -74,6 +74,21 @@ class SoftDelete(_SubjectAction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteVersion(_SubjectAction):
+    """Soft-deletes a version that stood there before: its id stays readable, and its text registered again has it again."""
+
+    kind: ClassVar[str] = "delete-version"
+    version: int
+    """Its number."""
+    schema_id: SchemaId
+    """The id that it holds."""
+    schema: Schema
+    """Its schema, for the undo."""
+    holders: tuple[Subject, ...]
+    """Other subjects that hold the id live; none where nothing was seen to use it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreCompatibility(_SubjectAction):
     """Puts the subject's own configuration back: by DELETE where there was none (40408), else the level."""
 
@@ -105,7 +120,9 @@ class RestoreMode(_SubjectAction):
     """The mode to put back; None if there was none."""
 
 
-Action: TypeAlias = SetCompatibility | SetMode | Register | SoftDelete | RestoreMode | RestoreCompatibility
+Action: TypeAlias = (
+    SetCompatibility | SetMode | Register | SoftDelete | DeleteVersion | RestoreMode | RestoreCompatibility
+)
 
 
 def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
@@ -139,6 +156,9 @@ def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
                 )
             registry.delete_version(action.subject, version.version)
             return {"version": version.version}
+        case DeleteVersion():
+            registry.delete_version(action.subject, action.version)
+            return {"version": action.version}
         case RestoreCompatibility():
             restore_config(registry, action.subject, action.previous)
             return {"compatibility": level_of(action.previous)}
@@ -255,11 +275,9 @@ def has_happened(action: Action, before: SubjectState, now: SubjectState) -> boo
             version = before.version_of(action.schema_id)
             if version is None:
                 return False
-            expected = tuple(
-                VersionState(version=v.version, schema_id=v.schema_id, deleted=v.deleted or v == version)
-                for v in before.versions
-            )
-            return (expected, before.config, before.mode) == (now.versions, now.config, now.mode)
+            return _is_deleted(version.version, before, now)
+        case DeleteVersion():
+            return _is_deleted(action.version, before, now)
         case RestoreCompatibility():
             return (before.versions, action.previous, before.mode) == (now.versions, now.config, now.mode)
         case _:
@@ -282,10 +300,21 @@ def has_happened_in_part(action: Action, before: SubjectState, now: SubjectState
         case SoftDelete():
             version = now.version_of(action.schema_id)
             return version is not None and version.deleted
+        case DeleteVersion():
+            return any(v.version == action.version and v.deleted for v in now.versions)
         case RestoreCompatibility():
             return now.config == action.previous
         case _:
             assert_never(action)
+
+
+def _is_deleted(number: int, before: SubjectState, now: SubjectState) -> bool:
+    """True if one version is soft-deleted now, and nothing else has changed."""
+    expected = tuple(
+        VersionState(version=v.version, schema_id=v.schema_id, deleted=v.deleted or v.version == number)
+        for v in before.versions
+    )
+    return (expected, before.config, before.mode) == (now.versions, now.config, now.mode)
 
 
 def added_versions(before: SubjectState, now: SubjectState) -> tuple[VersionState, ...]:

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from srfix.recovery.actions.actions import (
     Action,
+    DeleteVersion,
     Register,
     RestoreCompatibility,
     RestoreMode,
@@ -43,6 +44,10 @@ def describe(action: Action) -> str:
             return "soft-delete that version (the failing reader, which asks by content, still finds it)"
         case SoftDelete():
             return f"soft-delete that version (the failing reader still finds id {action.schema_id})"
+        case DeleteVersion():
+            return (
+                f"soft-delete version {action.version} (schema id {action.schema_id}, which stays readable by its id)"
+            )
         case RestoreCompatibility(previous=None):
             return "delete the compatibility again: the subject had none of its own"
         case RestoreCompatibility():
@@ -62,6 +67,8 @@ def why_nothing_is_undone(action: Action) -> str:
             return "the repair put it back itself"
         case Register():
             return "what it registered is gone"
+        case DeleteVersion():
+            return "the version is live again"
         case _:
             assert_never(action)
 
@@ -79,6 +86,8 @@ def _undo(action: Action) -> str:
             return f"set the compatibility to {level_of(action.previous)}"
         case Register():
             return "soft, then hard delete of that version, unless it is the last holder of the id"
+        case DeleteVersion():
+            return "register its schema again, which gives the same id under the next version number"
         case SetMode(previous=None):
             return "delete the mode: the subject had none of its own"
         case SetMode():
@@ -106,11 +115,7 @@ def action_document(action: Action) -> dict[str, Json]:
         case Register():
             document |= {
                 "schema_id": int(action.schema_id),
-                "schema_type": action.schema.schema_type,
-                "schema_text": action.schema.text,
-                "references": [
-                    {"name": r.name, "subject": r.subject, "version": r.version} for r in action.schema.references
-                ],
+                **_schema(action.schema),
                 "holders": list(action.holders),
                 "exact": action.exact,
                 "expects": {"registered": False},
@@ -130,6 +135,15 @@ def action_document(action: Action) -> dict[str, Json]:
             document |= {"schema_id": int(action.schema_id), "expects": {"deleted": False}, "leaves": {"deleted": True}}
             if action.registered_by is not None:
                 document["registered_by"] = action.registered_by
+        case DeleteVersion():
+            document |= {
+                "version": action.version,
+                "schema_id": int(action.schema_id),
+                **_schema(action.schema),
+                "holders": list(action.holders),
+                "expects": {"deleted": False},
+                "leaves": {"deleted": True},
+            }
         case RestoreCompatibility():
             document |= {
                 "previous": _optional(action.previous),
@@ -139,6 +153,14 @@ def action_document(action: Action) -> dict[str, Json]:
         case _:
             assert_never(action)
     return document | {"words": describe(action), "undo": _undo(action)}
+
+
+def _schema(schema: Schema) -> dict[str, Json]:
+    return {
+        "schema_type": schema.schema_type,
+        "schema_text": schema.text,
+        "references": [{"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references],
+    }
 
 
 def action_from(document: Json) -> Action:
@@ -181,6 +203,22 @@ def _action(kind: str, document: Mapping[str, Json], step: int, subject: Subject
             by = document.get("registered_by")
             by = by if isinstance(by, int) else None
             return SoftDelete(step=step, subject=subject, schema_id=_schema_id(schema_id), registered_by=by)
+        case "delete-version", {
+            "version": int(version),
+            "schema_id": int(schema_id),
+            "schema_type": str(schema_type),
+            "schema_text": str(text),
+            "references": list(references),
+            "holders": list(holders),
+        }:
+            return DeleteVersion(
+                step=step,
+                subject=subject,
+                version=version,
+                schema_id=_schema_id(schema_id),
+                schema=Schema(text=text, schema_type=schema_type, references=tuple(map(_reference, references))),
+                holders=tuple(Subject(str(holder)) for holder in holders),
+            )
         case "restore-compatibility", {"previous": previous}:
             return RestoreCompatibility(step=step, subject=subject, previous=_config(previous))
         case "set-mode", {"mode": str(mode), "expects": {"mode": (None | str()) as previous_mode}}:

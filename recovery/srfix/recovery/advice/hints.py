@@ -17,7 +17,15 @@ from srfix.recovery.advice.streams_generation import (
     from_traces,
     version_range,
 )
-from srfix.recovery.facts import CheckContext, Circumstances, KnownStore, Reader, Survey, SuspectStore
+from srfix.recovery.facts import (
+    CheckContext,
+    Circumstances,
+    KnownStore,
+    Reader,
+    RestoreIsolation,
+    Survey,
+    SuspectStore,
+)
 from srfix.recovery.findings import Observation, Weight
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
@@ -52,7 +60,14 @@ class LivenessHint:
     detail: str
 
 
-Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsolationHint:
+    """Whether a restore reads what aborted transactions wrote: said where anybody writes in transactions."""
+
+    found: RestoreIsolation
+
+
+Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint | IsolationHint
 
 
 def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None) -> tuple[Hint, ...]:
@@ -61,7 +76,12 @@ def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None
     :param topic: the topic that it restores from, whose own schemas show what the phantom's say of the reader; None while
         it is not known, which leaves such hints weak.
     """
-    return (*_reader_hints(store, survey, topic), *_generation_hints(store, survey), *_liveness_hints(store, survey))
+    return (
+        *_reader_hints(store, survey, topic),
+        *_generation_hints(store, survey),
+        *_liveness_hints(store, survey),
+        *_isolation_hints(store, survey),
+    )
 
 
 def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
@@ -124,6 +144,9 @@ def _observation(hint: Hint) -> Observation:
             return Observation(kind="streams-version", says=str(hint), weight=hint.weight, detail=hint.detail)
         case LivenessHint():
             return Observation(kind="group-state", says=hint.state, weight=Weight.STRONG, detail=hint.detail)
+        case IsolationHint(found=found):
+            weight = found.weight or Weight.WEAK
+            return Observation(kind="isolation", says=found.isolation.value, weight=weight, detail=found.detail or "")
 
 
 def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> Iterator[ReaderHint]:
@@ -202,6 +225,12 @@ def _generation_hints(store: SuspectStore, survey: Survey) -> Iterator[Generatio
     hint = from_commit_metadata(metadata.values())
     if hint is not None:
         yield hint
+
+
+def _isolation_hints(store: SuspectStore, survey: Survey) -> Iterator[IsolationHint]:
+    found = survey.restore_isolation(store.application)
+    if found.detail is not None:
+        yield IsolationHint(found=found)
 
 
 def _liveness_hints(store: SuspectStore, survey: Survey) -> Iterator[LivenessHint]:

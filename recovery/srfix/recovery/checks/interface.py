@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from srfix.recovery.commands import Given
-    from srfix.recovery.facts import CheckContext, Circumstances, Membership, RoleFacts, StoreFacts, Survey
+    from srfix.recovery.facts import (
+        ApplicationFacts,
+        CheckContext,
+        Circumstances,
+        Membership,
+        RoleFacts,
+        StoreFacts,
+        Survey,
+    )
     from srfix.recovery.findings import Finding
     from srfix.serde.subjects import Subject
     from srfix.serde.wire import SchemaId
@@ -176,6 +184,11 @@ def keep_the_state(_known: Circumstances) -> Iterator[str]:
     yield "wipe a state directory"
 
 
+def of_no_store(_facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
+    """What a check that looks at applications finds in a store."""
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One finding code."""
@@ -191,6 +204,8 @@ class Check:
     """What a plan does about it; None if no registration helps."""
     advice: Advice = Advice()
     """What to do around it."""
+    find_of_application: Callable[[ApplicationFacts, CheckContext], Iterator[Finding]] | None = None
+    """From an application's internal subjects without topics to findings; None of a check of stores."""
     data: str | None = None
     """What the finding says of the rows themselves, in a clause; None if it is not about them."""
     is_of_repair: bool = False

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from srfix.recovery.cluster.raw_record import RawRecord
     from srfix.recovery.cluster.records import RecordRange, read_records
     from srfix.recovery.cluster.topic_lookup import did_you_mean, partitions_of
+    from srfix.recovery.cluster.transactional_ids import TRANSACTIONS, transactional_ids
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
@@ -21,5 +22,6 @@ else:
             "raw_record": ["RawRecord"],
             "records": ["RecordRange", "read_records"],
             "topic_lookup": ["did_you_mean", "partitions_of"],
+            "transactional_ids": ["TRANSACTIONS", "transactional_ids"],
         },
     )

@@ -17,7 +17,7 @@ from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.recovery.cluster.log_reader import read_places, read_range
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.serde.errors import ClusterError
-from srfix.serde.properties import ReadOnlyClient
+from srfix.serde.properties import Isolation, ReadOnlyClient
 from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:
@@ -272,15 +272,32 @@ class Cluster:
         yield from read_places(self._client, self._open_reader(), topic, wanted, timeout_s=self._timeout_s)
 
     def read(
-        self, topic: str, partition: int, begin: int, end: int, *, give_up_at: float | None = None
+        self,
+        topic: str,
+        partition: int,
+        begin: int,
+        end: int,
+        *,
+        give_up_at: float | None = None,
+        isolation: Isolation = Isolation.READ_UNCOMMITTED,
     ) -> Iterator[RawRecord]:
-        """The records of a partition that exists, from `begin` (inclusive) to `end` (exclusive), aborted ones too.
+        """The records of a partition that exists, from `begin` (inclusive) to `end` (exclusive).
 
+        :param isolation: whether those of aborted and open transactions are among them.
         :param give_up_at: when it stops, by `time.monotonic`, whatever the broker does; None for never.
         :raises ClusterError: if no broker answers in time.
         :raises GaveUp: at `give_up_at`.
         """
-        return read_range(self._client, topic, partition, begin, end, timeout_s=self._timeout_s, give_up_at=give_up_at)
+        return read_range(
+            self._client,
+            topic,
+            partition,
+            begin,
+            end,
+            timeout_s=self._timeout_s,
+            give_up_at=give_up_at,
+            isolation=isolation,
+        )
 
     def close(self) -> None:
         """Closes the connections. Calling it again does nothing."""

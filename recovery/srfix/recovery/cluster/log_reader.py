@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.cluster.raw_record import RawRecord, raw_record
-from srfix.serde.properties import ReadOnlyClient
+from srfix.serde.properties import Isolation, ReadOnlyClient
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -31,30 +31,32 @@ def read_range(
     *,
     timeout_s: float,
     give_up_at: float | None = None,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> Iterator[RawRecord]:
-    """The records of a partition from `begin` (inclusive) to `end` (exclusive), aborted and open ones too.
+    """The records of a partition from `begin` (inclusive) to `end` (exclusive).
 
     :param timeout_s: how long no record may arrive before the end of the log.
     :param give_up_at: when it stops, by `time.monotonic`, whether records arrive or not; None for never.
+    :param isolation: whether records of aborted and open transactions are among them.
     :raises ClusterError: if the cluster does not answer, or no record arrives for that long.
     :raises GaveUp: at `give_up_at`.
     """
     if begin >= end:
         return
-    consumer = _open(client)
+    consumer = _open(client, isolation)
     try:
         yield from _consume(client, consumer, topic, partition, begin, end, timeout_s, give_up_at)
     finally:
         consumer.close()
 
 
-def _open(client: ReadOnlyClient) -> Consumer:
+def _open(client: ReadOnlyClient, isolation: Isolation) -> Consumer:
     from confluent_kafka import Consumer, KafkaException
 
     try:
         return Consumer(
             client.config(
-                isolation_level="read_uncommitted",
+                isolation_level=isolation.value,
                 enable_partition_eof="true",
                 auto_offset_reset="earliest",
                 queued_min_messages=str(_BATCH),

@@ -37,6 +37,8 @@ class Candidates:
     """The changelogs, by name and context."""
     applications: Applications
     """Which of the names in question are those of applications."""
+    is_listed_whole: bool
+    """True if the cluster lists all of its groups."""
     skipped: tuple[Skipped, ...]
     """Subjects that are none of a store restored from a topic, and questions that the broker would not answer."""
 
@@ -101,6 +103,7 @@ def find_candidates(
     return Candidates(
         suspects=tuple(left[key] for key in sorted(left) if left[key] not in hidden),
         applications=applications,
+        is_listed_whole=listing.problem is None,
         skipped=tuple(skipped),
     )
 

@@ -10,6 +10,7 @@ from srfix.recovery.census import CensusEngine
 from srfix.recovery.checks import CHECKS
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import not_looked_at, undecided
+from srfix.recovery.diagnosis.applications import left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
 from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn
@@ -17,11 +18,19 @@ from srfix.recovery.diagnosis.mirrors import with_mirrors
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.evidence import Verdict, unseen_source
-from srfix.recovery.facts import CheckContext, Circumstances, KnownStore, StoreFacts, Survey, SuspectStore
+from srfix.recovery.facts import (
+    ApplicationFacts,
+    CheckContext,
+    Circumstances,
+    KnownStore,
+    StoreFacts,
+    Survey,
+    SuspectStore,
+)
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, finding_order
 from srfix.recovery.html import diagnosis_html
 from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.subjects import Role, Topic, changelog_topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +41,9 @@ class Examination:
     facts: tuple[StoreFacts, ...]
     """Per examined store all that was learned."""
     applications: tuple[Circumstances, ...] = ()
-    """What is known of each application that has findings, by name."""
+    """What is known of each application that has findings of its stores, by name."""
+    left_over: tuple[ApplicationFacts, ...] = ()
+    """The applications of findings of subjects without topics (SRF008, SRF009), by name."""
 
     def _repr_html_(self) -> str:
         return diagnosis_html(self.diagnosis)
@@ -65,11 +76,23 @@ def diagnose(
     found = find_candidates(survey, application=application, store=store, given=said.given)
     counter = Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
     gathered = _Gathered(survey=survey, counter=counter, said=said, application=application)
-    verdicts = weigh_all(found.suspects, survey, found.applications)  # it learns which groups may not be asked
-    gathered.skipped += [*found.skipped, *undecided.refused_groups(found.applications.refused, application)]
+    left = left_over(survey, found.applications, said, is_listed_whole=found.is_listed_whole, application=application)
+    suspects = [
+        suspect
+        for suspect in found.suspects
+        if not left.covers([subject for split in suspect.splits for subject in split.subjects], survey.has_subject)
+    ]
+    gathered.findings += left.findings
+    gathered.left_over = left.applications
+    verdicts = weigh_all(suspects, survey, found.applications)  # it learns which groups may not be asked
+    gathered.skipped += [
+        *left.without_told(found.skipped, survey.has_subject),
+        *undecided.refused_groups(found.applications.refused, application),
+    ]
     for verdict in verdicts:
         gathered.look_at(verdict)
-    if application is not None and store is None and not found.suspects:
+    is_bare = application is not None and store is None and not found.suspects and not left.findings
+    if application is not None and is_bare and not _have_changelogs(survey, application):
         gathered.skipped.append(not_looked_at.no_store(application))
     return gathered.examination()
 
@@ -100,6 +123,7 @@ class _Gathered:
     examined: list[SuspectStore] = field(default_factory=list)
     facts: list[StoreFacts] = field(default_factory=list)
     known: dict[str, _Known] = field(default_factory=dict)
+    left_over: tuple[ApplicationFacts, ...] = ()
 
     def look_at(self, verdict: Verdict) -> None:
         """One store: whose it is, whether it can be examined, what is wrong with it."""
@@ -144,12 +168,15 @@ class _Gathered:
     def _of_source(self, verdict: Verdict, topic: Topic, context: CheckContext) -> Sequence[Finding]:
         """What every check finds in a store whose source is decided."""
         try:
-            learned = learn(self.survey, self.counter, verdict.store, topic, verdict)
+            learned = learn(self.survey, self.counter, verdict.store, topic, verdict, context.streams_version)
         except AccessDeniedError as error:  # one topic that may not be read hides no other store
             self.skipped.append(not_looked_at.not_allowed(verdict.store, error))
             return ()
         self.facts.append(learned)
         self.skipped.extend(not_looked_at.of_examined(learned))
+        application = verdict.store.application
+        of_it = not_looked_at.isolation(application, self.survey.restore_isolation(application))
+        self.skipped.extend(skipped for skipped in of_it if skipped not in self.skipped)
         return tuple(_check(learned, context))
 
     def _of_open(self, verdict: Verdict, context: CheckContext) -> Sequence[Finding]:
@@ -171,7 +198,7 @@ class _Gathered:
                 is_open = True
                 continue
             try:
-                learned = learn(self.survey, self.counter, each.store, each.topic, verdict)
+                learned = learn(self.survey, self.counter, each.store, each.topic, verdict, context.streams_version)
             except AccessDeniedError as error:
                 skipped[not_looked_at.not_allowed(each.store, error)] = None
                 is_open = True
@@ -215,6 +242,7 @@ class _Gathered:
             ),
             facts=tuple(self.facts),
             applications=tuple(applications),
+            left_over=self.left_over,
         )
 
     def _advice(self, known: Circumstances, findings: Iterable[Finding]) -> ApplicationAdvice:
@@ -240,6 +268,18 @@ def _check_without_source(facts: StoreFacts, context: CheckContext, which_is_tru
 
 def _is_wrong(findings: Iterable[Finding]) -> bool:
     return any(finding.severity is not Severity.NOTE for finding in findings)
+
+
+def _have_changelogs(survey: Survey, application: str) -> bool:
+    """True if a topology or a state directory names the stores of an application, and each has a changelog of its own."""
+    supplied, topics = survey.supplied, survey.topics()
+    changelogs: dict[str, bool] = {
+        store: changelog_topic(application, store) in topics for store in supplied.stores_of_topologies(application)
+    }
+    for on_disk in supplied.stores_on_disk():
+        if on_disk.prefix == application or on_disk.prefix.startswith(f"{application}-"):
+            changelogs[on_disk.name] = on_disk.own_changelog in topics or changelogs.get(on_disk.name, False)
+    return bool(changelogs) and all(changelogs.values())
 
 
 def _is_without_logging(survey: Survey, suspect: SuspectStore) -> bool:

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.diagnosis.rows import learn_processed, learn_rows
 from srfix.recovery.evidence import Verdict, read_topics
 from srfix.recovery.facts import (
     Bodies,
     KeyRole,
     RoleFacts,
     StoreFacts,
+    StreamsVersion,
     SubjectState,
     Survey,
     SuspectStore,
     keys_of_store,
     newest_bodies,
+    of_registry_roles,
     read_subject_state,
     whole_bodies,
 )
 from srfix.recovery.findings import Source
+from srfix.recovery.state import RowIds, count_row_ids
+from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
-_Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
+_Decoded: TypeAlias = tuple[Topic, str | None, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 
 
 @dataclass(slots=True)
@@ -40,21 +47,32 @@ class Counter:
     deadline_s: float | None
     max_records: int | None
     decode_values: bool
-    counted: dict[tuple[Topic, str | None], Census] = field(default_factory=dict)
+    counted: dict[tuple[Topic, str | None, Isolation], Census] = field(default_factory=dict)
     decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
+    row_ids: dict[Path, RowIds] = field(default_factory=dict)
 
-    def __call__(self, topic: Topic, group: str | None) -> Census:
+    def rows(self, database: Path) -> RowIds:
+        """The ids in the rows of a store's database, counted once.
+
+        :raises LibraryMissingError: if rocksdict is not installed.
+        """
+        if database not in self.row_ids:
+            give_up_at = None if self.deadline_s is None else time.monotonic() + self.deadline_s
+            self.row_ids[database] = count_row_ids(database, give_up_at=give_up_at)
+        return self.row_ids[database]
+
+    def __call__(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
-        if (topic, group) not in self.counted:
-            self.counted[topic, group] = self._count(topic, group)
-        return self.counted[topic, group]
+        asked = topic, group, isolation
+        if asked not in self.counted:
+            self.counted[asked] = self._count(topic, group, isolation)
+        return self.counted[asked]
 
-    def bodies(
-        self, topic: Topic, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str
-    ) -> Mapping[Role, Bodies]:
+    def bodies(self, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str) -> Mapping[Role, Bodies]:
         """Whether the rows that a restore loads decode, in these roles, with the schemas of this context's ids."""
-        raw_key_ids = frozenset(self(topic, group).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
-        asked = topic, group, roles, keys.window, raw_key_ids, context
+        topic, isolation = keys.census.topic, keys.census.isolation
+        raw_key_ids = frozenset(self(topic, group, isolation).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
+        asked = topic, group, isolation, roles, keys.window, raw_key_ids, context
         if asked not in self.decoded:
             self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids, context)
         return self.decoded[asked]
@@ -84,7 +102,7 @@ class Counter:
             on_progress=self.on_progress,
         )
 
-    def _count(self, topic: Topic, group: str | None) -> Census:
+    def _count(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         partitions = tuple(range(self.survey.topics()[topic]))
         committed: Mapping[int, int | None] | None = None
         if group is not None:
@@ -94,28 +112,40 @@ class Counter:
             topic=topic,
             partitions=partitions,
             committed=committed,
+            isolation=isolation,
             deadline_s=self.deadline_s,
             max_records=self.max_records,
         )
         return self.engine.count(request, on_progress=self.on_progress)
 
 
-def learn(survey: Survey, counter: Counter, suspect: SuspectStore, topic: Topic, verdict: Verdict) -> StoreFacts:
+def learn(
+    survey: Survey,
+    counter: Counter,
+    suspect: SuspectStore,
+    topic: Topic,
+    verdict: Verdict,
+    streams: StreamsVersion | None = None,
+) -> StoreFacts:
     """What is known of a store that restores from a topic.
 
+    :param streams: which Kafka Streams runs it, as far as that is known: it tells what the numbers in checkpoints mean.
     :raises AccessDeniedError: if this user may not read the topic.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
     group = None if is_global(survey, suspect, topic) else suspect.application
-    census = counter(topic, group)
+    census = counter(topic, group, survey.restore_isolation(suspect.application).isolation)
     states = _states(survey, suspect, census)
     keys = keys_of_store(survey, suspect, topic, census, states)
     census = keys.census
+    rows, rows_not_read = learn_rows(survey, suspect, census, counter.rows, streams)
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
         ids = census.ids(role)
-        if not ids and not state.versions:
+        on_disk = () if rows is None else rows.ids(role)
+        may_be_kept = bool(on_disk) and survey.has_subject(suspect.source_subject(topic, role))
+        if not ids and not state.versions and not may_be_kept:
             continue
         if role is Role.KEY and not keys.is_role:
             continue
@@ -134,9 +164,12 @@ def learn(survey: Survey, counter: Counter, suspect: SuspectStore, topic: Topic,
         evidence=verdict.evidence,
         census=census,
         roles=roles,
-        bodies=counter.bodies(topic, group, tuple(roles), keys, suspect.context),
+        bodies=counter.bodies(group, tuple(roles), keys, suspect.context),
         source_configs=survey.topic_configs(topic),
         keys=keys,
+        rows=None if rows is None else of_registry_roles(rows, {role: role in roles for role in Role}),
+        rows_not_read=rows_not_read,
+        processed=learn_processed(survey, suspect, census, counter.deadline_s, streams) if group is None else None,
         is_global=group is None,
         is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
         value_asks_no_registry=bool(states[Role.KEY].versions)

@@ -5,6 +5,14 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
+    from srfix.recovery.facts.applications import (
+        ApplicationFacts,
+        TopiclessSubject,
+        has_topics,
+        ksqldb_lacks,
+        owners,
+        topicless_subjects,
+    )
     from srfix.recovery.facts.bodies import Bodies, UndecodableRows, newest_bodies, whole_bodies
     from srfix.recovery.facts.circumstances import (
         Circumstances,
@@ -23,12 +31,15 @@ if TYPE_CHECKING:
         shown,
     )
     from srfix.recovery.facts.holders import Holder, Holders, find_holders, list_holders
+    from srfix.recovery.facts.isolation import RestoreIsolation
     from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
     from srfix.recovery.facts.key_role import KeyRole
     from srfix.recovery.facts.keys_of_store import keys_of_store
     from srfix.recovery.facts.live_records import LiveRecord, newest_live
+    from srfix.recovery.facts.processed_rows import ProcessedRows, compare_rows
     from srfix.recovery.facts.reader import WITH_FIX, CheckContext, Reader, StreamsVersion, range_in_words
     from srfix.recovery.facts.refusals import WRITABLE_MODES, RegistrationRefusal, foreseen_refusals, mode_in_force
+    from srfix.recovery.facts.rows_on_disk import Place, RowCounter, of_registry_roles, places_of, read_rows
     from srfix.recovery.facts.store_rows import StoreRows
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, Suspect, SuspectStore
     from srfix.recovery.facts.subject_state import (
@@ -45,12 +56,20 @@ if TYPE_CHECKING:
     )
     from srfix.recovery.facts.supplied import GivenTopology, Supplied
     from srfix.recovery.facts.survey import Survey, ask_membership, schema_behind
-    from srfix.recovery.facts.table_sources import table_sources
+    from srfix.recovery.facts.table_sources import own_processor, table_sources
     from srfix.recovery.facts.windowed_keys import key_deserializer
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
+            "applications": [
+                "ApplicationFacts",
+                "TopiclessSubject",
+                "has_topics",
+                "ksqldb_lacks",
+                "owners",
+                "topicless_subjects",
+            ],
             "bodies": ["Bodies", "UndecodableRows", "newest_bodies", "whole_bodies"],
             "circumstances": [
                 "Circumstances",
@@ -69,12 +88,15 @@ else:
                 "shown",
             ],
             "holders": ["Holder", "Holders", "find_holders", "list_holders"],
+            "isolation": ["RestoreIsolation"],
             "key_asymmetry": ["KeyAsymmetry", "asymmetry"],
             "key_role": ["KeyRole"],
             "keys_of_store": ["keys_of_store"],
             "live_records": ["LiveRecord", "newest_live"],
+            "processed_rows": ["ProcessedRows", "compare_rows"],
             "reader": ["CheckContext", "Reader", "StreamsVersion", "WITH_FIX", "range_in_words"],
             "refusals": ["RegistrationRefusal", "WRITABLE_MODES", "foreseen_refusals", "mode_in_force"],
+            "rows_on_disk": ["Place", "RowCounter", "of_registry_roles", "places_of", "read_rows"],
             "store_rows": ["StoreRows"],
             "stores": ["Membership", "RoleFacts", "StoreFacts", "Suspect", "SuspectStore"],
             "subject_state": [
@@ -91,7 +113,7 @@ else:
             ],
             "supplied": ["GivenTopology", "Supplied"],
             "survey": ["Survey", "ask_membership", "schema_behind"],
-            "table_sources": ["table_sources"],
+            "table_sources": ["own_processor", "table_sources"],
             "windowed_keys": ["key_deserializer"],
         },
     )

@@ -178,7 +178,12 @@ class _WholeReading:
         give_up_at = None if self._deadline_s is None else self._began + self._deadline_s
         try:
             for record in cluster.read(
-                self._census.topic, partition.partition, next_offset, limit, give_up_at=give_up_at
+                self._census.topic,
+                partition.partition,
+                next_offset,
+                limit,
+                give_up_at=give_up_at,
+                isolation=self._census.isolation,
             ):
                 self._done += 1
                 if record.key is not None:

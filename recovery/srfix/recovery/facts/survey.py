@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.cluster import Cluster, Commit, GroupState, TopicConfigs
+from srfix.recovery.cluster import TRANSACTIONS, Cluster, Commit, GaveUp, GroupState, TopicConfigs, transactional_ids
+from srfix.recovery.facts.isolation import SAID_BY_DEFAULT, RestoreIsolation, by_transactional_ids, not_known, said
 from srfix.recovery.facts.stores import Membership, SuspectStore
 from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry, usable
-from srfix.serde.errors import ClusterError
+from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.properties import Isolation
 from srfix.serde.registries import AnyClient
 from srfix.serde.registry import (
     EndpointNotSupportedError,
@@ -37,6 +39,8 @@ _PEEKED_PARTITIONS: Final = 16
 _MOST_ONE_BY_ONE: Final = 50
 """Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
 _SCHEMA_NOT_FOUND: Final = 40403
+_TRANSACTIONS_DEADLINE_S: Final = 5.0
+"""How long the transactional ids may take to read: a cluster of many exactly-once applications keeps many records of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,12 @@ class Survey:
     """The source topic that the person named: per store, or per `APPLICATION/STORE` for one of several applications."""
     supplied: Supplied = field(default_factory=Supplied)
     """State directories, topologies and ksqlDB's answers that the person handed over."""
+    isolation: Isolation | None = None
+    """How restores read, if the person said."""
+    gone: frozenset[str] = frozenset()
+    """Applications of which the person says that they are gone for good."""
+    _transactional_ids: frozenset[str] | str | None = None
+    """The ids; or why they are not known, in a clause."""
     _topics: Mapping[Topic, int] | None = None
     _subjects: tuple[Subject, ...] | None = None
     _known_subjects: frozenset[Subject] | None = None
@@ -94,6 +104,8 @@ class Survey:
             registry: ReadableRegistry | AnyClient,
             sources: Mapping[str, Topic] = ...,
             supplied: Supplied = ...,
+            isolation: Isolation | None = ...,
+            gone: frozenset[str] = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -162,6 +174,28 @@ class Survey:
         if isinstance(answer, ClusterError):
             raise answer
         return answer
+
+    def restore_isolation(self, application: str) -> RestoreIsolation:
+        """How the restore of an application reads: as the person said, else as its transactional ids tell."""
+        if self.isolation is not None:
+            return said(self.isolation)
+        if TRANSACTIONS not in self.topics():
+            return SAID_BY_DEFAULT
+        if self._transactional_ids is None:
+            self._transactional_ids = self._read_transactional_ids()
+        ids = self._transactional_ids
+        return not_known(ids) if isinstance(ids, str) else by_transactional_ids(application, ids)
+
+    def _read_transactional_ids(self) -> frozenset[str] | str:
+        count = self.topics()[TRANSACTIONS]
+        try:
+            return frozenset(transactional_ids(self.cluster, count, deadline_s=_TRANSACTIONS_DEADLINE_S))
+        except GaveUp:
+            return f"{TRANSACTIONS} was not read to its end in {_TRANSACTIONS_DEADLINE_S:g} s"
+        except AccessDeniedError:
+            return f"this user may not read {TRANSACTIONS}"
+        except ClusterError as error:
+            return f"{TRANSACTIONS} could not be read: {error.message.rstrip('.')}"
 
     def group_state(self, group: str) -> GroupState:
         """Whether a group has members; a problem where the broker does not say."""

@@ -138,7 +138,7 @@ class Sight:
         return read_subject_state(self.registry, subject)
 
     def _census(self, store: GuardedStore, topic: Topic) -> Census | None:
-        if self.counter is None:
+        if self.counter is None or self.survey is None:
             return None
         if not self.has_topic(topic):
             reason = (
@@ -147,7 +147,9 @@ class Sight:
             self.skipped[Skipped(what=f"topic {topic}, named by {store.origin}", reason=reason, could_hide=True)] = None
             return None
         try:
-            census = self.counter(topic, None if store.kind is StoreKind.GLOBAL else store.application)
+            group = None if store.kind is StoreKind.GLOBAL else store.application
+            isolation = self.survey.restore_isolation(store.application).isolation
+            census = self.counter(topic, group, isolation)
         except AccessDeniedError as error:
             self._not_allowed(store, error)
             return None

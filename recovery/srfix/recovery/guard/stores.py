@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.facts import Supplied, table_sources
+from srfix.recovery.facts import Supplied, own_processor, table_sources
 from srfix.recovery.findings import Skipped, Weight
 from srfix.recovery.guard.models import GuardedStore, PseudoTopic, StoreKind
 from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, recognise
@@ -14,7 +13,6 @@ from srfix.recovery.ksqldb import KsqldbAnswers, is_at_least
 from srfix.recovery.topology import Processor, Sink, Topology
 from srfix.serde.subjects import Role, Topic
 
-_TABLE_PROCESSOR: Final = re.compile(r"KTABLE-SOURCE-\d{10}")
 _PSEUDO: Final = (("pk", Role.KEY), ("fk", Role.KEY), ("vh", Role.VALUE))
 """`KTableImpl` decorates the registration topic's name with these, and hands it to the serde of that role."""
 _SERDE_FALLS_BACK: Final = {"ksqldb": (0, 10, 2), "platform": (6, 0, 0)}
@@ -68,7 +66,6 @@ def stores_of(
         node for part in topology.subtopologies if part.is_global for node in part.nodes if isinstance(node, Processor)
     ]
     global_ones = {store for node in in_global_parts for store in node.stores}
-    named = {s for node in in_global_parts if not _TABLE_PROCESSOR.fullmatch(node.name) for s in node.stores}
     for store in topology.stores:
         table = tables.get(store)
         is_global = store in global_ones
@@ -81,7 +78,7 @@ def stores_of(
             origin=origin,
             is_ksqldb=is_ksqldb,
             falls_back=has_second_subject,
-            may_have_own_processor=store in named,
+            may_have_own_processor=own_processor(topology, store) is not None,
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from srfix.recovery.checks import FOREIGN_KEY_JOIN, ORPHANS
+from srfix.recovery.checks import FOREIGN_KEY_JOIN, LITTER
 from srfix.recovery.cluster import Cluster, GroupListing
 from srfix.recovery.commands import Given
 from srfix.recovery.facts import list_holders
@@ -207,7 +207,7 @@ def _next(
     kind: SubjectClass, application: str | None, store: str | None, role: Role | None, given: Given
 ) -> str | None:
     if kind is SubjectClass.ORPHAN:
-        return f"srfix explain {ORPHANS}"
+        return given.command("diagnose") if application is None else f"srfix explain {LITTER}"
     if kind is SubjectClass.PSEUDO:
         return f"srfix explain {FOREIGN_KEY_JOIN}"
     if kind is not SubjectClass.PHANTOM or role is None:

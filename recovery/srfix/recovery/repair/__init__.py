@@ -1,6 +1,15 @@
 """Plan, apply, journal, verify, roll back."""
 
-from srfix.recovery.repair.apply import AlreadyApplied, JournalSetAside, Reopened, StepDone, StepFound, apply_plan
+from srfix.recovery.repair.apply import (
+    AlreadyApplied,
+    JournalSetAside,
+    LeftForLater,
+    Reopened,
+    StepDone,
+    StepFound,
+    apply_plan,
+)
+from srfix.recovery.repair.cost import Cost, cost_of
 from srfix.recovery.repair.journal import (
     default_journal_path,
     is_journal,
@@ -8,8 +17,10 @@ from srfix.recovery.repair.journal import (
     read_journal,
     read_plan_or_journal,
 )
+from srfix.recovery.repair.part import part_of, shared_subjects
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding, load_plan, plan_document, save_plan
 from srfix.recovery.repair.preflight import denied_permissions, preflight
+from srfix.recovery.repair.put_back import PutBack, put_back
 from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
 from srfix.recovery.repair.shell_script import shell_script
 from srfix.recovery.repair.sign_off import NAMESPACE, load_signed_plan, require_digest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from srfix.recovery.facts import SubjectState, difference, look_up, read_subject
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.journal import Journal, open_journal, set_aside
 from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.part import part_of
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.reopening import missing_registrations, reopen
 from srfix.recovery.repair.still_relaxed import still_relaxed
@@ -57,11 +58,24 @@ class JournalSetAside:
     """Its new name."""
 
 
-Event = StepDone | StepFound | AlreadyApplied | Reopened | JournalSetAside
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftForLater:
+    """What was asked for is done, and the plan has more steps: the same plan is carried out further by another run."""
+
+    steps: tuple[int, ...]
+    """The steps that are not carried out, ascending."""
+
+
+Event = StepDone | StepFound | AlreadyApplied | Reopened | JournalSetAside | LeftForLater
 
 
 def apply_plan(
-    plan: Plan, registry: GivenRegistry, journal_path: Path, *, clock: Callable[[], str] = now
+    plan: Plan,
+    registry: GivenRegistry,
+    journal_path: Path,
+    *,
+    only: Collection[str] = (),
+    clock: Callable[[], str] = now,
 ) -> Iterator[Event]:
     """Carries out the plan, step by step, and yields each as it is done.
 
@@ -72,7 +86,11 @@ def apply_plan(
     A plan that was carried out before is taken up again where somebody has deleted for good what it registered: the same
     journal goes on, so that one rollback undoes all of it.
 
+    :param only: finding codes and applications whose steps are carried out, and no others; all for none. The journal is that
+        of the whole plan: further runs go on with it, and one rollback undoes all that was done. What the plan expects is
+        compared for these steps' subjects.
     :param clock: says the time, ISO 8601, for the journal.
+    :raises UsageError: if the plan repairs nothing of that code or application.
     :raises PlanError: if the world has changed since the plan, the journal belongs to another plan or is in use;
         nothing was written then.
     :raises AppliedInPartError: if it stopped after a write.
@@ -81,11 +99,12 @@ def apply_plan(
     """
     registry = usable(registry)
     registry.forget_unknown_ids()
+    part = part_of(plan, only)
     while True:
         with open_journal(journal_path, clock) as (journal, state):
             if state is None or not _is_done_with(plan, state, journal_path):
                 if state is not None and state.finished:
-                    missing = tuple(missing_registrations(plan, registry))
+                    missing = tuple(missing_registrations(part, registry))
                     if not missing:
                         yield AlreadyApplied()
                         return
@@ -93,7 +112,8 @@ def apply_plan(
                     yield Reopened(missing=missing)
                 if journal.set_aside is not None:
                     yield JournalSetAside(path=journal.set_aside)
-                yield from _Run(plan, registry, journal, state or JournalState(plan=plan), is_new=state is None).steps()
+                chosen = state or JournalState(plan=plan)
+                yield from _Run(plan, part, registry, journal, chosen, is_new=state is None).steps()
                 return
             aside = set_aside(journal_path)
         yield JournalSetAside(path=aside)
@@ -119,6 +139,8 @@ def _is_done_with(plan: Plan, state: JournalState, path: Path) -> bool:
 @dataclass(slots=True)
 class _Run:
     plan: Plan
+    part: Plan
+    """What of it this run carries out."""
     registry: Registry
     journal: Journal
     state: JournalState
@@ -129,17 +151,23 @@ class _Run:
         try:
             if not self.is_new:
                 self.journal.resumed()
+            self._refuse_half_done()
             in_flight = self._settle_and_compare()
             if self.is_new:
                 self.journal.begun(self.plan)
-            for action in self.plan.actions:
+            if self.part is not self.plan:
+                self.journal.only([action.step for action in self.part.actions])
+            for action in self.part.actions:
                 if action.step in self.state.after:
                     if action.step == in_flight:
                         yield StepFound(action=action)
                     continue
                 self._carry_out(action)
                 yield StepDone(action=action)
-            self.journal.write("finished")
+            left = tuple(action.step for action in self.plan.actions if action.step not in self.state.after)
+            self.journal.write("stopped" if left else "finished")
+            if left:
+                yield LeftForLater(steps=left)
         except (PlanError, RegistryError) as error:
             self._note_stopped(error)
             if not self.state.after and self._has_left_nothing(error):
@@ -171,6 +199,18 @@ class _Run:
         except RegistryError:
             return False
 
+    def _refuse_half_done(self) -> None:
+        """:raises PlanError: if an earlier run stopped in the midst of a subject that this one leaves out."""
+        begun = {before.subject for before in self.state.before.values()}
+        open_subjects = {action.subject for action in self.plan.actions if action.step not in self.state.after}
+        left_out = sorted(begun & open_subjects - self.part.expects.keys())
+        if left_out:
+            raise PlanError(
+                f"An earlier run of this plan stopped in the midst of {', '.join(left_out)}, which --only leaves out: its "
+                "compatibility may be relaxed. Nothing was written. Finish that first with srfix apply without --only, or undo "
+                "it with srfix rollback."
+            )
+
     def _settle_and_compare(self) -> int | None:
         """The step in flight if it was found done.
 
@@ -192,7 +232,8 @@ class _Run:
     def _changed(self) -> str | None:
         """In words, what is not as expected; None if all is."""
         self.now = self.state.expected
-        for subject, expected in self.now.items():
+        for subject in self.part.expects:
+            expected = self.now[subject]
             found = read_subject_state(self.registry, subject)
             if found != expected:
                 return difference(expected, found)

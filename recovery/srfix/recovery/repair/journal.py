@@ -80,6 +80,10 @@ class Journal:
         """Another process goes on."""
         self.write("resumed", by=_this_process())
 
+    def only(self, steps: Collection[int]) -> None:
+        """This run carries out these steps alone."""
+        self.write("only", steps=list[Json](sorted(steps)))
+
     def reopened(self, steps: Collection[int], expects: Mapping[Subject, SubjectState]) -> None:
         """A plan that was finished is taken up again: these steps once more."""
         self.write(

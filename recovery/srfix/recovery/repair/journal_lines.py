@@ -49,6 +49,8 @@ class JournalState:
     """True if the last run said that it stopped: it has done nothing but what stands here."""
     refused: bool = False
     """True if the registry refused the step in flight: what looks like its outcome is another's doing."""
+    only: frozenset[int] | None = None
+    """The steps that the last run was asked for; None for all."""
     rolling_back: bool = False
     undoing: set[int] = field(default_factory=set)
     """The registrations whose version a rollback has begun to delete."""
@@ -190,6 +192,12 @@ class _Reader:
                 return self._before(step, subject_state_from(found))
             case {"event": "after", "step": int(step), "state": found, **rest}:
                 return self._after(step, subject_state_from(found), rest.get("answer"))
+            case {"event": "only", "steps": list(steps)}:
+                state.only = frozenset(step for step in steps if isinstance(step, int))
+                return state.only <= self._actions.keys() and not state.rolling_back
+            case {"event": "resumed"}:
+                state.only = None
+                return True
             case {"event": "finished"}:
                 state.finished = True
                 return state.after.keys() == self._actions.keys() and not state.rolling_back
@@ -219,12 +227,13 @@ class _Reader:
                 state.rolled_back = True
                 return state.rolling_back and state.after.keys() <= state.undone
             case {"event": str()}:
-                return True  # "resumed", or a later version's event that changes nothing for this one
+                return True  # a later version's event that changes nothing for this one
         raise ValueError("no event")
 
     def _before(self, step: int, found: SubjectState) -> bool:
         state = self._state
-        following = min(self._actions.keys() - state.after.keys(), default=None)
+        wanted = self._actions.keys() if state.only is None else state.only
+        following = min(wanted - state.after.keys(), default=None)
         if state.rolling_back or step != following or self._actions[step].subject != found.subject:
             return False
         state.before[step] = found

@@ -22,6 +22,7 @@ from srfix.recovery.facts import (
     subject_state_from,
 )
 from srfix.recovery.html import plan_html
+from srfix.recovery.repair.cost import Cost, cost_document, cost_from
 from srfix.serde import bounds
 from srfix.serde.files import parse_json, read_file, write_whole
 from srfix.serde.printable import capitalized, printable_json
@@ -95,6 +96,8 @@ class Plan:
     """What to do around it, for the application at hand, in order."""
     applications: tuple[Circumstances, ...] = ()
     """What was known of each application that it concerns, by name: what comes after the repair depends on it."""
+    cost: Cost | None = None
+    """What it takes from the registry; None in plans of srfix before it was counted."""
 
     def _repr_html_(self) -> str:
         return plan_html(self, ((action.subject, describe(action)) for action in self.actions))
@@ -167,6 +170,8 @@ def plan_document(plan: Plan) -> dict[str, Json]:
         "playbook": list(plan.playbook),
         "applications": [circumstances_document(known) for known in plan.applications],
     }
+    if plan.cost is not None:
+        document["cost"] = cost_document(plan.cost)
     return document | {"digest": plan_digest(document)}
 
 
@@ -263,6 +268,7 @@ def _read(document: dict[str, Json]) -> Plan:
                 passed_over=_lines(more.get("passed_over")),
                 playbook=tuple(str(line) for line in playbook),
                 applications=tuple(circumstances_from(known) for known in _list(more.get("applications"))),
+                cost=cost_from(more.get("cost")),
             )
     raise ValueError("a key is missing or has another type")
 

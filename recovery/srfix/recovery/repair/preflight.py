@@ -13,7 +13,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.actions import Register, RestoreCompatibility, RestoreMode, SetCompatibility, SetMode, SoftDelete
+from srfix.recovery.actions import (
+    DeleteVersion,
+    Register,
+    RestoreCompatibility,
+    RestoreMode,
+    SetCompatibility,
+    SetMode,
+    SoftDelete,
+)
 from srfix.recovery.facts import WRITABLE_MODES, mode_in_force
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import Plan, plan_document
@@ -113,7 +121,7 @@ def denied_permissions(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
             yield from _denied(subject, "set its mode", lambda s: registry.set_mode(s, _NO_MODE))
         if Register in kinds:
             yield from _denied(subject, "register schemas", lambda s: registry.register(s, _NO_SCHEMA))
-        if SoftDelete in kinds:
+        if kinds & {SoftDelete, DeleteVersion}:
             yield from _denied(subject, "delete versions", lambda s: registry.delete_version(s, _NO_VERSION))
 
 

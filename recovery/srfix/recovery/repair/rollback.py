@@ -9,6 +9,7 @@ from typing import Final, assert_never
 
 from srfix.recovery.actions import (
     Action,
+    DeleteVersion,
     Register,
     RestoreCompatibility,
     RestoreMode,
@@ -18,6 +19,7 @@ from srfix.recovery.actions import (
     added_versions,
     as_it_came,
     has_happened_in_part,
+    relaxed_fields,
     restore_config,
     restore_mode,
     with_given_ids,
@@ -32,7 +34,7 @@ from srfix.recovery.repair.journal_lines import JournalState
 from srfix.recovery.repair.untold import Untold, refuse_untold, untold_steps
 from srfix.recovery.repair.whose_version import as_left, untold, why_theirs
 from srfix.serde.errors import RegistryError
-from srfix.serde.registry import ReferenceExistsError
+from srfix.serde.registry import IncompatibleSchemaError, ReferenceExistsError
 from srfix.serde.subjects import Subject, split_context
 
 
@@ -117,6 +119,15 @@ def _refuse_elsewhere(state: JournalState, registry: Registry) -> None:
     """
     if registry.url == state.plan.registry:
         return
+    deleted = [
+        action for action in state.plan.actions if isinstance(action, DeleteVersion) and action.step in state.after
+    ]
+    if deleted and not any(_is_known(action, registry) for action in deleted):
+        raise PlanError(
+            f"None of the versions that this plan soft-deleted is in the registry at {registry.url}; the plan was made for "
+            f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. "
+            "Name the plan's own with --registry."
+        )
     planned = [action for action in state.plan.actions if isinstance(action, Register)]
     registered = [action for action in planned if action.step in state.after]
     if not registered:
@@ -142,6 +153,11 @@ def _refuse_elsewhere(state: JournalState, registry: Registry) -> None:
         "the plan's own with --registry; if it is that one by another URL, and everything was deleted for good by others, "
         "there is nothing left to undo."
     )
+
+
+def _is_known(action: DeleteVersion, registry: Registry) -> bool:
+    """True if the registry has the id under that subject, in whatever version."""
+    return read_subject_state(registry, action.subject).version_of(action.schema_id) is not None
 
 
 def _not_told(untold: Untold) -> str:
@@ -191,6 +207,8 @@ def _undo(action: Action, state: JournalState, registry: Registry, journal: Jour
             return None  # the undo of set-compatibility, set-mode and the registration covers them
         case Register():
             return _unregister(action, state, registry, journal)
+        case DeleteVersion():
+            return _undelete(action, state.before[action.step], registry)
         case SetCompatibility():
             return _unset(action, state, registry)
         case SetMode():
@@ -244,6 +262,46 @@ def _unregister(action: Register, state: JournalState, registry: Registry, journ
         action=action,
         what=f"version {ours.version} (schema id {action.schema_id}) deleted for good{put_back}{untold(left)}",
     )
+
+
+def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -> Undone | Left:
+    """Registers a soft-deleted schema again: it keeps its id, and takes the next version number.
+
+    Versions may stand beside each other that no check lets in one by one: for those the level is relaxed, and put back.
+    """
+    now = read_subject_state(registry, action.subject)
+    relax = SetCompatibility(step=action.step, subject=action.subject, level="NONE", previous=before.config)
+    if now.config != before.config and has_happened_in_part(relax, before, now):  # an earlier run was killed meanwhile
+        restore_config(registry, action.subject, before.config)
+        now = read_subject_state(registry, action.subject)
+    if any(version.schema_id == action.schema_id for version in now.live):
+        return Undone(action=action, what=f"schema id {action.schema_id} is live there again already", by_us=False)
+    if now.version_of(action.schema_id) is None:
+        return Left(
+            action=action,
+            why=f"version {action.version} of {action.subject} was deleted for good since: registering its text again might "
+            "give another id",
+        )
+    try:
+        given = registry.register(action.subject, action.schema)
+    except IncompatibleSchemaError:
+        registry.set_config(action.subject, relaxed_fields(relax))
+        try:
+            given = registry.register(action.subject, action.schema)
+        finally:
+            restore_config(registry, action.subject, before.config)
+    if given != action.schema_id:
+        found = read_subject_state(registry, action.subject)
+        for version in added_versions(now, found):
+            if version.schema_id == given:
+                registry.delete_version(action.subject, version.version)
+                registry.delete_version(action.subject, version.version, permanent=True)
+        return Left(
+            action=action,
+            why=f"registered again it got schema id {given} in place of {action.schema_id}, which was taken back; id "
+            f"{action.schema_id} stays readable by its id",
+        )
+    return Undone(action=action, what=f"schema id {action.schema_id} registered again")
 
 
 def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry: Registry) -> str:

@@ -20,6 +20,7 @@ from urllib.parse import quote as percent_encoded
 
 from srfix.recovery.actions import (
     Action,
+    DeleteVersion,
     Register,
     RestoreCompatibility,
     RestoreMode,
@@ -275,6 +276,8 @@ def _commands(action: Action, actions: Sequence[Action], pairs: Mapping[int, int
         case SoftDelete():
             path = quote(path_of("subjects", action.subject, "versions") + "/")
             yield f'send DELETE {path}"$version_{_registered_by(action, actions)}" </dev/null'
+        case DeleteVersion():
+            yield f"send DELETE {quote(path_of('subjects', action.subject, 'versions', action.version))} </dev/null"
         case RestoreCompatibility() | RestoreMode():
             changed_by = [step for step, restored_by in pairs.items() if restored_by == action.step]
             if changed_by:
@@ -300,6 +303,10 @@ def _undo(action: Action) -> Iterator[str]:
             yield f"curl $CURL_OPTIONS -X DELETE {url}/VERSION; curl $CURL_OPTIONS -X DELETE {url}/VERSION?permanent=true"
         case RestoreMode() | RestoreCompatibility():
             yield f"where it was killed before step {action.step}: this script with put-back as its second argument"
+        case DeleteVersion():
+            url = f'"$registry"{quote(path_of("subjects", action.subject, "versions"))}'
+            yield f"the schema of id {action.schema_id} (GET /schemas/ids/{action.schema_id}) registered again:"
+            yield f"curl $CURL_OPTIONS -X POST {url}"
         case SetCompatibility() | SetMode() | SoftDelete():
             return
         case _:

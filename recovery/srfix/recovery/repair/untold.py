@@ -10,7 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.actions import Action, Register, SetCompatibility, SetMode, added_versions, has_happened_in_part
+from srfix.recovery.actions import (
+    Action,
+    DeleteVersion,
+    Register,
+    SetCompatibility,
+    SetMode,
+    added_versions,
+    has_happened_in_part,
+)
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts import SubjectState, look_up, read_subject_state
 from srfix.recovery.registry import ReadableRegistry
@@ -57,7 +65,7 @@ def untold_steps(state: JournalState, registry: ReadableRegistry, *, besides: in
     for action in state.plan.actions:
         if action.step in state.after or action.step == besides:
             continue
-        if not isinstance(action, Register | SetCompatibility | SetMode):
+        if not isinstance(action, Register | SetCompatibility | SetMode | DeleteVersion):
             continue  # what it leaves is undone, or kept, with the step that it belongs to
         known = state.expected[action.subject]
         if action.subject not in seen:
@@ -68,7 +76,10 @@ def untold_steps(state: JournalState, registry: ReadableRegistry, *, besides: in
 
 
 def _standing(
-    action: Register | SetCompatibility | SetMode, known: SubjectState, now: SubjectState, registry: ReadableRegistry
+    action: Register | SetCompatibility | SetMode | DeleteVersion,
+    known: SubjectState,
+    now: SubjectState,
+    registry: ReadableRegistry,
 ) -> str | None:
     match action:
         case SetCompatibility():
@@ -77,6 +88,10 @@ def _standing(
         case SetMode():
             is_set = now.mode != known.mode and has_happened_in_part(action, known, now)
             return f"the mode of {action.subject} is {action.mode}" if is_set else None
+        case DeleteVersion():
+            stood = next((v for v in known.versions if v.version == action.version), None)
+            is_done = stood is not None and not stood.deleted and has_happened_in_part(action, known, now)
+            return f"version {action.version} of {action.subject} is soft-deleted" if is_done else None
         case Register():
             added = added_versions(known, now)
             for version in added:

@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 from srfix.recovery.actions import (
     Action,
+    DeleteVersion,
     Register,
     RestoreCompatibility,
     RestoreMode,
@@ -48,6 +49,8 @@ def _ids(actions: Sequence[Action]) -> str:
     by_content = enumerated(sorted(a.schema_id for a in registered if a.any_id), most=_MOST_IDS)
     if by_content:
         parts.append(f"the content of {by_content}, under whichever id the registry gives it")
+    deleted = [action.schema_id for action in actions if isinstance(action, DeleteVersion)]
+    parts += [f"{enumerated(deleted, most=_MOST_IDS)} (soft-deleted)"] if deleted else []
     return "; ".join(part for part in parts if part)
 
 
@@ -68,6 +71,8 @@ def _what(actions: Sequence[Action]) -> Iterator[str]:
                 yield "register with these ids" if action.exact else "register"
             case SoftDelete():
                 yield f"soft-delete {'' if is_all else f'{enumerated(deleted, most=_MOST_IDS)} '}at once"
+            case DeleteVersion():
+                yield "soft-delete what stands there"
             case RestoreCompatibility():
                 yield "compatibility back"
             case RestoreMode():

@@ -15,7 +15,7 @@ def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
     """A part for each application with advice."""
     for told in applications:
         if told.advice:
-            yield Heading(f"What to do: {told.application}", level=2)
+            yield Heading(f"What to do: {told.application}", level=2, is_apart=True)
             yield ItemList(told.advice, is_numbered=True)
 
 
@@ -23,7 +23,7 @@ def secrets_to_add(given: Given, *commands: str) -> Iterator[Block]:
     """Which secrets to add to the commands above, as none is printed; no block if none is missing."""
     left_out = given.left_out(*commands)
     if left_out:
-        yield Paragraph(f"{capitalized(left_out)}.")
+        yield Paragraph(f"{capitalized(left_out)}.", is_of_commands=True)
 
 
 def ignored_line(diagnosis: Diagnosis) -> str:

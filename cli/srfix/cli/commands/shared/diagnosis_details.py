@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from srfix.cli.commands.shared.advice import advice_blocks, ignored_line, secrets_to_add
 from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
+from srfix.cli.commands.shared.pictures import picture_of
 from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph, Table
 from srfix.recovery.checks import BY_CODE
 from srfix.recovery.commands import Given
+from srfix.recovery.facts import StoreFacts
 from srfix.recovery.findings import Diagnosis, Evidence, Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
 
@@ -19,8 +21,11 @@ _FEW_TOPICS: Final = 2
 """Topics besides the source whose evidence is told in full."""
 
 
-def diagnosis_in_detail(diagnosis: Diagnosis, given: Given) -> list[Block]:
-    """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do."""
+def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[StoreFacts] = ()) -> list[Block]:
+    """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do.
+
+    :param facts: those that it rests on, for a format that shows pictures.
+    """
     blocks: list[Block] = []
     if not diagnosis.findings:
         blocks.append(Paragraph(nothing_found(diagnosis)))
@@ -28,18 +33,16 @@ def diagnosis_in_detail(diagnosis: Diagnosis, given: Given) -> list[Block]:
         # No table: an application and a store of usual length leave no room for other columns.
         blocks.append(ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in diagnosis.findings)))
     for finding in diagnosis.findings:
-        blocks.extend(_finding_blocks(finding))
-        for note in finding.notes:
-            blocks += [Heading(f"On its repair ({note.code})", level=2), Paragraph(f"{note.explanation} {note.next}")]
+        blocks += [Heading(title(finding)), *finding_in_detail(finding, facts)]
     if diagnosis.skipped:
-        blocks += [Heading("Not looked at", level=2), ItemList(tuple(skipped_lines(diagnosis.skipped)))]
+        blocks += [Heading("Not looked at", level=2, is_apart=True), ItemList(tuple(skipped_lines(diagnosis.skipped)))]
     if diagnosis.ignored:
         blocks.append(Paragraph(ignored_line(diagnosis)))
     blocks.extend(advice_blocks(diagnosis.applications))
     also = repair_on_request(diagnosis)
     if also is not None:
         blocks += [
-            Heading("To repair it", level=2),
+            Heading("To repair it", level=2, is_apart=True),
             Commands(
                 (
                     given.command("plan", *also, "-o", "plan.json"),
@@ -62,20 +65,21 @@ def _keys(finding: Finding) -> str:
     return f": {named} {ids}" + (f" in {least}{counted(sum(known), 'live key')}" if known else "")
 
 
-def _finding_blocks(finding: Finding) -> list[Block]:
+def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> list[Block]:
+    """All that is said of one finding, and of its repair; with its picture if the facts that it rests on are given."""
     source = "not decided" if finding.source is None else f"{finding.source.topic} (subject {finding.source.subject})"
     registered = enumerated(finding.registered_ids) or "nothing"
     blocks: list[Block] = [
-        Heading(title(finding)),
         Paragraph(finding.explanation),
         FieldList(
             (
                 ("subject", finding.subject),
                 ("schema ids there", registered),
-                ("restores from", source),
+                *((("restores from", source),) if BY_CODE[finding.code].find_of_application is None else ()),
                 *_other_splits(finding),
             )
         ),
+        *(picture_of(finding, facts) if facts else ()),
     ]
     if finding.severity is not Severity.NOTE:
         # A note stands beside a finding with the same numbers, or has nothing that anybody must count.
@@ -98,6 +102,8 @@ def _finding_blocks(finding: Finding) -> list[Block]:
                 ItemList(tuple(f"{o.kind} {o.says}: {o.detail} ({o.weight.value})" for o in finding.observations)),
             ]
     blocks.append(Paragraph(f"Next: {finding.next}"))
+    for note in finding.notes:
+        blocks += [Heading(f"On its repair ({note.code})", level=2), Paragraph(f"{note.explanation} {note.next}")]
     return blocks
 
 

@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from srfix.cli.commands.shared.advice import ignored_line, secrets_to_add
+from srfix.cli.commands.shared.diagnosis_details import finding_in_detail
 from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
+from srfix.cli.commands.shared.pictures import picture_of
 from srfix.cli.commands.shared.session import ClusterSession
-from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph
+from srfix.cli.output import Block, Commands, FieldList, Folded, Heading, ItemList, Paragraph
 from srfix.recovery.advice import either
 from srfix.recovery.checks import BY_CODE
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import Examination
+from srfix.recovery.facts import StoreFacts
 from srfix.recovery.findings import Diagnosis, Finding
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.planning import ONLY_ON_REQUEST, make_plan
@@ -46,17 +49,23 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
     return in_short(examination, plan)
 
 
-def diagnosis_in_short(diagnosis: Diagnosis, short: InShort, given: Given) -> Iterator[Block]:
-    """The blocks: each finding once, then what holds for all of them."""
+def diagnosis_in_short(
+    diagnosis: Diagnosis, short: InShort, given: Given, *, facts: Sequence[StoreFacts] | None = None
+) -> Iterator[Block]:
+    """The blocks: each finding once, then what holds for all of them.
+
+    :param facts: those that it rests on, for a format that folds: then each finding has its picture, and all the rest is there
+        too, folded away. None for a format that does not.
+    """
     if not short.stores:
         yield Paragraph(nothing_found(diagnosis))
     kinds: dict[tuple[str, str], list[StoreInShort]] = {}
     for store in short.stores:
         kinds.setdefault((store.finding.code, store.finding.severity.value), []).append(store)
     for (code, severity), stores in kinds.items():
-        yield from _of_one_kind(code, severity, stores)
+        yield from _of_one_kind(code, severity, stores, facts)
     if short.do_not:
-        yield Paragraph(f"Until it is repaired do not {either(short.do_not)}.")
+        yield Paragraph(f"Until it is repaired do not {either(short.do_not)}.", is_warning=True)
     also = repair_on_request(diagnosis)
     if also is not None:
         how_many = f", in {counted(short.writes, 'write')}" if short.writes and len(short.stores) > 1 else ""
@@ -70,25 +79,56 @@ def diagnosis_in_short(diagnosis: Diagnosis, short: InShort, given: Given) -> It
         yield Commands((given.command("plan", *also, "-o", "plan.json"),))
         yield from secrets_to_add(given, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
-    if diagnosis.findings or diagnosis.skipped:
+    if facts is None and (diagnosis.findings or diagnosis.skipped):
         last.append("All of it, with the evidence and what to do around a repair: --details")
+    if facts is not None and last:
+        yield Heading("Also to know", level=2, is_apart=True)
     if last:
         yield ItemList(tuple(last))
+    if facts is not None:
+        yield from _folded(diagnosis, short.notes)
     if diagnosis.ignored:
         yield Paragraph(ignored_line(diagnosis))
 
 
-def _of_one_kind(code: str, severity: str, stores: Sequence[StoreInShort]) -> Iterator[Block]:
+def _folded(diagnosis: Diagnosis, notes: Sequence[Finding]) -> Iterator[Block]:
+    """What holds for more than one finding, and the notes; folded away."""
+    for note in notes:
+        yield Folded(title(note), tuple(finding_in_detail(note)))
+    if diagnosis.skipped:
+        lines = tuple(skipped_lines(diagnosis.skipped))
+        yield Folded(f"Not looked at: {counted(len(diagnosis.skipped), 'thing')}", (ItemList(lines),))
+    for told in diagnosis.applications:
+        if told.advice:
+            yield Folded(f"What to do around a repair: {told.application}", (ItemList(told.advice, is_numbered=True),))
+
+
+def _with_details(finding: Finding, facts: Sequence[StoreFacts] | None) -> Iterator[Block]:
+    """Its picture, and all that is known of it, folded away."""
+    if facts is not None:
+        yield from picture_of(finding, facts)
+        yield Folded(f"Why, and on what evidence: {_whose(finding)}", tuple(finding_in_detail(finding)))
+
+
+def _of_one_kind(
+    code: str, severity: str, stores: Sequence[StoreInShort], facts: Sequence[StoreFacts] | None
+) -> Iterator[Block]:
     entry = BY_CODE[code].entry
     if len(stores) == 1:
         yield Heading(title(stores[0].finding))
         yield FieldList((("what", entry.title), *_facts(stores[0])))
         yield from _next(stores)
+        yield from _with_details(stores[0].finding, facts)
         return
     yield Heading(f"{code}, {severity}, {len(stores)} findings: {entry.title}")
     for store in stores[:_MOST_STORES]:
         yield FieldList(tuple(_facts(store)), title=_whose(store.finding))
-    if len(stores) > _MOST_STORES:
+        yield from _with_details(store.finding, facts)
+    if facts is not None:
+        for store in stores[_MOST_STORES:]:
+            whose = _whose(store.finding)
+            yield Folded(whose, (FieldList(tuple(_facts(store))), *finding_in_detail(store.finding, facts)))
+    elif len(stores) > _MOST_STORES:
         yield Paragraph(f"And {some([_whose(store.finding) for store in stores[_MOST_STORES:]])}.")
     yield from _next(stores)
 
@@ -100,7 +140,9 @@ def _whose(finding: Finding) -> str:
 def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
     finding = store.finding
     yield "subject", finding.subject
-    if finding.source is None:
+    if BY_CODE[finding.code].find_of_application is not None:
+        yield "ids there", some(list(finding.registered_ids)) or "none"
+    elif finding.source is None:
         topics = list(dict.fromkeys(each.topic for each in finding.considered if each.topic is not None))
         yield "source", f"not decided: {some(topics)}" if topics else "not decided"
     else:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from srfix.cli.output import Tone, Verdict
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.planning import ONLY_ON_REQUEST
@@ -21,6 +23,25 @@ def nothing_found(diagnosis: Diagnosis) -> str:
     stores = f" {counted(len(diagnosis.examined), 'suspicious store')} examined." if diagnosis.examined else ""
     besides = " besides what was ignored" if diagnosis.ignored else ""
     return f"Nothing is wrong{besides}.{stores}"
+
+
+def verdict_of(diagnosis: Diagnosis) -> Verdict:
+    """The diagnosis in a line, for a page; what was not looked at is a part of it."""
+    if not diagnosis.has_findings:
+        tone = Tone.UNSURE if diagnosis.is_inconclusive else Tone.GOOD
+        return Verdict(text=nothing_found(diagnosis), tone=tone)
+    counts = Counter(finding.severity for finding in diagnosis.findings)
+    notes = counts.pop(Severity.NOTE, 0)
+    kinds = [severity for severity in Severity if counts[severity]]
+    wrong = sum(counts.values())
+    how_bad = kinds[0].value if len(kinds) == 1 else ", ".join(f"{counts[kind]:,} {kind.value}" for kind in kinds)
+    stores = f"{counted(len(diagnosis.examined), 'store')} examined"
+    if hiding := sum(skipped.could_hide for skipped in diagnosis.skipped):
+        unseen = f"; not looked at, which could hide more: {counted(hiding, 'thing')}"
+    else:
+        unseen = "; nothing that could hide more was left out"
+    noted = f", {counted(notes, 'note')}" if notes else ""
+    return Verdict(text=f"{counted(wrong, 'finding')}: {how_bad}", tone=Tone.BAD, more=f"{stores}{noted}{unseen}.")
 
 
 def title(finding: Finding) -> str:

@@ -5,9 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Final
 
 from srfix.cli.commands.shared.advice import secrets_to_add
-from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
+from srfix.cli.commands.shared.pictures import picture_before
+from srfix.cli.connection import servers_shown
+from srfix.cli.output import (
+    Block,
+    Commands,
+    FieldList,
+    Folded,
+    Heading,
+    ItemList,
+    Paragraph,
+    Report,
+    Table,
+    Tone,
+    Verdict,
+)
 from srfix.recovery.actions import Action, Register, describe
 from srfix.recovery.advice import until_repaired
 from srfix.recovery.commands import Given, positional
@@ -16,17 +31,38 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair import Plan, plan_document
 from srfix.recovery.report import writes_in_short
 
+_FEW_STEPS: Final = 12
+"""Steps that stand unfolded where a format can fold."""
 
-def plan_report(plan: Plan, *, path: Path | None, given: Given, details: bool = False) -> Report:
+
+def plan_report(plan: Plan, *, path: Path | None, given: Given, details: bool = False, folds: bool = False) -> Report:
     """The report of a plan.
 
     :param path: where it was written, for the commands at the end, as is what was given.
     :param details: True to show every step, what it expects to find, the whole playbook and the schemas.
+    :param folds: True for a format that folds: without details these are there too, folded away, and each subject has its
+        picture.
     """
-    return Report(document=plan_document(plan), blocks=tuple(_blocks(plan, path, given, details=details)))
+    return Report(
+        document=plan_document(plan),
+        blocks=tuple(_blocks(plan, path, given, details=details, folds=folds)),
+        verdict=_verdict(plan),
+        where=(("cluster", servers_shown(plan.bootstrap_servers)), ("registry", plan.registry)),
+    )
 
 
-def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool) -> list[Block]:
+def _verdict(plan: Plan) -> Verdict:
+    """The plan in a line: the one that its blocks begin with."""
+    match _blocks(plan, None, Given(), details=False, folds=False)[0]:
+        case Heading(text) | Paragraph(text):
+            is_stuck = bool(not plan.actions and plan.omissions and not plan.passed_over)
+            left = f"Left out: {counted(len(plan.left_out), 'thing')}, said below." if plan.left_out else None
+            return Verdict(text=text, tone=Tone.UNSURE if is_stuck or left else Tone.PLAIN, more=left)
+        case _:
+            raise AssertionError("a plan's report begins with what it comes to")
+
+
+def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds: bool) -> list[Block]:
     if not plan.actions:
         if plan.omissions and not plan.passed_over:
             return [Paragraph("Nothing can be planned as things stand: what is in the way is said below.")]
@@ -34,7 +70,7 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool) -> li
             return [Paragraph("Nothing to repair: no registration is missing.")]
         return [Paragraph("Nothing must be repaired."), *_passed_over(plan)]
     if not details:
-        return [*_in_short(plan, path, given)]
+        return [*_in_short(plan, path, given, folds=folds)]
     return [
         Heading(_title(plan)),
         *_steps(plan.actions),
@@ -51,16 +87,24 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool) -> li
     ]
 
 
-def _in_short(plan: Plan, path: Path | None, given: Given) -> Iterator[Block]:
+def _in_short(plan: Plan, path: Path | None, given: Given, *, folds: bool) -> Iterator[Block]:
     yield Heading(_title(plan))
     for each in writes_in_short(plan):
         yield FieldList((("ids", each.ids), ("steps", each.steps)), title=each.subject)
+        if folds:
+            yield from picture_before(plan, each.subject)
+    if folds:
+        yield Folded("Every step, in order", tuple(_steps(plan.actions)), is_open=len(plan.actions) <= _FEW_STEPS)
+        yield Heading("What it costs", level=2)
     yield ItemList(plan.price)
     yield from _left_out(plan)
     yield from _passed_over(plan)
     around = until_repaired(plan.circumstances)
     if around is not None:
-        yield Paragraph(around)
+        yield Paragraph(around, is_warning=True)
+    if folds:
+        yield Folded("What to do around it", (ItemList(plan.playbook, is_numbered=True),))
+        yield Folded("What it expects to find, and the schemas", (*_expects(plan), *_schemas(plan)))
     yield from _next(plan, path, given)
 
 
@@ -91,11 +135,14 @@ def _passed_over(plan: Plan) -> list[Block]:
 
 def _next(plan: Plan, path: Path | None, given: Given) -> Iterator[Block]:
     """The digest for who reviews the plan, and the command to run."""
+    cost = () if plan.cost is None else (("cost", plan.cost.in_words),)
     if path is None:
+        if cost:
+            yield FieldList(cost)
         yield Commands((given.command("plan", "-o", "plan.json"),))
         yield from secrets_to_add(given, "plan")
         return
-    yield FieldList((("digest", plan.digest),))
+    yield FieldList((*cost, ("digest", plan.digest)))
     yield Commands((given.command("apply", *positional(str(path))),))
     yield from secrets_to_add(given, "apply")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -38,8 +38,15 @@ class ClusterSession:
     """True to decode every row that a restore loads."""
     quiet: bool = False
     """True to say nothing on the way."""
+    cluster: str | None = None
+    """Where the cluster is, as it may be shown."""
     unsaid: list[str] = field(default_factory=list)
     """What would have been said on the way, for who says it if it turns out that something is wrong."""
+
+    @property
+    def where(self) -> tuple[tuple[str, str | None], ...]:
+        """What is looked at, for the title of a report; without secrets."""
+        return (("cluster", self.cluster), ("registry", self.survey.registry.url))
 
     @property
     def said(self) -> CheckContext:
@@ -86,6 +93,26 @@ class ClusterSession:
             self._aside(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.")
         return examination
 
+    def examine_anew(
+        self, survey: Survey, *, on_progress: Callable[[CensusProgress], None] | None = None
+    ) -> Examination:
+        """The diagnosis of another look, and nothing said besides.
+
+        :param survey: one that has asked nothing yet.
+        """
+        selection = self.selection
+        examination = diagnose(
+            survey,
+            self.engine,
+            self.said,
+            application=selection.application,
+            store=selection.store,
+            deadline_s=self.hurry.deadline_s,
+            max_records=self.hurry.max_records,
+            on_progress=on_progress,
+        )
+        return acknowledge(examination, selection.ignore, survey.subjects() if selection.ignore else ())
+
     def _aside(self, text: str) -> None:
         if self.quiet:
             self.unsaid.append(text)
@@ -110,12 +137,20 @@ def open_session(
         cluster, engine = stack.enter_context(open_cluster(connection, choice, quiet=quiet))
         registry = stack.enter_context(connection.registry_client())
         yield ClusterSession(
-            survey=Survey(cluster=cluster, registry=registry, sources=selection.sources, supplied=supplied),
+            survey=Survey(
+                cluster=cluster,
+                registry=registry,
+                sources=selection.sources,
+                supplied=supplied,
+                isolation=selection.isolation,
+                gone=frozenset(selection.gone),
+            ),
             engine=engine,
             selection=selection,
             hurry=hurry or Hurry(),
             decode_values=decode_values,
             quiet=quiet,
+            cluster=connection.cluster_shown,
         )
 
 

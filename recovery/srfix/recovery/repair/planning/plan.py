@@ -16,18 +16,23 @@ from srfix.recovery.actions import (
     SoftDelete,
 )
 from srfix.recovery.advice import playbook
-from srfix.recovery.checks import PassedOver, Width
+from srfix.recovery.census import CensusEngine
+from srfix.recovery.checks import BY_CODE, PassedOver, Want, Width
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import CheckContext, Survey, concerned
+from srfix.recovery.facts import CheckContext, Survey, concerned, list_holders
 from srfix.recovery.findings import Severity
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.repair.cost import cost_of
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
+from srfix.recovery.repair.planning.litter import Deletion, deletions
 from srfix.recovery.repair.planning.normalized import content_key
+from srfix.recovery.repair.planning.order import by_what_they_unblock
 from srfix.recovery.repair.planning.price import price
-from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, repairs
+from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide, repairs
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects import Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 
@@ -42,6 +47,8 @@ def make_plan(
     said: CheckContext | None = None,
     clock: Callable[[], str] = now,
     bootstrap_servers: str | None = None,
+    version_limit: int | None = None,
+    engine: CensusEngine | None = None,
 ) -> Plan:
     """Plans the repair of every finding of the examination that a registration mends and that is no note. Writes nothing.
 
@@ -54,32 +61,52 @@ def make_plan(
     :param said: what the person said of the reader and its Kafka Streams: with `Width.ALL_VERSIONS` there is no census, and so
         no finding that tells whether anything must be repaired.
     :param clock: says the time, ISO 8601, that the plan was made at.
-    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say).
+    :param version_limit: the most versions that the registry takes, soft-deleted ones too; what it holds is counted then.
+    :param engine: what counts topics, where a deletion needs proof that no record uses an id; None if nothing may be counted.
+    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say), or the plan
+        would exceed `version_limit`.
+    :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
     :raises RegistryError: if the registry does not answer.
     """
     decided = tuple(repairs(examination, survey, keep=keep, width=width, exact_ids=exact_ids, also=also, said=said))
-    needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
-    omissions = tuple(each for each in decided if isinstance(each, Omission))
+    needed = by_what_they_unblock([each for each in decided if isinstance(each, SubjectRepair)], examination)
+    litter = tuple(deletions(examination, survey, also, engine))
+    going = tuple(each for each in litter if isinstance(each, Deletion))
+    omissions = tuple(each for each in (*decided, *litter) if isinstance(each, Omission))
     left_out = tuple(f"{capitalized(omission.reason)}." for omission in omissions)
-    if left_out and not needed:
+    if left_out and not needed and not going:
         raise PlanError("No plan: " + " ".join(left_out))
     planned = _planned_ids(needed)
     applications = concerned(
         examination.applications,
         [(repair.want.facts.store.application, repair.want.facts.store.name) for repair in needed],
     )
-    actions: list[Action] = []
-    for repair in needed:
-        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
+    actions = _all_actions(needed)
+    for deletion in going:
+        actions += tuple(_numbered(deletion.actions, start=len(actions) + 1))
+    held = None if version_limit is None or not actions else len(list_holders(survey.registry))
+    cost = cost_of(actions, held=held, limit=version_limit)
+    if cost.exceeds:
+        raise PlanError(
+            f"No plan: with its {counted(cost.versions, 'version')} the registry would hold "
+            f"{(held or 0) + cost.versions:,}, and --version-limit says that it takes {version_limit:,} "
+            "(soft-deleted ones count too). Make room, or plan less with --only-live, --application or --store."
+        )
     return Plan(
         registry=survey.registry.url,
         bootstrap_servers=bootstrap_servers,
         created_at=clock(),
         srfix=version("srfix"),
-        findings=tuple(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
-        actions=tuple(actions),
-        expects={repair.want.role.subject: repair.want.role.state for repair in needed},
-        price=tuple(price(needed, width=width)),
+        findings=(
+            *(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
+            *(_planned_deletion(deletion) for deletion in going),
+        ),
+        actions=actions,
+        expects={
+            **{repair.want.role.subject: repair.want.role.state for repair in needed},
+            **{deletion.finding.subject: deletion.state for deletion in going},
+        },
+        price=(*price(needed, width=width), *(deletion.price for deletion in going)),
         left_out=left_out,
         omissions=(
             *omissions,
@@ -90,13 +117,53 @@ def make_plan(
         passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
         playbook=tuple(playbook(applications)),
         applications=applications,
+        cost=cost if actions else None,
     )
+
+
+def plan_wants(
+    wants: Iterable[Want],
+    survey: Survey,
+    *,
+    keep: Keep = Keep.AUTO,
+    exact_ids: bool = False,
+    clock: Callable[[], str] = now,
+) -> Plan:
+    """Plans what these subjects lack, whatever a diagnosis found; what the registry takes in no way is its omissions.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
+    needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
+    omissions = tuple(each for each in decided if isinstance(each, Omission))
+    planned = _planned_ids(needed)
+    return Plan(
+        registry=survey.registry.url,
+        bootstrap_servers=None,
+        created_at=clock(),
+        srfix=version("srfix"),
+        findings=tuple(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
+        actions=_all_actions(needed),
+        expects={repair.want.role.subject: repair.want.role.state for repair in needed},
+        price=tuple(price(needed, width=Width.WIDE)),
+        left_out=tuple(f"{capitalized(omission.reason)}." for omission in omissions),
+        omissions=omissions,
+        playbook=(),
+    )
+
+
+def _all_actions(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
+    actions: list[Action] = []
+    for repair in needed:
+        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
+    return tuple(actions)
 
 
 def _undecided(examination: Examination) -> Iterator[Omission]:
     """Stores with an undecided source that lack schemas whichever topic it is."""
     for finding in examination.diagnosis.findings:
-        if finding.source is None and finding.severity is not Severity.NOTE:
+        is_of_store = BY_CODE[finding.code].find_of_application is None
+        if finding.source is None and finding.severity is not Severity.NOTE and is_of_store:
             yield Omission(
                 subject=finding.subject,
                 reason=f"store {finding.store} of application {finding.application} lacks schema ids, and which is not known "
@@ -210,4 +277,20 @@ def _planned(repair: SubjectRepair, planned_ids: tuple[SchemaId, ...]) -> Planne
         source_topic=source.topic,
         schema_ids=repair.at_fault,
         planned_ids=planned_ids,
+    )
+
+
+def _planned_deletion(deletion: Deletion) -> PlannedFinding:
+    finding = deletion.finding
+    _context, name = split_context(finding.subject)
+    split = split_subject(name)
+    return PlannedFinding(
+        code=finding.code,
+        application=finding.application,
+        store=finding.store,
+        role=finding.role,
+        subject=finding.subject,
+        # The topic in its name, which does not exist: nothing is restored.
+        source_topic=Topic(name) if split is None else split[0],
+        schema_ids=tuple(sorted({action.schema_id for action in deletion.actions})),
     )

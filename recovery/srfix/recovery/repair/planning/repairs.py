@@ -99,8 +99,19 @@ def repairs(
         repaired.
     :raises RegistryError: if the registry does not answer.
     """
+    wants = wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry))
+    yield from decide(wants, survey, keep=keep, exact_ids=exact_ids)
+
+
+def decide(
+    wants: Iterable[Want | PassedOver], survey: Survey, *, keep: Keep, exact_ids: bool
+) -> Iterator[SubjectRepair | Omission | PassedOver]:
+    """What each want needs, each schema of a subject once, whichever store wants it.
+
+    :raises RegistryError: if the registry does not answer.
+    """
     planned: dict[Subject, set[SchemaId]] = {}
-    for want in wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry)):
+    for want in wants:
         if isinstance(want, PassedOver):
             yield want
             continue

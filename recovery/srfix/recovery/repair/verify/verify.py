@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from srfix.recovery.actions import DeleteVersion
 from srfix.recovery.advice import Verified
 from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.cluster import Cluster
@@ -21,10 +22,12 @@ from srfix.recovery.facts import (
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
+from srfix.recovery.repair.verify.deleted import deleted
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.ids import AskedIds, left_out_elsewhere
 from srfix.recovery.repair.verify.keys import keys_missed, keys_of, left_open, store_of
 from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
+from srfix.serde.properties import Isolation
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.windowed import WindowKind
@@ -60,6 +63,7 @@ def verify(
     supplied: Supplied | None = None,
     deadline_s: float | None = None,
     max_records: int | None = None,
+    isolation: Isolation | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
     every_row: EveryRow | None = None,
 ) -> Iterator[Event]:
@@ -76,6 +80,7 @@ def verify(
         play no part, is known from them, or from the plan.
     :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is not looked at.
     :param max_records: records of each topic after which its census stops likewise.
+    :param isolation: how restores read, if the person said; else as the application's transactional ids tell.
     :param every_row: what reads every live row after that; None leaves it at one for each schema id and partition.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
@@ -87,6 +92,8 @@ def verify(
         (known.application, store.name) for known in plan.circumstances for store in known.stores if store.is_global
     }
 
+    asked = Survey(cluster=cluster, registry=registry, isolation=isolation)
+
     def count(finding: PlannedFinding, partitions: int) -> Census:
         where = (finding.application, finding.store)
         is_global = where in known_global or supplied.is_global(*where)
@@ -95,6 +102,7 @@ def verify(
                 topic=finding.source_topic,
                 partitions=tuple(range(partitions)),
                 committed=None if is_global else _commits(cluster, finding, partitions),
+                isolation=asked.restore_isolation(finding.application).isolation,
                 deadline_s=deadline_s,
                 max_records=max_records,
             ),
@@ -122,6 +130,10 @@ class _Run:
         survey = Survey(cluster=self.cluster, registry=self.registry)
         asked = {finding.subject for finding in self.plan.findings}
         for finding in self.plan.findings:
+            deletions = [a for a in self.plan.actions if isinstance(a, DeleteVersion) and a.subject == finding.subject]
+            if deletions:
+                yield from deleted(deletions, self.registry)
+                continue
             partitions = topics.get(finding.source_topic)
             if partitions is None:
                 yield from self._without_topic(finding)

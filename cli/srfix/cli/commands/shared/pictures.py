@@ -1,0 +1,80 @@
+"""The pictures of a report: which ids a topic carries, and which the subject that is asked for them holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from srfix.cli.output import CarriedId, Picture
+from srfix.recovery.facts import StoreFacts
+from srfix.recovery.findings import Finding, IdAtFault, Severity
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.repair import Plan
+from srfix.recovery.report import ranges
+from srfix.serde.subjects import Subject, split_context, subject_for
+
+
+def picture_of(finding: Finding, facts: Iterable[StoreFacts]) -> Iterator[Picture]:
+    """The picture of a finding about ids: those of its topic as far as they were counted. None of a note, nor of what is only
+    left over: nobody asks for that.
+    """
+    if finding.severity in (Severity.NOTE, Severity.LITTER) or not finding.schema_ids:
+        return
+    at_fault = {int(fault.schema_id): fault for fault in finding.schema_ids}
+    in_topic = {number for number, fault in at_fault.items() if fault.records}
+    for known in facts:
+        is_its = (known.store.application, known.store.name) == (finding.application, finding.store)
+        if is_its and finding.source is not None and known.census is not None:
+            in_topic |= set(map(int, known.census.restorable_ids(finding.role)))
+    held = {int(schema_id) for schema_id in finding.registered_ids}
+    yield Picture(
+        topic=None if finding.source is None else finding.source.topic,
+        application=finding.application,
+        store=finding.store,
+        subject=finding.subject,
+        is_phantom=finding.source is not None and finding.subject != finding.source.subject,
+        carried=tuple(
+            CarriedId(schema_id=number, where=_where(at_fault[number]) if number in at_fault else "")
+            for number in sorted(in_topic)
+        ),
+        kept=tuple(sorted(at_fault.keys() - in_topic)),
+        held=tuple(sorted(held)),
+        lacking=tuple(sorted(at_fault.keys() - held)),
+    )
+
+
+def picture_before(plan: Plan, subject: Subject) -> Iterator[Picture]:
+    """How things stand under a subject that a plan writes to; one for each store that needs it."""
+    state = plan.expects.get(subject)
+    held = {int(version.schema_id) for version in state.versions} if state is not None else set()
+    for planned in plan.findings:
+        if planned.subject == subject:
+            of_topic = split_context(subject)[1] == subject_for(planned.source_topic, planned.role)
+            ids = tuple(sorted(map(int, planned.schema_ids)))
+            yield Picture(
+                topic=planned.source_topic,
+                application=planned.application,
+                store=planned.store,
+                subject=subject,
+                is_phantom=not of_topic,
+                # What is registered under the topic's own subject is what rows on disk carry, and no record does (SRF004).
+                carried=() if of_topic else tuple(CarriedId(schema_id=number, where="") for number in ids),
+                kept=ids if of_topic else (),
+                held=tuple(sorted(held)),
+                lacking=tuple(sorted({int(number) for number in planned.planned_ids} - held)),
+            )
+
+
+def _where(fault: IdAtFault) -> str:
+    """`4 live keys, partitions 0-2`."""
+    least = "at least " if fault.is_partial else ""
+    pending = sum(place.pending_keys for place in fault.partitions)
+    if fault.live_keys is None:
+        keys = [f"{least}{counted(fault.records, 'record')}"]
+    else:
+        keys = [
+            f"{least}{counted(fault.live_keys, 'live key')}",
+            *([f"{pending:,} not yet committed"] if pending else []),
+        ]
+    named = "partition" if len(fault.partitions) == 1 else "partitions"
+    places = [f"{named} {ranges(place.partition for place in fault.partitions)}"] if fault.partitions else []
+    return ", ".join([*keys, *places])

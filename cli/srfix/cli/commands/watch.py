@@ -1,0 +1,212 @@
+"""`srfix watch`: looks again and again, registers what a signed-off plan allows, and tells Prometheus and the log."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from srfix.cli.commands.shared import ClusterSession, open_session
+from srfix.cli.connection import Connection
+from srfix.cli.ending import Ended, Ending
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import (
+    CensusEngineChoice,
+    EvidenceOptions,
+    Hurry,
+    Selection,
+    connection_options,
+    engine_options,
+    evidence_options,
+    hurry_options,
+    option,
+    output_option,
+    selection_options,
+)
+from srfix.cli.output import OutputFormat, say, show_json
+from srfix.cli.watching import Allow, allow_options, document, in_words, is_news, listen_address
+from srfix.recovery.clock import now
+from srfix.recovery.facts import Survey
+from srfix.recovery.findings import Diagnosis
+from srfix.recovery.repair import load_plan, load_signed_plan, require_digest
+from srfix.recovery.watch import Event, LookEnded, Pace, Watcher, Writer, allowed_pairs
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import RegistryClient
+
+
+def _print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        from srfix.cli.metrics import ALERTS, DASHBOARD, kept_text
+
+        click.echo(kept_text(DASHBOARD if param.name == "print_dashboard" else ALERTS), nl=False)
+        ctx.exit()
+
+
+@click.command()
+@allow_options
+@option(
+    "--interval",
+    envvar="INTERVAL",
+    type=click.FloatRange(min=0.1, max=86400),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often it looks for what is new: versions of the source subjects, and ids in new records.",
+)
+@option(
+    "--full-interval",
+    envvar="FULL_INTERVAL",
+    type=click.FloatRange(min=1, max=30 * 86400),
+    default=3600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often it makes a whole diagnosis; another comes whenever there may be new candidates.",
+)
+@option(
+    "--listen",
+    envvar="LISTEN",
+    default="127.0.0.1:9577",
+    show_default=True,
+    metavar="HOST:PORT",
+    callback=listen_address,
+    help="Where /metrics and /healthz are; off for nowhere. Whoever reaches it reads the names of applications and stores.",
+)
+@click.option("--once", is_flag=True, help="One full look and what follows from it, without /metrics and /healthz.")
+@click.option(
+    "--print-dashboard",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_kept,
+    help="Print a Grafana dashboard of its metrics (JSON), and exit.",
+)
+@click.option(
+    "--print-alerts",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_kept,
+    help="Print alert rules for Prometheus (YAML), and exit.",
+)
+@connection_options
+@selection_options
+@evidence_options
+@hurry_options
+@engine_options
+@output_option
+def watch(
+    allow: Allow,
+    interval: float,
+    full_interval: float,
+    listen: tuple[str, int] | None,
+    once: bool,
+    connection: Connection,
+    selection: Selection,
+    evidence: EvidenceOptions,
+    hurry: Hurry,
+    engine: CensusEngineChoice,
+    output: OutputFormat,
+) -> ExitCode:
+    """Look again and again, beside a cluster; register what a signed-off plan allows before a restore needs it.
+
+    Runs until SIGTERM (exit code 0) or an interrupt. With --once it ends as srfix diagnose does. --output json writes a
+    document a line.
+    """
+    from srfix.cli.metrics import Standing, serving
+
+    ending, standing = Ending(), Standing(interval_s=interval)
+    pace = Pace(interval_s=interval, full_interval_s=full_interval, once=once)
+    last: Diagnosis | None = None
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(ending.watch())
+            session = stack.enter_context(
+                open_session(connection, selection, evidence, hurry, choice=engine, quiet=True)
+            )
+            registry = stack.enter_context(connection.registry_client())
+            watcher = _watcher(session, registry, allow, pace, ending, standing)
+            if listen is not None and not once:
+                host, port = stack.enter_context(serving(standing, *listen))
+                say(
+                    f"srfix {version('srfix')} watches; /metrics and /healthz are on http://{_shown(host)}:{port}.",
+                    err=True,
+                )
+            for event in watcher.events():
+                standing.take(event)
+                _tell(event, output)
+                if isinstance(event, LookEnded) and event.diagnosis is not None:
+                    last = event.diagnosis
+                if ending.signal is not None:
+                    break
+    except BaseException as error:
+        if ending.signal is None:
+            raise
+        if not isinstance(error, Ended):
+            say("A question was under way when the signal came; its answer was not waited for.", err=True)
+    if ending.signal is not None:
+        say("Ended by a signal; nothing more is done, and what was begun is in the journals.", err=True)
+        return ending.code
+    return _outcome(last)
+
+
+def _watcher(
+    session: ClusterSession, registry: RegistryClient, allow: Allow, pace: Pace, ending: Ending, standing: Any
+) -> Watcher:
+    survey = session.survey
+
+    def new_survey() -> Survey:
+        return Survey(cluster=survey.cluster, registry=registry, sources=survey.sources, supplied=survey.supplied)
+
+    return Watcher(
+        cluster=survey.cluster,
+        registry=registry,
+        new_survey=new_survey,
+        examine=lambda fresh: session.examine_anew(fresh, on_progress=standing.goes_on),
+        pace=pace,
+        writer=_writer(allow, ending),
+        wait=ending.wait,
+    )
+
+
+def _writer(allow: Allow, ending: Ending) -> Writer | None:
+    if allow.plan is None:
+        return None
+    if allow.signature is not None and allow.signer_key is not None:
+        plan = load_signed_plan(allow.plan, signature=allow.signature, signer_key=allow.signer_key)
+    else:
+        plan = load_plan(allow.plan)
+    require_digest(plan, allow.expect_digest, where=allow.plan)
+    pairs = allowed_pairs(plan)
+    journals = allow.journals or Path(f"{allow.plan}.watch")
+    try:
+        journals.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"The directory {journals} for the journals cannot be made ({error.strerror}); name another one with --journals. "
+            "Nothing is written without a journal."
+        ) from error
+    return Writer(pairs=pairs, plan=plan, plan_path=allow.plan, journals=journals, undisturbed=ending.undisturbed)
+
+
+def _tell(event: Event, output: OutputFormat) -> None:
+    if not is_news(event):
+        return
+    at = now()
+    if output is OutputFormat.JSON:
+        show_json(json.dumps(document(event, at=at), ensure_ascii=False))
+    else:
+        say(f"{at} {in_words(event)}")
+
+
+def _outcome(last: Diagnosis | None) -> ExitCode:
+    if last is None or last.is_inconclusive:
+        return ExitCode.REFUSED
+    return ExitCode.FINDINGS if last.has_findings else ExitCode.OK
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,75 @@
+"""The families of metrics, made of how things stand whenever they are asked for. prometheus_client writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from srfix.cli.metrics.standing import LABELS, Standing
+from srfix.recovery.watch import End
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Families(Collector):
+    """A collector for a registry of prometheus_client."""
+
+    standing: Standing
+    is_watch: bool = True
+    """True if what only a watch counts is told too."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family; one without a number is left out where nothing was looked at."""
+        numbers = self.standing.numbers()
+        yield InfoMetricFamily("srfix_build", "The version of srfix.", value={"version": version("srfix")})
+        up = GaugeMetricFamily("srfix_up", "1 if the end answered when it was asked last.", labels=("end",))
+        for end in End:
+            if end in numbers.up or self.is_watch:
+                up.add_metric((end.value,), float(numbers.up.get(end, False)))
+        yield up
+        if numbers.findings is not None:
+            found = GaugeMetricFamily("srfix_findings", "Findings of the last full look, notes too.", labels=LABELS)
+            for labels, number in numbers.findings.items():
+                found.add_metric(labels, number)
+            yield found
+        plain: tuple[tuple[str, str, float | None], ...] = (
+            ("srfix_ids_missing", "Schema ids that a phantom subject lacks, each once a subject.", numbers.ids_missing),
+            ("srfix_not_looked_at", "Things that the last full look could not look at.", numbers.not_looked_at),
+            ("srfix_stores_examined", "Stores that the last full look examined.", numbers.stores),
+            ("srfix_last_look_timestamp_seconds", "When both ends had answered last.", numbers.last_look_s),
+        )
+        for name, says, value in plain:
+            if value is not None:
+                yield GaugeMetricFamily(name, says, value=float(value))
+        took = GaugeMetricFamily("srfix_look_duration_seconds", "How long the last look took.", labels=("look",))
+        for look, seconds in sorted(numbers.durations_s.items()):
+            took.add_metric((look,), seconds)
+        yield took
+        if self.is_watch:
+            yield from self._of_watch()
+
+    def _of_watch(self) -> Iterator[Metric]:
+        numbers = self.standing.numbers()
+        registered = CounterMetricFamily(
+            "srfix_registrations",
+            "Schema ids that were registered under a phantom subject, or not.",
+            labels=("subject", "outcome"),
+        )
+        for labels, number in numbers.registrations.items():
+            registered.add_metric(labels, number)
+        yield registered
+        outages = CounterMetricFamily("srfix_outages", "Outages of an end since the start.", labels=("end",))
+        for end, number in numbers.outages.items():
+            outages.add_metric((end.value,), number)
+        yield outages
+        relaxed = GaugeMetricFamily(
+            "srfix_relaxed_subjects", "Phantom subjects whose compatibility somebody relaxed and did not put back."
+        )
+        relaxed.add_metric((), len(numbers.relaxed))
+        yield relaxed
+        lag = GaugeMetricFamily("srfix_lag_records", "Records that the last short look left for the next one.")
+        lag.add_metric((), numbers.lag_records)
+        yield lag

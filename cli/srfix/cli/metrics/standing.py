@@ -1,0 +1,180 @@
+"""How things stand, in numbers: what the events of a watch, or one diagnosis, come to. Read from another thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from srfix.recovery.findings import Diagnosis, Severity, finding_order
+from srfix.recovery.watch import (
+    Deferred,
+    End,
+    Event,
+    LookEnded,
+    OutageBegan,
+    OutageEnded,
+    Registered,
+    StandsRelaxed,
+    Stopped,
+    Withheld,
+)
+from srfix.serde.registry import Json
+
+_MOST_SERIES: Final = 1000
+"""Series of one family; what is beyond is one more, of all others."""
+_OTHERS: Final = "(others)"
+_LOOKS: Final = 3
+"""Intervals without a look after which a watch is not healthy."""
+LABELS: Final = ("code", "severity", "application", "store", "role")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """A snapshot."""
+
+    findings: Mapping[tuple[str, ...], int] | None
+    """Per code, severity, application, store and role, notes too; None if nothing was looked at."""
+    ids_missing: int | None
+    not_looked_at: int | None
+    stores: int | None
+    last_look_s: float | None
+    """When both ends had answered last, in seconds since 1970."""
+    durations_s: Mapping[str, float]
+    """Per kind of look, `full` or `short`, how long the last took."""
+    lag_records: int
+    registrations: Mapping[tuple[str, str], int]
+    """Per phantom subject and outcome."""
+    relaxed: tuple[str, ...]
+    """The subjects that stand relaxed."""
+    outages: Mapping[End, int]
+    up: Mapping[End, bool]
+    """Per end whether it answered; an end that is not in it was not asked."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Standing:
+    """What the events have come to so far."""
+
+    interval_s: float = 10.0
+    """How often is looked."""
+    clock: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    _findings: dict[tuple[str, ...], int] | None = None
+    _missing: set[tuple[str, int]] = field(default_factory=set)
+    _withheld: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _not_looked_at: int | None = None
+    _stores: int | None = None
+    _last_look_s: float | None = None
+    _sign_of_life_s: float | None = None
+    _durations_s: dict[str, float] = field(default_factory=dict)
+    _lag: int = 0
+    _registrations: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _relaxed: set[str] = field(default_factory=set)
+    _outages: Counter[End] = field(default_factory=Counter)
+    _up: dict[End, bool] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, event: Event) -> None:
+        """Counts what has happened."""
+        with self._lock:
+            match event:
+                case LookEnded():
+                    self._looked(event)
+                case Registered(subject=subject, schema_ids=ids):
+                    self._registrations[subject, "registered"] += len(ids)
+                    self._withheld.pop(subject, None)
+                    self._missing -= {(subject, int(schema_id)) for schema_id in ids}
+                    self._relaxed.discard(subject)
+                case Withheld(subject=subject, schema_ids=ids):
+                    self._registrations[subject, "withheld"] += len(ids)
+                    self._withheld[subject] = tuple(map(int, ids))
+                case Deferred(subject=subject, schema_ids=ids):
+                    self._registrations[subject, "deferred"] += len(ids)
+                    self._withheld[subject] = tuple(map(int, ids))
+                case Stopped(subject=subject):
+                    self._registrations[subject, "stopped"] += 1
+                case StandsRelaxed(subject=subject):
+                    self._relaxed.add(subject)
+                case OutageBegan(end=end):
+                    self._outages[end] += 1
+                    self._up[end] = False
+                case OutageEnded(end=end):
+                    self._up[end] = True
+                case _:
+                    pass
+
+    def down(self, *ends: End) -> None:
+        """These ends did not answer."""
+        with self._lock:
+            self._up.update(dict.fromkeys(ends, False))
+
+    def goes_on(self, _progress: object = None) -> None:
+        """A look that takes long gives a sign of life."""
+        with self._lock:
+            if self._sign_of_life_s is not None:
+                self._sign_of_life_s = self.monotonic()
+
+    def _looked(self, event: LookEnded) -> None:
+        self._last_look_s = self.clock()
+        self._sign_of_life_s = self.monotonic()
+        self._durations_s["short" if event.diagnosis is None else "full"] = event.duration_s
+        self._lag = event.lag_records
+        self._up = dict.fromkeys(End, True)
+        if event.diagnosis is not None:
+            self._diagnosed(event.diagnosis)
+
+    def _diagnosed(self, diagnosis: Diagnosis) -> None:
+        counted: Counter[tuple[str, ...]] = Counter()
+        for found in sorted(diagnosis.findings, key=finding_order):
+            labels = found.code, found.severity.value, found.application, found.store, found.role.value
+            counted[labels if labels in counted or len(counted) < _MOST_SERIES else (*labels[:2], *[_OTHERS] * 3)] += 1
+        self._findings = dict(counted)
+        wrong = [found for found in diagnosis.findings if found.severity is not Severity.NOTE]
+        self._missing = {(found.subject, int(fault.schema_id)) for found in wrong for fault in found.schema_ids}
+        self._withheld = {}
+        self._not_looked_at = len(diagnosis.skipped)
+        self._stores = len(diagnosis.examined)
+
+    def numbers(self) -> Numbers:
+        """How things stand now."""
+        with self._lock:
+            is_known = self._findings is not None
+            withheld = {(subject, schema_id) for subject, ids in self._withheld.items() for schema_id in ids}
+            return Numbers(
+                findings=None if self._findings is None else dict(self._findings),
+                ids_missing=len(self._missing | withheld) if is_known else None,
+                not_looked_at=self._not_looked_at,
+                stores=self._stores,
+                last_look_s=self._last_look_s,
+                durations_s=dict(self._durations_s),
+                lag_records=self._lag,
+                registrations=dict(self._registrations),
+                relaxed=tuple(sorted(self._relaxed)),
+                outages={end: self._outages[end] for end in End},
+                up=dict(self._up),
+            )
+
+    def health(self) -> tuple[bool, dict[str, Json]]:
+        """Whether the watch is healthy, and the document that says why."""
+        with self._lock:
+            away = [end.value for end in End if self._up.get(end) is False]
+            age_s = None if self._sign_of_life_s is None else self.monotonic() - self._sign_of_life_s
+            if away:
+                reason: str | None = f"no answer from: {', '.join(away)}"
+            elif age_s is None:
+                reason = "no look has ended yet"
+            elif age_s > _LOOKS * self.interval_s:
+                reason = f"the last look ended more than {_LOOKS} intervals ago"
+            else:
+                reason = None
+            document: dict[str, Json] = {
+                "status": "ok" if reason is None else "unhealthy",
+                "reason": reason,
+                "last_look_age_s": None if age_s is None else round(age_s, 1),
+                "ends": {end.value: self._up.get(end) for end in End},
+            }
+            return reason is None, document

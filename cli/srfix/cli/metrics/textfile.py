@@ -1,0 +1,58 @@
+"""The metrics of one diagnosis as a file for node_exporter's textfile collector."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from srfix.cli.metrics.standing import Standing
+from srfix.recovery.findings import Diagnosis
+from srfix.recovery.watch import End, LookEnded
+from srfix.serde.errors import ClusterError, RegistryError, SrfixError, UsageError
+from srfix.serde.files import refuse_what_is_no_file
+
+
+@contextmanager
+def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
+    """Writes the file whole at the end of the block (temporary file beside it, rename), also if the block fails.
+
+    The block hands its diagnosis over. If it could not look, the file says so (`srfix_up` 0) and of findings nothing.
+
+    :param path: where; None for nowhere.
+    :raises UsageError: if it cannot be written.
+    """
+    standing, began = Standing(), time.monotonic()
+
+    def told(diagnosis: Diagnosis) -> None:
+        standing.take(LookEnded(diagnosis=diagnosis, duration_s=time.monotonic() - began))
+
+    try:
+        yield told
+    except SrfixError as error:
+        ends = (End.REGISTRY,) if isinstance(error, RegistryError) else (End.KAFKA,)
+        _write(path, standing, *(ends if isinstance(error, RegistryError | ClusterError) else tuple(End)))
+        raise
+    _write(path, standing)
+
+
+def _write(path: Path | None, standing: Standing, *down: End) -> None:
+    if path is None:
+        return
+    from prometheus_client import CollectorRegistry, write_to_textfile
+
+    from srfix.cli.metrics.families import Families
+
+    if down:
+        standing = Standing()
+        standing.down(*down)
+    registry = CollectorRegistry()
+    registry.register(Families(standing, is_watch=False))
+    try:
+        refuse_what_is_no_file(path)
+        write_to_textfile(str(path), registry)
+    except OSError as error:
+        raise UsageError(
+            f"The metrics cannot be written to {path}: {error.strerror}. Name a file in the textfile collector's directory."
+        ) from error

@@ -1,0 +1,159 @@
+"""Writes a report as one page of HTML that holds all it needs.
+
+What comes from outside is text, twice over: Jinja escapes every value (autoescape), and each is made printable first
+(`finalize`). A policy in the page forbids scripts, requests and styles but its own, should something slip through.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final, TextIO
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+from srfix.cli.output.html.arranging import arranged, first, flow, kind_of
+from srfix.cli.output.interface import Bars, Report, Tone, Verdict
+from srfix.cli.output.names import names_of
+from srfix.recovery.clock import now
+from srfix.recovery.commands import in_pieces
+from srfix.serde.printable import bounded, printable
+
+if TYPE_CHECKING:
+    from srfix.serde.registry import Json
+
+_DOCUMENT: Final = re.compile(r"srfix\.([a-z-]+)/\d+")
+
+
+def render(report: Report, stream: TextIO) -> None:
+    """Writes the page.
+
+    The verdict is its first heading, then what must not be done and the commands; then the blocks. It says when and of what
+    it was made, by which srfix. Only ASCII, so that it survives every pipe and mail: the style sheet must be too, as it cannot
+    have references.
+    """
+    css = _css()
+    verdict = report.verdict or Verdict(text=first(report.blocks) or _kind(report.document), tone=Tone.PLAIN)
+    to_run, parts = arranged(report, verdict)
+    generated_at = _generated_at(report.document)
+    where = _where(report)
+    page = _environment().get_template("page.html.jinja")
+    text = (
+        page.render(
+            css=Markup(css),  # noqa: S704  (our own file)
+            policy=f"default-src 'none'; style-src 'sha256-{_sha256(css)}'; base-uri 'none'; form-action 'none'",
+            title=": ".join([f"srfix {_kind(report.document)}", *(value for _name, value in where[:2])]),
+            kind=_kind(report.document),
+            where=where,
+            generated_at=generated_at,
+            generated_at_in_words=_in_words(generated_at),
+            version=version("srfix"),
+            verdict=verdict,
+            to_run=to_run,
+            parts=parts,
+            names=names_of(report.document),
+        )
+        + "\n"
+    )
+    stream.write(text.encode("ascii", "xmlcharrefreplace").decode("ascii"))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("srfix.cli.output.html", "."),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters |= {"marked": _marked, "short": _short, "kind": kind_of, "flow": flow, "most": _most}
+    return environment
+
+
+def _shown(value: object) -> object:
+    """Every value on its way into the page; Jinja escapes it then."""
+    return value if isinstance(value, Markup) else printable(str(value))
+
+
+def _short(text: str) -> str:
+    """A text without the middle of what is too long for a person."""
+    return bounded(text)
+
+
+def _most(bars: Bars) -> int:
+    """The number whose bar is the longest."""
+    return max((number for _name, numbers in bars.rows for number in numbers), default=0) or 1
+
+
+@pass_context
+def _marked(context: Context, text: str) -> Markup:
+    """A sentence in which commands and the document's names are code."""
+    names: re.Pattern[str] | None = context["names"]
+    return Markup("").join(
+        _CODE.format(printable(piece)) if is_command else Markup("").join(_with_names(printable(piece), names))
+        for piece, is_command in in_pieces(text)
+    )
+
+
+_CODE: Final = Markup("<code>{}</code>")
+
+
+def _with_names(text: str, names: re.Pattern[str] | None) -> Iterator[str]:
+    """Pieces of a text; `Markup.join` escapes those that are none."""
+    at = 0
+    for match in names.finditer(text) if names is not None else ():
+        yield text[at : match.start()]
+        yield _CODE.format(match[0])
+        at = match.end()
+    yield text[at:]
+
+
+@cache
+def _css() -> str:
+    """The style sheet: nothing in it comes from a report."""
+    return files("srfix.cli.output.html").joinpath("page.css").read_text(encoding="utf-8")
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def _kind(document: Mapping[str, Json]) -> str:
+    """What kind of report it is, as its document is called."""
+    match = _DOCUMENT.fullmatch(str(document.get("schema", "")))
+    return match[1] if match is not None else "report"
+
+
+def _where(report: Report) -> list[tuple[str, str]]:
+    """What was looked at: as the report says, else as its document does."""
+    told = [(name, value) for name, value in report.where if value]
+    if told:
+        return told
+    keys = (("cluster", "bootstrap_servers"), ("registry", "registry"))
+    found = [(name, report.document.get(key)) for name, key in keys]
+    return [(name, value) for name, value in found if isinstance(value, str) and value]
+
+
+def _generated_at(document: Mapping[str, Json]) -> str:
+    """When it was made, in UTC: as its document says, or now."""
+    found = (document.get(key) for key in ("generated_at", "created_at"))
+    return next((value for value in found if isinstance(value, str) and value), None) or now()
+
+
+def _in_words(generated_at: str) -> str:
+    """`2026-05-04 03:12:09 UTC`; as it is if it is no time."""
+    try:
+        return f"{datetime.fromisoformat(generated_at):%Y-%m-%d %H:%M:%S} UTC"
+    except ValueError:
+        return generated_at

@@ -1,0 +1,38 @@
+"""The names that a report's document holds: text formats show them as code wherever they stand in a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from srfix.serde.printable import printable
+
+if TYPE_CHECKING:
+    from srfix.serde.registry import Json
+
+_NAMES: Final = frozenset({"subject", "topic", "application", "store", "registry", "journal"})
+"""Keys of documents whose values are names."""
+_WHOLE: Final = r"""(?<![^\s("'/])(?:{})(?=[.,;:!?)"']*(?:[\s/]|$))"""
+"""A name that is no part of a longer word."""
+_MOST_NAMES: Final = 2_000
+
+
+def names_of(document: Mapping[str, Json]) -> re.Pattern[str] | None:
+    """What finds each name of the document in a printable text, the longest first; None if it has none."""
+    names = sorted(dict.fromkeys(_names(document)), key=len, reverse=True)[:_MOST_NAMES]
+    return re.compile(_WHOLE.format("|".join(map(re.escape, names)))) if names else None
+
+
+def _names(value: Json | Mapping[str, Json]) -> Iterator[str]:
+    """Every name in a document, as it is shown."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if key in _NAMES and isinstance(each, str):
+                if each.strip():
+                    yield printable(each).replace("\n", " ")
+            else:
+                yield from _names(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _names(each)

@@ -1,0 +1,101 @@
+"""The options of `srfix watch` alone: what it may write, how often it looks, where it listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from srfix.cli.options import handing_over, option
+from srfix.recovery.repair import NAMESPACE
+from srfix.serde.errors import UsageError
+
+_OFF = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allow:
+    """What a watch may write."""
+
+    plan: Path | None
+    """The signed-off plan; None to look and report only."""
+    journals: Path | None
+    """Where the journals go; None for beside the plan."""
+    expect_digest: str | None
+    """The digest that the plan must have."""
+    signature: Path | None
+    """The plan's detached signature, with `signer_key`."""
+    signer_key: Path | None
+    """The public key of who signed it."""
+
+
+def _allow(
+    *,
+    allow: Path | None,
+    journals: Path | None,
+    expect_digest: str | None,
+    signature: Path | None,
+    signer_key: Path | None,
+) -> Allow:
+    if (signature is None) != (signer_key is None):
+        raise UsageError(
+            "--signature and --signer-key belong together: give the signature and the public key of who made it."
+        )
+    if allow is None and (journals or expect_digest or signature):
+        raise UsageError(
+            "--journals, --expect-digest and --signature are about the plan that --allow names: give that too."
+        )
+    return Allow(plan=allow, journals=journals, expect_digest=expect_digest, signature=signature, signer_key=signer_key)
+
+
+allow_options = handing_over(
+    "allow",
+    _allow,
+    option(
+        "--allow",
+        envvar="ALLOW",
+        type=click.Path(path_type=Path),
+        metavar="PLAN",
+        help="Register what this signed-off plan allows: schemas of the same source subjects under the same phantom subjects, "
+        "by the same kinds of steps. Without it nothing is written.",
+    ),
+    option(
+        "--journals",
+        envvar="JOURNALS",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Where this instance's journals go, one a subject; default: beside the plan, PLAN.watch.",
+    ),
+    click.option(
+        "--expect-digest",
+        metavar="sha256:…",
+        help="Refuse any plan but the one with this digest, as srfix plan printed it to who reviewed it.",
+    ),
+    click.option(
+        "--signature",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help=f"Refuse the plan unless this is its signature, made with ssh-keygen -Y sign -n {NAMESPACE}; with --signer-key.",
+    ),
+    click.option(
+        "--signer-key",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The public key (.pub) of who signed the plan.",
+    ),
+)
+"""Adds the options; the command gets `allow: Allow`."""
+
+
+def listen_address(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[str, int] | None:
+    """Host and port; None for `off`.
+
+    :raises click.BadParameter: if it is neither.
+    """
+    if text == _OFF:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise click.BadParameter(f"it takes HOST:PORT or {_OFF}, not {text!r}.")
+    return host.removeprefix("[").removesuffix("]"), int(port)

@@ -1,0 +1,60 @@
+"""SRF008: subjects of a foreign-key join's pseudo-topics that have outlived the join.
+
+A foreign-key join hands its serdes the names `<registration topic>-pk`, `-fk` and `-vh` (`KTableImpl.decoratePseudoTopic`,
+KAFKA-9390), which are never topics. While the registration topic exists that is by design and no finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.checks.interface import CatalogueEntry, Check, of_no_store
+from srfix.recovery.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import ApplicationFacts, CheckContext
+
+CODE: Final = "SRF008"
+
+
+def find(facts: ApplicationFacts, _context: CheckContext) -> Iterator[Finding]:
+    """One note per pseudo-topic and role of an application that lives."""
+    if not facts.lives:
+        return
+    for each in facts.subjects:
+        if each.registration is None:
+            continue
+        yield Finding(
+            code=CODE,
+            severity=Severity.NOTE,
+            application=facts.application,
+            store=facts.name_of(each),
+            role=each.role,
+            subject=each.subject,
+            source=None,
+            registered_ids=facts.ids_under(each),
+            explanation=f"{each.subject} was registered by a foreign-key join of application {facts.application}. Its topic "
+            f"{each.topic} is none by design, but the join's registration topic {each.registration} does not exist either: "
+            "the application no longer has this join, or was reset. No store restores by this subject.",
+            next="Nothing to do: leave it while the application lives.",
+            repairable=False,
+        )
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Subjects of a foreign-key join that the application no longer has",
+        severity="note",
+        meaning="Subjects ending in -pk-key, -fk-key or -vh-value behind a subscription registration topic. No "
+        "topic of such a name ever exists: it is only handed to serdes. Here the registration topic is gone as well.",
+        cause="A foreign-key join (Kafka Streams 2.4 and later) with registry serdes, which was taken out of the topology or "
+        "whose application was reset. While the join lives its pseudo-topics' subjects are by design, and no finding.",
+        detection="The name; the full topic listing, which lacks the registration topic; and the group, which exists.",
+        remedy="None is needed. Leave them while the application lives: the join may come back with it.",
+        checked_since="0.1.0",
+    ),
+    find=of_no_store,
+    find_of_application=find,
+)

@@ -1,0 +1,104 @@
+"""SRF009, orphans: internal subjects of an application that is gone.
+
+A missing group alone proves nothing: committed offsets expire. What an application always leaves as topics (repartition and
+subscription topics, operators' changelogs) says more when it is missing too. That it is gone for good only ksqlDB or a person
+knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair, of_no_store
+from srfix.recovery.commands import positional
+from srfix.recovery.findings import Evidence, Finding, Severity, Weight
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import ApplicationFacts, CheckContext
+
+CODE: Final = "SRF009"
+
+
+def find(facts: ApplicationFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per subject's topic and role, where a sign says that the application is gone."""
+    if facts.lives or not (facts.proof or facts.signs):
+        return
+    for each in facts.subjects:
+        yield Finding(
+            code=CODE,
+            severity=Severity.LITTER,
+            application=facts.application,
+            store=facts.name_of(each),
+            role=each.role,
+            subject=each.subject,
+            source=None,
+            registered_ids=facts.ids_under(each),
+            evidence=tuple(_evidence(facts)),
+            explanation=_explanation(facts, each.subject),
+            next=_next(facts, context),
+            repairable=facts.proof is not None,
+        )
+
+
+def _explanation(facts: ApplicationFacts, subject: str) -> str:
+    lacking = "the cluster lists no group of that name, none has committed offsets, and no internal topic begins with its name"
+    if facts.proof is not None:
+        return f"{subject} is left of application {facts.application}, which is gone: {facts.proof}; {lacking}."
+    return (
+        f"{subject} seems to be left of application {facts.application}: {lacking}; {'; '.join(facts.signs)}. That is no "
+        "proof: one that was reset and has not been started since looks the same."
+    )
+
+
+def _next(facts: ApplicationFacts, context: CheckContext) -> str:
+    given = context.given
+    if facts.proof is None:
+        sure = given.quoted("diagnose", "--gone", facts.application)
+        return (
+            "Nothing, if it disturbs nobody: --ignore PATTERN acknowledges it. Delete nothing on this evidence. Who knows that "
+            f"the application is gone for good says so: {sure}."
+        )
+    plan = given.quoted("plan", "--gone", facts.application, "--also", CODE, "-o", "plan.json")
+    return (
+        "Nothing, if it disturbs nobody: --ignore PATTERN acknowledges it. To take it away, soft-deleted, where no record and "
+        f"no other subject needs its ids: {plan}, read it, then {given.quoted('apply', *positional('plan.json'))}."
+    )
+
+
+def _evidence(facts: ApplicationFacts) -> Iterator[Evidence]:
+    if facts.proof is not None:
+        yield Evidence(
+            kind="gone",
+            topic=None,
+            weight=Weight.CONCLUSIVE,
+            detail=facts.proof,
+            application=facts.application,
+        )
+    for sign in facts.signs:
+        yield Evidence(kind="gone", topic=None, weight=Weight.STRONG, detail=sign, application=facts.application)
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Orphans: internal subjects of an application that is gone",
+        severity="litter",
+        meaning="The subjects were left behind; they count toward limits on schemas and make listings long.",
+        cause="The application or query was removed without its subjects; older ksqlDB versions left them.",
+        detection="No group, in a complete listing, no committed offsets and no internal topic of that application, and a sign "
+        "besides: a subject whose topic an application always leaves behind (repartition, subscription, an operator's "
+        "changelog), ksqlDB, which does not know the query (--ksqldb), or a person (--gone). A missing group alone is not "
+        "enough: committed offsets expire.",
+        remedy="Nothing, if they disturb nobody: --ignore PATTERN acknowledges them. With proof (--gone, --ksqldb), srfix plan "
+        "with --also SRF009 soft-deletes them, but never the last live holder of an id that any topic may still use.",
+        checked_since="0.1.0",
+    ),
+    find=of_no_store,
+    find_of_application=find,
+    repair=Repair(
+        wants=lambda _finding, _request: iter(()),
+        also="subjects left of applications that are proved to be gone, soft-deleted",
+        only_on_request=True,
+    ),
+)

@@ -1,0 +1,174 @@
+"""Applications by the internal subjects that they left without topics: which live, which are gone, which nothing tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from srfix.recovery.checks import CHECKS
+from srfix.recovery.cluster import did_you_mean
+from srfix.recovery.evidence import Applications
+from srfix.recovery.facts import (
+    ApplicationFacts,
+    CheckContext,
+    Survey,
+    TopiclessSubject,
+    has_topics,
+    ksqldb_lacks,
+    list_holders,
+    owners,
+    topicless_subjects,
+    version_numbers,
+)
+from srfix.recovery.findings import Finding, Skipped
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.internal_topics import application_prefixes
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import EndpointNotSupportedError
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOver:
+    """What the internal subjects without topics come to."""
+
+    findings: tuple[Finding, ...] = ()
+    applications: tuple[ApplicationFacts, ...] = ()
+    """The applications of the findings, by name."""
+
+    @property
+    def subjects(self) -> frozenset[Subject]:
+        """The subjects that a finding tells of: nothing else has to be said of them."""
+        return frozenset(finding.subject for finding in self.findings)
+
+    def covers(self, subjects: Iterable[Subject], existing: Callable[[Subject], bool]) -> bool:
+        """True if findings tell of all of these subjects that the registry has."""
+        there = [subject for subject in subjects if existing(subject)]
+        return bool(there) and self.subjects.issuperset(there)
+
+    def without_told(self, skipped: Iterable[Skipped], existing: Callable[[Subject], bool]) -> Iterator[Skipped]:
+        """What was not looked at, but for what findings tell of."""
+        return (each for each in skipped if not self.covers(each.subjects, existing))
+
+
+def left_over(
+    survey: Survey,
+    applications: Applications,
+    said: CheckContext,
+    *,
+    is_listed_whole: bool,
+    application: str | None = None,
+) -> LeftOver:
+    """Looks at every application that internal subjects without topics name. Reads only.
+
+    :param is_listed_whole: True if the cluster lists all of its groups: else none is ever called gone.
+    :param application: the one that was asked for; None for all.
+    :raises UsageError: if an application that a person says is gone lives, or left no subject.
+    """
+    every = tuple(topicless_subjects(survey))
+    names = {prefix for each in every for prefix in application_prefixes(each.topic)}
+    if every and is_listed_whole:
+        survey.ask_commits(sorted(names))
+    lives = {name for name in names if applications.is_group(name)}
+    _refuse_gone(survey, lives, applications)
+    found: list[ApplicationFacts] = []
+    ids: Mapping[Subject, tuple[SchemaId, ...]] | None = None
+    for name, subjects in owners(every, lives, survey.gone).items():
+        if application not in (None, name):
+            continue
+        is_alive = name in lives
+        if not is_alive and (not is_listed_whole or not _is_without_trace(survey, name, lives, subjects)):
+            continue
+        if ids is None:
+            ids = _ids(survey)
+        found.append(
+            ApplicationFacts(
+                application=name,
+                subjects=subjects,
+                lives=is_alive,
+                signs=() if is_alive else tuple(_signs(subjects)),
+                proof=None if is_alive else _proof(survey, name),
+                schema_ids=_ids_under(survey, subjects) if ids == {} else ids,
+            )
+        )
+    findings = tuple(
+        finding
+        for facts in found
+        for check in CHECKS
+        if check.find_of_application is not None
+        for finding in check.find_of_application(facts, said)
+    )
+    told = {finding.application for finding in findings}
+    return LeftOver(findings=findings, applications=tuple(facts for facts in found if facts.application in told))
+
+
+def _refuse_gone(survey: Survey, lives: Iterable[str], applications: Applications) -> None:
+    every = {prefix for each in topicless_subjects(survey) for prefix in application_prefixes(each.topic)}
+    for name in sorted(survey.gone):
+        if name in lives or applications.is_group(name):
+            raise UsageError(
+                f"Application {name!r} is not gone: the cluster lists its group, or that has committed offsets. Delete the "
+                "group first if nobody will start it again; --gone is for applications that left nothing but subjects."
+            )
+        if has_topics(name, survey.topics()):
+            raise UsageError(
+                f"Application {name!r} still has internal topics on this cluster. Delete those first if nobody will start it "
+                "again; --gone is for applications that left nothing but subjects."
+            )
+        if name not in every:
+            raise UsageError(
+                f"No internal-looking subject without a topic begins with {name!r}, which --gone names."
+                f"{did_you_mean(name, every)}"
+            )
+
+
+def _is_without_trace(survey: Survey, name: str, lives: Iterable[str], subjects: Iterable[TopiclessSubject]) -> bool:
+    """True if the cluster has nothing of an application, nobody handed anything of it over, and no living application's name
+    fits one of its subjects.
+    """
+    prefixes = {prefix for each in subjects for prefix in application_prefixes(each.topic)}
+    return (
+        not prefixes.intersection(lives)
+        and name not in survey.supplied.applications
+        and not has_topics(name, survey.topics())
+    )
+
+
+def _signs(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
+    left = sorted({each.registration or each.topic for each in subjects if each.always_has_a_topic})
+    if left:
+        others = f" and {counted(len(left) - 1, 'other topic')}" if len(left) > 1 else ""
+        yield f"{left[0]}{others}, which an application that runs or was merely stopped leaves there, does not exist"
+
+
+def _proof(survey: Survey, name: str) -> str | None:
+    if name in survey.gone:
+        return "--gone says so"
+    return ksqldb_lacks(name, survey.supplied.ksqldb)
+
+
+def _ids(survey: Survey) -> Mapping[Subject, tuple[SchemaId, ...]]:
+    """Per subject its ids, by the registry's full listing; nothing where it has none."""
+    found: dict[Subject, set[SchemaId]] = {}
+    try:
+        for holder in list_holders(survey.registry):
+            found.setdefault(holder.subject, set()).add(holder.schema_id)
+    except EndpointNotSupportedError:
+        return {}
+    return {subject: tuple(sorted(of_it)) for subject, of_it in found.items()}
+
+
+def _ids_under(survey: Survey, subjects: Iterable[TopiclessSubject]) -> Mapping[Subject, tuple[SchemaId, ...]]:
+    """The same, asked version by version."""
+    return {
+        each.subject: tuple(
+            sorted(
+                {
+                    survey.registry.version(each.subject, number, deleted=True).schema_id
+                    for number in version_numbers(survey.registry, each.subject, deleted=True)
+                }
+            )
+        )
+        for each in subjects
+    }

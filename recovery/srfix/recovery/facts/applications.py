@@ -1,0 +1,148 @@
+"""Internal subjects whose topic does not exist, application by application, and what tells whether the application lives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.recovery.facts.survey import Survey
+from srfix.recovery.internal_topics import (
+    InternalTopicKind,
+    application_prefixes,
+    generated_owner,
+    ksqldb_query,
+    operator_behind,
+    parse,
+    recognise,
+    record_name_subject,
+    registration_topic,
+)
+from srfix.recovery.ksqldb import KsqldbAnswers
+from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
+from srfix.serde.wire import SchemaId
+
+_KSQLDB: Final = "_confluent-ksql-"
+_OF_A_SERVER: Final = ("http://", "https://")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopiclessSubject:
+    """An internal-looking subject, the topic in whose name is not in the full listing."""
+
+    subject: Subject
+    context: str
+    """The registry context that it stands in."""
+    topic: Topic
+    """The topic in its name."""
+    role: Role
+    """Key or value; value where a record's name stands behind the topic (TopicRecordNameStrategy)."""
+    kind: InternalTopicKind
+    registration: Topic | None
+    """The subscription registration topic, of a pseudo-topic; None of others."""
+
+    @property
+    def always_has_a_topic(self) -> bool:
+        """True if an application that runs, or was merely stopped, has a topic of that name: repartition and subscription
+        topics, and changelogs of operators' stores. A table's changelog may be its source topic, and a store without logging
+        has none.
+        """
+        return self.kind is not InternalTopicKind.CHANGELOG or operator_behind(self.topic) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationFacts:
+    """An application whose internal subjects have lost their topics."""
+
+    application: str
+    subjects: tuple[TopiclessSubject, ...]
+    """By name."""
+    lives: bool
+    """True if its group is listed or has committed offsets."""
+    signs: tuple[str, ...] = ()
+    """What says that it is gone for good, in clauses; empty if nothing does, or it lives."""
+    proof: str | None = None
+    """What proves that it is gone, in a clause: a person's word, or ksqlDB's; None if nothing does."""
+    schema_ids: Mapping[Subject, tuple[SchemaId, ...]]
+    """Per subject the ids that it holds, soft-deleted ones too, ascending."""
+
+    def ids_under(self, subject: TopiclessSubject) -> tuple[SchemaId, ...]:
+        """The ids that a subject holds, soft-deleted ones too, ascending."""
+        return self.schema_ids.get(subject.subject, ())
+
+    def name_of(self, subject: TopiclessSubject) -> str:
+        """The store, or what else stands behind the application in the topic's name."""
+        parsed = parse(subject.topic, application=self.application)
+        return subject.topic if parsed is None else parsed.name
+
+
+def topicless_subjects(survey: Survey) -> Iterator[TopiclessSubject]:
+    """Every internal-looking subject without its topic, live or soft-deleted, by name. A pseudo-topic's are among them only
+    where its registration topic does not exist either: else they are there by design.
+    """
+    topics = survey.topics()
+    for subject in sorted(survey.subjects()):
+        context, name = split_context(subject)
+        split = split_subject(name)
+        topic, role = split or (record_name_subject(name), Role.VALUE)
+        kind = None if topic is None else recognise(topic)
+        if topic is None or kind is None or topic in topics:
+            continue
+        registration = registration_topic(topic)
+        if registration is None or registration not in topics:
+            yield TopiclessSubject(
+                subject=subject, context=context, topic=topic, role=role, kind=kind, registration=registration
+            )
+
+
+def owners(
+    subjects: Iterable[TopiclessSubject], lives: Collection[str], gone: Collection[str]
+) -> Mapping[str, tuple[TopiclessSubject, ...]]:
+    """The subjects by their application: the longest living one that a name allows; else one that is said to be gone, or
+    that a generated name shows; else, for names that a person chose a part of, the one that most of them have in common.
+
+    :param lives: applications that live.
+    :param gone: applications of which a person says that they are gone.
+    """
+    every = tuple(subjects)
+    allowed = {each.topic: application_prefixes(each.topic) for each in every}
+    known = {name for each in every if (name := generated_owner(each.topic)) is not None} | set(gone)
+    shared: dict[str, int] = {}
+    for each in every:
+        for prefix in allowed[each.topic]:
+            shared[prefix] = shared.get(prefix, 0) + 1
+    found: dict[str, list[TopiclessSubject]] = {}
+    for each in every:
+        prefixes = allowed[each.topic]  # the longest first
+        name = next((prefix for prefix in prefixes if prefix in lives), None)
+        if name is None:
+            name = next((prefix for prefix in prefixes if prefix in known), None)
+        if name is None and prefixes:
+            name = max(prefixes, key=lambda prefix: (shared[prefix], len(prefix)))
+        if name is not None:
+            found.setdefault(name, []).append(each)
+    return {name: tuple(found[name]) for name in sorted(found)}
+
+
+def ksqldb_lacks(application: str, answers: Iterable[KsqldbAnswers]) -> str | None:
+    """Which ksqlDB server that owns such applications does not know this query, in a clause; None if none says so.
+
+    A server owns the applications that begin with its service id. Answers with a problem prove nothing.
+    """
+    query = ksqldb_query(application)
+    if query is None or query.application != application:
+        return None
+    for each in answers:
+        service = None if each.server is None else each.server.service_id
+        # A file may hold the answer to one statement of many. A longer service id may begin with this one.
+        is_whole = each.origin.startswith(_OF_A_SERVER) and not each.problems
+        if not is_whole or service is None or application != f"{_KSQLDB}{service}query_{query.query_id}":
+            continue
+        if not any(True for _ in each.queries_of(application)):
+            return f"ksqlDB ({each.origin}, service id {service}) knows no query {query.query_id}"
+    return None
+
+
+def has_topics(application: str, topics: Iterable[Topic]) -> bool:
+    """True if some internal topic may be the application's."""
+    return any(parse(topic, application=application) is not None for topic in topics)

@@ -1,0 +1,143 @@
+"""What of the subjects left by applications that are gone (SRF009) may be soft-deleted, and what may not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from srfix.recovery.actions import DeleteVersion
+from srfix.recovery.census import CensusEngine, CensusRequest
+from srfix.recovery.checks import LITTER
+from srfix.recovery.diagnosis import Examination
+from srfix.recovery.facts import Holder, SubjectState, Survey, list_holders, read_subject_state
+from srfix.recovery.findings import Finding
+from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.internal_topics import is_internal
+from srfix.recovery.repair.plan_file import Omission
+from srfix.serde.errors import ClusterError
+from srfix.serde.registry import EndpointNotSupportedError
+from srfix.serde.subjects import Role, Subject
+from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """One subject whose versions are soft-deleted."""
+
+    finding: Finding
+    state: SubjectState
+    actions: tuple[DeleteVersion, ...]
+    """Without numbers, the newest version first: so that an undo, in reverse, registers the oldest first."""
+
+    @property
+    def price(self) -> str:
+        """What it changes for others."""
+        ids = enumerated(sorted({action.schema_id for action in self.actions}))
+        return (
+            f"{self.finding.subject}: schema id {ids} is soft-deleted there and stays readable by its id. Soft-deleted "
+            "versions still count towards a registry's limit of schemas; srfix deletes nothing for good. A rollback registers "
+            "the schemas again, under the same ids and new version numbers."
+        )
+
+
+def deletions(
+    examination: Examination, survey: Survey, also: Collection[str], engine: CensusEngine | None
+) -> Iterator[Deletion | Omission]:
+    """What was asked for with `also`: the live versions of subjects whose application is proved to be gone, where another
+    subject holds the id live, or no record of any topic carries it.
+
+    :param engine: what counts topics; None if none may be counted.
+    :raises RegistryError: if the registry does not answer.
+    """
+    proved = [f for f in examination.diagnosis.findings if f.code == LITTER and f.repairable]
+    if LITTER not in also or not proved:
+        return
+    try:
+        holders = list_holders(survey.registry)
+    except EndpointNotSupportedError:
+        for finding in proved:
+            yield _left(finding, (), "the registry does not list its versions, so who else holds an id cannot be told")
+        return
+    usage = _Usage(survey=survey, engine=engine)
+    leaving = frozenset(finding.subject for finding in proved)
+    for finding in proved:
+        state = read_subject_state(survey.registry, finding.subject)
+        actions: list[DeleteVersion] = []
+        for version in reversed(state.live):
+            others = tuple(sorted({h.subject for h in holders if _is_other(h, version.schema_id, leaving)}))
+            reason = _why_not(finding.subject, version.version, version.schema_id, others, survey, usage)
+            if reason is not None:
+                yield _left(finding, (version.schema_id,), reason)
+                continue
+            actions.append(
+                DeleteVersion(
+                    step=0,
+                    subject=finding.subject,
+                    version=version.version,
+                    schema_id=version.schema_id,
+                    schema=survey.registry.version(finding.subject, version.version, deleted=True).schema,
+                    holders=others,
+                )
+            )
+        if actions:
+            yield Deletion(finding=finding, state=state, actions=tuple(actions))
+
+
+def _is_other(holder: Holder, schema_id: SchemaId, leaving: Collection[Subject]) -> bool:
+    """True of a live version that the plan leaves where it is."""
+    return holder.schema_id == schema_id and not holder.deleted and holder.subject not in leaving
+
+
+def _left(finding: Finding, ids: tuple[SchemaId, ...], reason: str) -> Omission:
+    return Omission(subject=finding.subject, reason=f"{finding.subject} is left as it is: {reason}", schema_ids=ids)
+
+
+def _why_not(
+    subject: Subject, version: int, schema_id: SchemaId, others: tuple[Subject, ...], survey: Survey, usage: _Usage
+) -> str | None:
+    """Why a version stays, in a clause; None if it may go."""
+    referring = survey.registry.referenced_by(subject, version)
+    if referring:
+        return f"the schema of id {enumerated(referring)} refers to version {version}"
+    return None if others else usage.why_not(schema_id)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Usage:
+    """Which ids any record of any topic carries: every topic is counted, once, when it is first asked for."""
+
+    survey: Survey
+    engine: CensusEngine | None
+    _used: frozenset[SchemaId] | str | None = field(default=None)
+
+    def why_not(self, schema_id: SchemaId) -> str | None:
+        """Why an id that no other subject holds live must stay; None if nothing uses it."""
+        if self._used is None:
+            self._used = self._count()
+        if isinstance(self._used, str):
+            return (
+                f"no other subject holds schema id {schema_id} live, and whether a record carries it is not known "
+                f"({self._used})"
+            )
+        if schema_id in self._used:
+            return f"records carry schema id {schema_id}, and no other subject holds it live"
+        return None
+
+    def _count(self) -> frozenset[SchemaId] | str:
+        if self.engine is None:
+            return "no topic was counted"
+        used: set[SchemaId] = set()
+        for topic, partitions in self.survey.topics().items():
+            if is_internal(topic):
+                continue
+            request = CensusRequest(topic=topic, partitions=tuple(range(partitions)), committed=None)
+            try:
+                census = self.engine.count(request)
+            except ClusterError as error:
+                return f"topic {topic} could not be read: {error.message.rstrip('.')}"
+            if census.is_partial:
+                return f"topic {topic} was not read to its end"
+            if any(partition.of(role).guids for partition in census.partitions for role in Role):
+                return f"records of topic {topic} name their schema by GUID"
+            used.update(found for role in Role for found in census.ids(role))
+        return frozenset(used)

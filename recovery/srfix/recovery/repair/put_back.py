@@ -1,0 +1,83 @@
+"""What a repair that cannot go on leaves open is closed: levels and modes that it set, versions that it was to soft-delete.
+
+For who carries out repairs without a person beside it: a plan that stopped as the world had changed waits for nobody there.
+Every step of it is one of the plan's own later steps, done once more without harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from srfix.recovery.actions import (
+    Register,
+    SetCompatibility,
+    SetMode,
+    SoftDelete,
+    added_versions,
+    has_happened_in_part,
+    restore_config,
+    restore_mode,
+)
+from srfix.recovery.clock import now
+from srfix.recovery.errors import PlanError
+from srfix.recovery.facts import read_subject_state
+from srfix.recovery.registry import Registry
+from srfix.recovery.repair.journal import open_journal, set_aside
+from srfix.recovery.repair.journal_lines import JournalState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutBack:
+    """A repair that had stopped was closed."""
+
+    done: tuple[str, ...]
+    """What was put back, each in words: no capital, no full stop."""
+    aside: Path | None
+    """Where its journal is kept, for a rollback; None if there was nothing to close."""
+
+
+def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str] = now) -> PutBack:
+    """Puts back what the repair of a journal relaxed, soft-deletes what it was to, and sets the journal aside.
+
+    What it registered stays: the next look finds what is missing still. Killed at any instant, the same call goes on.
+
+    :raises PlanError: if there is no journal, it cannot be read, or it is in use.
+    :raises RegistryError: if the registry does not answer: the journal stays where it is then.
+    """
+    with open_journal(journal_path, clock, create=False) as (journal, state):
+        if state is None or state.finished or state.rolling_back:
+            return PutBack(done=(), aside=None)
+        done = tuple(_close(state, registry))
+        with suppress(PlanError):  # a full disk: what had to be put back is
+            journal.write("put-back", done=list(done))
+            journal.write("stopped")
+        return PutBack(done=done, aside=set_aside(journal_path))
+
+
+def _close(state: JournalState, registry: Registry) -> Iterator[str]:
+    soft_deleted = {(a.subject, a.schema_id) for a in state.plan.actions if isinstance(a, SoftDelete)}
+    begun = [action for action in state.plan.actions if action.step in state.before]
+    for action in begun:
+        before = state.before[action.step]
+        if not isinstance(action, Register) or (action.subject, action.schema_id) not in soft_deleted:
+            continue
+        found = read_subject_state(registry, action.subject)
+        for version in added_versions(before, found):
+            if version.schema_id == state.given.get(action.step, action.schema_id) and not version.deleted:
+                registry.delete_version(action.subject, version.version)
+                yield f"version {version.version} of {action.subject} soft-deleted"
+    for action in begun:
+        if not isinstance(action, SetCompatibility | SetMode):
+            continue
+        found = read_subject_state(registry, action.subject)
+        if not has_happened_in_part(action, state.before[action.step], found):
+            continue
+        if isinstance(action, SetCompatibility):
+            restore_config(registry, action.subject, action.previous)
+            yield f"compatibility of {action.subject} put back"
+        else:
+            restore_mode(registry, action.subject, action.previous)
+            yield f"mode of {action.subject} put back"

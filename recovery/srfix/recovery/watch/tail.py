@@ -1,0 +1,97 @@
+"""The schema ids in the records that came since the last look: what is new in a topic, without counting it again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from srfix.recovery.census import Census
+from srfix.recovery.cluster import Cluster, GaveUp, RawRecord
+from srfix.serde.subjects import Role, Topic
+from srfix.serde.wire import SchemaId
+from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
+
+_BATCH: Final = 500
+_MOST_IDS: Final = 10_000
+"""Ids of a topic and role that are remembered; bytes that only look like framed keys could be any number."""
+
+
+@dataclass(slots=True)
+class TailedTopic:
+    """How far the records of one topic have been seen, and which ids they carry."""
+
+    topic: Topic
+    roles: tuple[Role, ...]
+    """The roles whose payloads are framed."""
+    next_offsets: dict[int, int]
+    """Per partition the first offset that was not seen."""
+    ids: Mapping[Role, set[SchemaId]] = field(default_factory=dict)
+    """Per role the ids that were seen since the full look, and in it."""
+    _found: dict[Role, set[SchemaId]] = field(default_factory=dict)
+    _peek: SchemaIdPeek = field(default_factory=SchemaIdPeek)
+
+    @classmethod
+    def after(cls, census: Census, roles: Iterable[Role]) -> TailedTopic:
+        """Goes on where a census ended. What that left unread is left to the next full look."""
+        wanted = tuple(sorted(set(roles), key=lambda role: role.value))
+        return cls(
+            topic=census.topic,
+            roles=wanted,
+            next_offsets={partition.partition: partition.end_offset for partition in census.partitions},
+            ids={role: set(census.ids(role)) for role in wanted},
+            _found={role: set() for role in wanted},
+        )
+
+    def go_on(
+        self, cluster: Cluster, *, budget_s: float, monotonic: Callable[[], float] = time.monotonic
+    ) -> tuple[Mapping[Role, tuple[SchemaId, ...]], int]:
+        """Reads what came since, and answers the ids per role that are new, and how many records were left unread.
+
+        :param budget_s: how long it may take; what is left is read the next time.
+        :raises TopicChangedError: if the log ends before what was seen, or has other partitions.
+        :raises AccessDeniedError: if this user may not read the topic any more.
+        :raises ClusterError: if the broker does not answer.
+        """
+        marks = cluster.watermarks(self.topic, sorted(self.next_offsets))
+        if any(end < self.next_offsets[partition] for partition, (_start, end) in marks.items()):
+            raise TopicChangedError
+        found = self._found  # kept where the broker stops answering on the way
+        until = monotonic() + budget_s
+        for partition, (start, end) in marks.items():
+            begin = max(start, self.next_offsets[partition])
+            self.next_offsets[partition] = begin
+            if begin >= end or monotonic() >= until:
+                continue
+            try:
+                records = cluster.read(self.topic, partition, begin, end, give_up_at=until)
+                for batch in _batches(records):
+                    self._note(batch, found)
+                    self.next_offsets[partition] = batch[-1].offset + 1
+            except GaveUp:
+                continue
+            self.next_offsets[partition] = end
+        lag = sum(max(0, end - self.next_offsets[partition]) for partition, (_start, end) in marks.items())
+        new = {role: tuple(sorted(ids - self.ids[role])) for role, ids in found.items()}
+        self._found = {role: set() for role in self.roles}
+        for role, ids in new.items():
+            self.ids[role].update(islice(ids, max(0, _MOST_IDS - len(self.ids[role]))))
+        return {role: ids for role, ids in new.items() if ids}, lag
+
+    def _note(self, batch: tuple[RawRecord, ...], found: Mapping[Role, set[SchemaId]]) -> None:
+        headers = [list(record.headers) for record in batch]
+        for role, ids in found.items():
+            payloads = [record.key if role is Role.KEY else record.value for record in batch]
+            peeked = peek_headers(headers, self._peek(payloads), role)
+            ids.update(SchemaId(each) for each in set(peeked) if each > 0)
+
+
+class TopicChangedError(Exception):
+    """The topic is not the one that was counted: recreated, or truncated."""
+
+
+def _batches(records: Iterator[RawRecord]) -> Iterator[tuple[RawRecord, ...]]:
+    while batch := tuple(islice(records, _BATCH)):
+        yield batch

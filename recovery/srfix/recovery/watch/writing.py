@@ -1,0 +1,184 @@
+"""Carries out what is allowed, one subject at a time, each with a journal of its own; takes up what a kill left.
+
+A journal is that of `srfix apply`, and `srfix rollback` undoes it. The one at a subject's path is of its latest registration;
+earlier ones stand beside it, numbered. Every instance that has set a level puts it back: at the plan's end, on the way out
+of a plan that stopped, or when it is started again. So whoever writes the configuration last has put it back, however many
+instances there are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.actions import Register
+from srfix.recovery.clock import now
+from srfix.recovery.errors import PlanError
+from srfix.recovery.facts import held_version
+from srfix.recovery.registry import Registry
+from srfix.recovery.repair import Plan, apply_plan, default_journal_path, put_back, read_journal
+from srfix.recovery.watch.allowance import AllowedPair
+from srfix.recovery.watch.events import Deferred, Registered, Stopped
+from srfix.serde import bounds
+from srfix.serde.errors import RegistryError
+from srfix.serde.files import is_there
+from srfix.serde.registry import RegistryAnswerError
+from srfix.serde.subjects import Subject
+from srfix.serde.wire import SchemaId
+
+_SUFFIX: Final = ".journal.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Registers, and only where a signed-off plan allows it."""
+
+    pairs: tuple[AllowedPair, ...]
+    """What it allows."""
+    plan: Plan
+    """The signed-off plan."""
+    plan_path: Path
+    """Its file: the journal beside it tells whether it is being carried out, or was rolled back."""
+    journals: Path
+    """The directory of this instance's journals; it exists."""
+    clock: Callable[[], str] = now
+    """Says the time, ISO 8601."""
+    undisturbed: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
+    """What holds off an orderly end while something is written."""
+
+    def journal(self, subject: Subject) -> Path:
+        """Where the journal of a subject's latest registration is; a name can be too long, or no file's, so it is hashed."""
+        return self.journals / (hashlib.sha256(subject.encode(errors="surrogatepass")).hexdigest()[:16] + _SUFFIX)
+
+    def obstacle(self, registry: Registry) -> str | None:
+        """Why nothing may be written on the strength of the plan as things stand, in words; None if it may.
+
+        :raises PlanError: if the plan's own journal cannot be read.
+        :raises RegistryError: if the registry does not answer.
+        """
+        if registry.url != self.plan.registry and not _is_the_same(self.plan, registry):
+            return f"the plan was made for {self.plan.registry}, and none of its schemas is at {registry.url} where it was then"
+        path = default_journal_path(self.plan_path)
+        if not is_there(path):
+            return None
+        state = read_journal(path)
+        if state.rolling_back or state.rolled_back:
+            return f"the signed-off plan was rolled back, as its journal {path} says"
+        if not state.finished:
+            return f"the signed-off plan is carried out right now, or in part, as its journal {path} says"
+        return None
+
+    def undone(self, subject: Subject) -> frozenset[SchemaId]:
+        """The ids that a person has taken back under a subject, by `srfix rollback` of one of the journals.
+
+        :raises PlanError: if a journal cannot be read.
+        """
+        states = [read_journal(path) for path in self._journals_of(subject) if not _says_nothing(path)]
+        return frozenset(schema_id for state in states if state.rolling_back for schema_id in _ids(state.plan))
+
+    def _journals_of(self, subject: Subject) -> Iterator[Path]:
+        path = self.journal(subject)
+        if is_there(path):
+            yield path
+        number = 1
+        while is_there(aside := path.with_name(f"{path.name}.{number}")):
+            yield aside
+            number += 1
+
+    def open_journals(self) -> Iterator[Subject]:
+        """The subjects whose registration was begun and is not over."""
+        for subject in dict.fromkeys(pair.subject for pair in self.pairs):
+            path = self.journal(subject)
+            if not is_there(path) or _says_nothing(path):
+                continue
+            try:
+                state = read_journal(path)
+            except PlanError:
+                continue  # damaged: it is said when something is to be written there
+            if not state.finished and not state.rolling_back:
+                yield subject
+
+    def resume(self, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
+        """Goes on with what an earlier run had begun under a subject.
+
+        :raises PlanError: if the journal cannot be read any more.
+        :raises RegistryError: if the registry does not answer: the journal stays, and the next call goes on.
+        """
+        plan = read_journal(self.journal(subject)).plan
+        yield from self._carry_out(plan, subject, registry, was_resumed=True)
+
+    def carry_out(self, plan: Plan, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
+        """Does what a plan for one subject says.
+
+        :raises RegistryError: if the registry does not answer: the journal stays, and `resume` goes on.
+        """
+        yield from self._carry_out(plan, subject, registry, was_resumed=False)
+
+    def _carry_out(
+        self, plan: Plan, subject: Subject, registry: Registry, *, was_resumed: bool
+    ) -> Iterator[Registered | Deferred | Stopped]:
+        path = self.journal(subject)
+        ids = _ids(plan)
+        with self.undisturbed():
+            try:
+                for _event in apply_plan(plan, registry, path, clock=self.clock):
+                    pass
+            except PlanError as error:
+                cause = error.__cause__
+                if isinstance(cause, RegistryError) and not _is_refusal(cause):
+                    raise cause from error  # it may have taken effect, or may yet: go on when the registry answers
+                yield self._stopped(subject, ids, str(error), registry)
+                return
+            except RegistryAnswerError as error:
+                if not _is_refusal(error):
+                    raise
+                yield self._stopped(subject, ids, str(error), registry)
+                return
+        lost = [
+            a.schema_id
+            for a in plan.actions
+            if isinstance(a, Register) and held_version(registry, subject, a.schema) is None
+        ]
+        if lost:
+            why = f"Schema ids {', '.join(map(str, lost))} were registered under {subject}, and are not found there by content."
+            yield Stopped(subject=subject, why=why, put_back=(), journal=path)
+        else:
+            yield Registered(subject=subject, schema_ids=ids, journal=path, was_resumed=was_resumed)
+
+    def _stopped(self, subject: Subject, ids: Sequence[SchemaId], why: str, registry: Registry) -> Deferred | Stopped:
+        path = self.journal(subject)
+        if not is_there(path):  # refused before the first line
+            return Deferred(subject=subject, schema_ids=tuple(ids), why=why.rstrip("."))
+        try:
+            closed = put_back(path, registry, clock=self.clock)
+        except PlanError:  # in use: another instance that shares the directory is at it
+            return Deferred(subject=subject, schema_ids=tuple(ids), why=why.rstrip("."))
+        return Stopped(subject=subject, why=why, put_back=closed.done, journal=closed.aside)
+
+
+def _is_the_same(plan: Plan, registry: Registry) -> bool:
+    """True if a schema of the plan stands where it stood when the plan was made, under the same id."""
+    registrations = [action for action in plan.actions if isinstance(action, Register)]
+    held = ((held_version(registry, holder, each.schema), each) for each in registrations for holder in each.holders)
+    return any(found is not None and found.schema_id == each.schema_id for found, each in held)
+
+
+def _ids(plan: Plan) -> tuple[SchemaId, ...]:
+    return tuple(sorted({schema_id for finding in plan.findings for schema_id in finding.planned_ids}))
+
+
+def _says_nothing(path: Path) -> bool:
+    """True if it holds no whole line: killed before anything was begun. The next registration sets it aside."""
+    try:
+        return b"\n" not in path.read_bytes()[: bounds.MOST_JOURNAL_BYTES]
+    except OSError:
+        return False
+
+
+def _is_refusal(error: RegistryError) -> bool:
+    """True if the registry has answered that it did not do what was asked, and no earlier attempt was lost."""
+    return isinstance(error, RegistryAnswerError) and error.status < 500 and not error.earlier_attempt_lost

@@ -1,0 +1,273 @@
+"""The page of `--output html`: well formed, of text alone, in an order that a person reads in."""
+
+from __future__ import annotations
+
+import io
+import re
+from importlib.metadata import version
+from typing import Any, get_args
+from xml.etree.ElementTree import Element
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srfix.cli.output import (
+    Bars,
+    Block,
+    CarriedId,
+    Commands,
+    Heading,
+    OutputFormat,
+    Paragraph,
+    Picture,
+    Report,
+    Table,
+    Tone,
+    Verdict,
+    write_report,
+)
+from srfix.serde.printable import printable
+from tests.cli.every_block import HOSTILE, blocks_of
+from tests.cli.kept_demo import Parts
+from tests.cli.pages import assert_is_a_page, elements, text_of
+
+
+def report_of(text: str) -> Report:
+    document: dict[str, Any] = {"schema": text, "generated_at": text, "registry": text, "subject": text, "srfix": text}
+    return Report(
+        document=document,
+        blocks=blocks_of(text),
+        verdict=Verdict(text=f"so: {text}", tone=Tone.BAD, more=text),
+        where=(("cluster", text), (text, text)),
+    )
+
+
+def page_of(report: Report) -> str:
+    stream = io.StringIO()
+    write_report(report, OutputFormat.HTML, stream)
+    return stream.getvalue()
+
+
+def of_name(root: Element, name: str) -> list[str]:
+    return ["".join(each.itertext()) for found, each in elements(root) if found == name]
+
+
+class TestEveryBlock:
+    def test_there_is_one_of_each_kind_in_these_tests(self) -> None:
+        assert {type(block) for block in blocks_of("a")} == set(get_args(Block))
+
+    def test_each_has_its_form(self) -> None:
+        root = assert_is_a_page(page_of(report_of("some words")))
+        assert of_name(root, "h1") == ["so: some words"]
+        assert of_name(root, "h2")[:2] == ["What to do now", "some words"]
+        assert "some words\nsome words" in of_name(root, "pre")
+        assert of_name(root, "caption") == ["some words"] * 6
+        assert "some words" in of_name(root, "summary")
+        assert "srfix plan --store some words" in of_name(root, "code")
+        figure = of_name(root, "figure")[0]
+        for said in ("id 7 is missing", "id 7 is there", "id 7 perhaps, in rows on disk", "phantom subject"):
+            assert said in re.sub(r"\s+", " ", figure)
+
+    def test_a_bar_is_as_long_as_its_number_and_says_it(self) -> None:
+        rows = (("0", (1_000, 0)), ("1", (250, 1)))
+        root = assert_is_a_page(page_of(Report(document={}, blocks=(Bars(("p", "a", "b"), rows, title="t"),))))
+        bars = [each.get("width") for name, each in elements(root) if name == "rect" and each.get("class") == "bar"]
+        assert bars == ["100.00", "25.00", "0.50"]
+        assert [text for text in of_name(root, "td") if text] == ["1,000", "0", "250", "1"]
+
+    def test_no_cell_and_no_command_is_shortened(self) -> None:
+        name = "n" * 50_000
+        blocks = (Commands((f"srfix plan --store {name}",)), Table(("a", "b"), (("1", name),)))
+        root = assert_is_a_page(page_of(Report(document={}, blocks=blocks)))
+        assert of_name(root, "pre") == [f"srfix plan --store {name}"]
+        assert name in of_name(root, "td")
+
+    def test_of_many_ids_in_a_picture_the_rest_is_counted(self) -> None:
+        many = tuple(range(100))
+        picture = Picture(
+            topic=None,
+            application="a",
+            store="s",
+            subject="t-value",
+            is_phantom=False,
+            carried=tuple(CarriedId(schema_id=number, where="") for number in many),
+            kept=many,
+            held=many,
+            lacking=many,
+        )
+        figure = of_name(assert_is_a_page(page_of(Report(document={}, blocks=(picture,)))), "figure")[0]
+        assert figure.count("76 more") == 4
+        assert "80 more" in figure  # the sentence names twenty
+
+
+class TestOrder:
+    VERDICT = Verdict(text="One thing is wrong", tone=Tone.BAD)
+    BLOCKS: tuple[Block, ...] = (
+        Heading("The thing"),
+        Paragraph("It is wrong."),
+        Paragraph("To repair it:"),
+        Commands(("srfix plan",)),
+        Paragraph("Add the secret.", is_of_commands=True),
+        Paragraph("Do not wipe.", is_warning=True),
+    )
+
+    def test_the_verdict_comes_first_then_the_warning_and_the_commands_then_the_rest(self) -> None:
+        root = assert_is_a_page(page_of(Report(document={}, blocks=self.BLOCKS, verdict=self.VERDICT)))
+        said = text_of(root)
+        order = [
+            "One thing is wrong",
+            "Do not wipe.",
+            "To repair it:",
+            "srfix plan",
+            "Add the secret.",
+            "The thing",
+            "It is wr",
+        ]
+        assert [said.index(words) for words in order] == sorted(said.index(words) for words in order)
+
+    def test_without_a_verdict_the_first_heading_is_it_and_commands_stay_where_they_are(self) -> None:
+        root = assert_is_a_page(page_of(Report(document={}, blocks=self.BLOCKS)))
+        assert of_name(root, "h1") == ["The thing"]
+        said = text_of(root)
+        assert said.index("It is wrong.") < said.index("srfix plan\n")
+        assert said.count("The thing") == 1
+
+    def test_a_verdict_that_the_first_block_says_is_said_once(self) -> None:
+        blocks = (Paragraph("Nothing is wrong."), Paragraph("At all."))
+        verdict = Verdict(text="Nothing is wrong.", tone=Tone.GOOD)
+        root = assert_is_a_page(page_of(Report(document={}, blocks=blocks, verdict=verdict)))
+        assert text_of(root).count("Nothing is wrong.") == 1
+        assert "All holds" in text_of(root)
+
+    def test_a_report_without_headings_has_one(self) -> None:
+        page = page_of(Report(document={"schema": "srfix.watch/1"}, blocks=(Table(("a",), (("b",),)),)))
+        assert of_name(assert_is_a_page(page), "h1") == ["watch"]
+
+    def test_a_heading_of_the_second_level_is_below_one_of_the_first_unless_it_stands_apart(self) -> None:
+        blocks = (
+            Heading("What"),
+            Heading("a", level=2),
+            Paragraph("1"),
+            Heading("b"),
+            Paragraph("2"),
+            Heading("c", level=2),
+            Paragraph("3"),
+            Heading("d", level=2, is_apart=True),
+            Paragraph("4"),
+        )
+        root = assert_is_a_page(page_of(Report(document={}, blocks=blocks)))
+        assert of_name(root, "h2") == ["a", "b", "d"]
+        assert of_name(root, "h3") == ["c"]
+
+
+class TestAbout:
+    def test_it_says_of_what_when_and_by_what_it_was_made(self) -> None:
+        document: dict[str, Any] = {"schema": "srfix.diagnosis/2", "generated_at": "2026-05-04T03:12:09+00:00"}
+        where = (("cluster", "kafka:9092"), ("registry", "http://registry:8081"), ("nothing", None))
+        root = assert_is_a_page(page_of(Report(document=document, blocks=(Heading("a"),), where=where)))
+        assert of_name(root, "title") == ["srfix diagnosis: kafka:9092: http://registry:8081"]
+        assert of_name(root, "time") == ["2026-05-04 03:12:09 UTC"]
+        assert of_name(root, "dt") == ["cluster", "registry", "made", "by"]
+        assert of_name(root, "dd")[-1] == f"srfix {version('srfix')}"
+
+    def test_what_a_report_does_not_say_its_document_does(self) -> None:
+        document: dict[str, Any] = {"schema": "srfix.plan/1", "registry": "http://r", "bootstrap_servers": "k:9092"}
+        root = assert_is_a_page(page_of(Report(document=document, blocks=(Heading("a"),))))
+        assert of_name(root, "title") == ["srfix plan: k:9092: http://r"]
+
+    def test_names_of_the_document_are_code_and_so_are_commands(self) -> None:
+        blocks = (Paragraph("Topic users, not users-x: `srfix plan --store 'a'`."),)
+        root = assert_is_a_page(page_of(Report(document={"topic": "users"}, blocks=blocks)))
+        assert of_name(root, "code") == ["users", "srfix plan --store 'a'"]
+
+
+class TestHostile:
+    def test_the_page_is_ascii_and_shows_every_letter(self) -> None:
+        page = page_of(report_of("Bücher-топик-表-🙈"))
+        assert page.isascii()
+        assert "Bücher-топик-表-🙈" in text_of(assert_is_a_page(page))
+
+    @pytest.mark.parametrize("text", HOSTILE)
+    def test_a_name_stays_text(self, text: str) -> None:
+        plain, hostile = (assert_is_a_page(page_of(report_of(words))) for words in ("words", text))
+        assert [name for name, _each in elements(hostile) if name != "code"] == [
+            name for name, _each in elements(plain) if name != "code"
+        ]
+        shown = printable(text).replace("\r", "")
+        assert shown in text_of(hostile)
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        text=st.lists(st.sampled_from(HOSTILE) | st.text(min_size=1, max_size=6), min_size=1, max_size=4).map("".join)
+    )
+    def test_any_text_stays_text(self, text: str) -> None:
+        root = assert_is_a_page(page_of(report_of(text)))
+        said = text_of(root)
+        assert all(character == "\n" or printable(character) == character for character in said)
+        assert len(of_name(root, "section")) == 2
+
+
+class TestCommand:
+    def test_a_terminal_is_told_to_send_it_to_a_file(self, capsys: pytest.CaptureFixture[str]) -> None:
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        stream = Terminal()
+        write_report(Report(document={}, blocks=(Heading("a"),)), OutputFormat.HTML, stream)
+        assert stream.getvalue().startswith("<!DOCTYPE html>\n")
+        assert capsys.readouterr().err == (
+            "This page is for a browser: run it again with > report.html at its end, and open that file.\n"
+        )
+
+    def test_a_file_is_not(self, capsys: pytest.CaptureFixture[str]) -> None:
+        page_of(Report(document={}, blocks=(Heading("a"),)))
+        assert capsys.readouterr().err == ""
+
+    @pytest.mark.parametrize("details", [(), ("--details",)])
+    def test_a_diagnosis_has_the_picture_of_each_finding_and_ends_as_ever(
+        self, parts: Parts, details: tuple[str, ...]
+    ) -> None:
+        done = parts.srfix("diagnose", *details, "--output", "html")
+        assert done.returncode == 1
+        root = assert_is_a_page(done.stdout)
+        assert of_name(root, "h1") == ["1 finding: broken"]
+        (figure,) = of_name(root, "figure")
+        said = re.sub(r"\s+", " ", figure)
+        assert "id 1 4 live keys, partitions 0-2" in said
+        assert "✗ id 1 is missing ✗ id 2 is missing ✓ id 3 is there" in said
+        assert parts.staged.phantom_subject in said
+        assert "srfix plan -o plan.json" in of_name(root, "pre")[0]
+        assert {"cluster", "registry"} <= set(of_name(root, "dt"))
+        assert "Evidence" in of_name(root, "h3")
+        assert any("Evidence" in text for text in of_name(root, "details")) == (not details)
+
+    def test_a_plan_has_its_steps_in_order_its_price_and_its_command(self, parts: Parts) -> None:
+        done = parts.srfix("plan", "--output", "html")
+        assert done.returncode == 0
+        root = assert_is_a_page(done.stdout)
+        assert of_name(root, "h1")[0].endswith(": 6 steps; srfix rollback undoes them")
+        assert "What it costs" in of_name(root, "h2")
+        steps = [text for text in of_name(root, "td") if "schema id" in text]
+        assert steps == ["register schema id 1", "register schema id 2"]
+
+    def test_a_verification_tells_what_came_of_each_id(self, parts: Parts, plan: str, tmp_path: Any) -> None:
+        (path := tmp_path / "p.json").write_text(plan)
+        done = parts.srfix("verify", path, "--output", "html")
+        assert done.returncode == 1
+        root = assert_is_a_page(done.stdout)
+        assert "Something must be done" in text_of(root)
+        assert of_name(root, "td").count("does not hold") == 9
+
+    def test_a_scan_has_bars(self, parts: Parts) -> None:
+        done = parts.srfix("scan", parts.staged.source_topic, "--output", "html")
+        assert done.returncode == 0
+        root = assert_is_a_page(done.stdout)
+        assert sum(name == "rect" and each.get("class") == "bar" for name, each in elements(root)) == 6
+
+    @pytest.mark.parametrize("command", [("subjects",), ("doctor",), ("explain", "SRF001"), ("decode", "users")])
+    def test_other_commands_have_a_page_of_their_blocks(self, parts: Parts, command: tuple[str, ...]) -> None:
+        done = parts.srfix(*command, "--output", "html")
+        assert done.returncode in {0, 1, 2}
+        assert_is_a_page(done.stdout)

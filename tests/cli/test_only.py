@@ -1,0 +1,74 @@
+"""`srfix apply --only`: a part of a plan, the rest of it later, and one rollback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.eight_stores import STORES, World, application, eight_stores
+
+SRFIX = Path(sys.executable).with_name("srfix")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with eight_stores() as made:
+        yield made
+
+
+def srfix(world: World, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SRFIX, *arguments],
+        env={**os.environ, **world.environment},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_part_is_applied_verified_followed_by_the_rest_and_rolled_back(world: World, tmp_path: Path) -> None:
+    plan, before = tmp_path / "plan.json", world.registry.dump()
+    assert srfix(world, "plan", "-o", plan).returncode == 0
+    steps = json.loads(plan.read_text())["actions"]
+    others = [action["step"] for action in steps if action["subject"] != world.phantoms[3]]
+    part = srfix(world, "apply", plan, "--yes", "--only", application(3), "--output", "json")
+    assert part.returncode == 0, part.stderr
+    document = json.loads(part.stdout)
+    assert {step["subject"] for step in document["steps"]} == {world.phantoms[3]}
+    assert document["left"] == others
+    assert srfix(world, "verify", plan, "--only", application(3)).returncode == 0
+    assert srfix(world, "verify", plan).returncode == 1
+    rest = srfix(world, "apply", plan, "--yes")
+    assert rest.returncode == 0, rest.stderr
+    assert srfix(world, "diagnose").returncode == 0
+    assert srfix(world, "rollback", f"{plan}.journal.jsonl", "--yes").returncode == 0
+    assert world.registry.dump() == before
+
+
+def test_what_is_left_is_said_with_the_command_for_it(world: World, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    assert srfix(world, "plan", "-o", plan).returncode == 0
+    steps = len(json.loads(plan.read_text())["actions"])
+    own = steps // STORES
+    done = srfix(world, "apply", plan, "--yes", "--only", application(0))
+    assert f"Applied: {own} of {own} steps carried out\n" in done.stdout
+    assert f"{steps - own} steps of the plan's {steps} are left, for whenever you want:\n" in done.stdout
+    assert f"srfix apply {plan}\n" in done.stdout
+    assert f"srfix verify --only {application(0)} {plan}" in done.stdout
+
+
+def test_an_application_that_the_plan_does_not_repair_is_refused(world: World, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    assert srfix(world, "plan", "-o", plan).returncode == 0
+    refused = srfix(world, "apply", plan, "--yes", "--only", "nobody")
+    assert refused.returncode == 2
+    assert "The plan repairs nothing of an application 'nobody'." in refused.stderr
+    assert not plan.with_name("plan.json.journal.jsonl").exists()

@@ -1,0 +1,298 @@
+"""`srfix watch` as its user runs it: the log, /metrics and /healthz, signals, and kill -9 while it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from srfix.fixtures.registry.http.intercept import CutBefore, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.models import Json
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix, wait_for
+from tests.documents import check
+from tests.recovery.watch.watching import NEXT_SCHEMA
+
+WRITES = (
+    ("PUT", "/config/", 1),
+    ("POST", "/versions$", 1),
+    ("DELETE", "/versions/", 1),
+    ("POST", "/versions$", 2),
+    ("DELETE", "/versions/", 2),
+    ("DELETE", "/config/", 1),
+)
+
+
+@pytest.fixture
+def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
+    with registry_like(shared_parts.registry) as copy:
+        yield copy
+
+
+@pytest.fixture
+def directory(plan: str, tmp_path: Path) -> Path:
+    """Where the signed-off plan lies, and the journals go."""
+    (tmp_path / "p.json").write_text(plan)
+    return tmp_path
+
+
+def where(parts: Parts, registry: FixtureRegistry) -> Mapping[str, str]:
+    return {**parts.environment, "SRFIX_REGISTRY": registry.url}
+
+
+@contextmanager
+def watching(
+    parts: Parts, registry: FixtureRegistry, directory: Path, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A watch that goes on beside the test, and where it listens; killed at the end if it still runs."""
+    command = [SRFIX, "watch", "--listen", "127.0.0.1:0", "--interval", "0.2", "--output", "json", *options]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=directory,
+        env=environment(where(parts, registry)),
+    ) as process:
+        try:
+            assert process.stderr is not None
+            first = process.stderr.readline()
+            found = re.search(r"http://\S+:\d+", first)
+            assert found is not None, first
+            yield process, found[0]
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, list[dict[str, Any]], str]:
+    """Ends it; the exit code, what it told, and standard error."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    told = [json.loads(line) for line in out.splitlines()]
+    for document in told:
+        check(document)
+    return process.returncode, told, err
+
+
+def metric(url: str, line: str) -> float | None:
+    text = requests.get(f"{url}/metrics", timeout=TIMEOUT_S).text
+    found = re.search(rf"^{re.escape(line)} (\S+)$", text, re.MULTILINE)
+    return None if found is None else float(found[1])
+
+
+def health(url: str) -> tuple[int, dict[str, Any]]:
+    answer = requests.get(f"{url}/healthz", timeout=TIMEOUT_S)
+    return answer.status_code, answer.json()
+
+
+class TestOnce:
+    def test_without_a_plan_it_is_a_diagnosis_in_a_line(self, parts: Parts) -> None:
+        done = parts.srfix("watch", "--once")
+        assert (done.returncode, done.stderr) == (1, "")
+        (line,) = done.stdout.splitlines()
+        assert re.fullmatch(
+            r"\S+ Looked at everything in \d+\.\d s: 1 finding \(SRF001 _confluent-ksql-default_query_CSAS_J_0/"
+            r"KafkaTopic_Right-Reduce\), 1 store examined(, \d+ things? not looked at)?\.",
+            line,
+        )
+
+    def test_with_a_plan_it_registers_and_says_how_to_undo_it(
+        self, shared_parts: Parts, registry: FixtureRegistry, directory: Path
+    ) -> None:
+        before = registry.dump()
+        done = srfix("watch", "--once", "--allow", "p.json", cwd=directory, env=where(shared_parts, registry))
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) == 3
+        found = re.search(r"To undo it: the journal (p\.json\.watch/\S+\.journal\.jsonl)\.\n", done.stdout)
+        assert found is not None, done.stdout
+        assert registry.dump() != before
+        for line in (directory / found[1]).read_text().splitlines():
+            check(json.loads(line))
+        undone = srfix("rollback", found[1], "--yes", "--registry", registry.url, cwd=directory)
+        assert undone.returncode == 0, undone.stderr
+        assert registry.dump() == before
+
+    def test_an_end_that_does_not_answer_is_2(self, parts: Parts) -> None:
+        done = parts.srfix("watch", "--once", "--registry", "http://127.0.0.1:9")
+        assert (done.returncode, done.stdout) == (2, "")
+
+
+class TestRefused:
+    def test_an_edited_plan(self, parts: Parts, directory: Path) -> None:
+        plan = directory / "p.json"
+        plan.write_text(plan.read_text().replace('"register"', '"register" ').replace('"SRF001"', '"SRF003"'))
+        done = parts.srfix("watch", "--once", "--allow", plan)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "was edited after it was made" in done.stderr
+
+    def test_a_plan_that_is_not_the_one_that_was_signed_off(self, parts: Parts, directory: Path) -> None:
+        done = parts.srfix("watch", "--once", "--allow", directory / "p.json", "--expect-digest", f"sha256:{'0' * 64}")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "is not the one that was signed off" in done.stderr
+
+    def test_a_signature_that_is_not_good(self, parts: Parts, directory: Path) -> None:
+        for name, text in (("p.sig", "no signature"), ("k.pub", "ssh-ed25519 AAAA a@b\n")):
+            (directory / name).write_text(text)
+        signed = ("--signature", directory / "p.sig", "--signer-key", directory / "k.pub")
+        done = parts.srfix("watch", "--once", "--allow", directory / "p.json", *signed)
+        assert (done.returncode, done.stdout) == (2, "")
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--listen", "here"), "Invalid value for '--listen': it takes HOST:PORT or off, not 'here'."),
+            (("--journals", "d"), "--journals, --expect-digest and --signature are about the plan that --allow names"),
+            (("--signature", "s", "--allow", "p"), "--signature and --signer-key belong together"),
+        ],
+    )
+    def test_options_that_do_not_go_together(self, parts: Parts, options: tuple[str, ...], said: str) -> None:
+        done = parts.srfix("watch", *options)
+        assert done.returncode == 2
+        assert said in done.stderr
+
+
+class TestRunning:
+    def test_it_tells_prometheus_and_ends_with_0_on_sigterm(
+        self, shared_parts: Parts, registry: FixtureRegistry, directory: Path
+    ) -> None:
+        with watching(shared_parts, registry, directory) as (process, url):
+            wait_for(lambda: health(url)[0] == 200)
+            labels = (
+                'application="_confluent-ksql-default_query_CSAS_J_0",code="SRF001",role="value",severity="broken",'
+                'store="KafkaTopic_Right-Reduce"'
+            )
+            text = requests.get(f"{url}/metrics", timeout=TIMEOUT_S).text
+            found = re.search(r"^srfix_findings\{(.*?)\} 1\.0$", text, re.MULTILINE)
+            assert found is not None, text
+            assert sorted(found[1].split(",")) == sorted(labels.split(","))
+            assert metric(url, "srfix_ids_missing") == 2
+            assert metric(url, 'srfix_up{end="kafka"}') == 1
+            assert requests.get(f"{url}/other", timeout=TIMEOUT_S).status_code == 404
+            assert requests.post(f"{url}/metrics", timeout=TIMEOUT_S).status_code == 405
+            code, told, err = ended(process, signal.SIGTERM)
+        assert code == 0
+        assert err == "Ended by a signal; nothing more is done, and what was begun is in the journals.\n"
+        assert [each["what"] for each in told] == ["look"]
+        assert told[0]["findings"][0]["schema_ids"] == [1, 2]
+
+    def test_an_interrupt_ends_it_with_130(
+        self, shared_parts: Parts, registry: FixtureRegistry, directory: Path
+    ) -> None:
+        with watching(shared_parts, registry, directory) as (process, url):
+            wait_for(lambda: health(url)[0] == 200)
+            assert ended(process, signal.SIGINT)[0] == 130
+
+    def test_a_registry_that_is_away_makes_it_unhealthy_until_it_is_back(
+        self, shared_parts: Parts, registry: FixtureRegistry, directory: Path
+    ) -> None:
+        retry = ("-R", "max.retries=0")
+        with watching(shared_parts, registry, directory, "--allow", "p.json", *retry) as (process, url):
+            wait_for(lambda: metric(url, "srfix_ids_missing") == 0)
+            with registry.intercept(Fault(action=CutBefore())):
+                wait_for(lambda: health(url)[0] == 503)
+                assert health(url)[1]["reason"] == "no answer from: registry"
+                assert metric(url, 'srfix_up{end="registry"}') == 0
+                registry.seed("users-value", NEXT_SCHEMA)
+            wait_for(lambda: health(url)[0] == 200)
+            subject = shared_parts.staged.phantom_subject
+            wait_for(
+                lambda: (
+                    metric(url, f'srfix_registrations_total{{outcome="registered",subject="{subject}"}}') == 3
+                    or metric(url, f'srfix_registrations_total{{subject="{subject}",outcome="registered"}}') == 3
+                )
+            )
+            assert metric(url, 'srfix_outages_total{end="registry"}') == 1
+            _code, told, _err = ended(process, signal.SIGTERM)
+        kinds = [each["what"] for each in told if each["what"] != "look"]
+        assert kinds == ["registered", "outage", "outage-over", "new-versions", "registered"]
+
+    def test_a_port_that_is_taken_is_said(self, parts: Parts) -> None:
+        port = parts.registry.url.rpartition(":")[2]
+        done = parts.srfix("watch", "--listen", f"127.0.0.1:{port}")
+        assert done.returncode == 2
+        assert f"Nothing can listen on 127.0.0.1:{port} for --listen" in done.stderr
+
+
+class TestSignalWhileItWrites:
+    def test_what_it_relaxed_is_put_back_before_it_ends(
+        self, shared_parts: Parts, registry: FixtureRegistry, directory: Path
+    ) -> None:
+        fault = Fault(method="POST", path="/versions$", calls=(1,), delay_s=1.0)
+        with (
+            registry.intercept(fault) as met,
+            watching(shared_parts, registry, directory, "--allow", "p.json") as (process, _url),
+        ):
+            wait_for(lambda: met.hits == 1)
+            code, told, _err = ended(process, signal.SIGTERM)
+        assert (code, [each["what"] for each in told]) == (0, ["look", "registered"])
+        subjects: Any = registry.dump()["subjects"]
+        assert [version["deleted"] for version in subjects[shared_parts.staged.phantom_subject]] == [False, True, True]
+        assert (
+            requests.get(f"{registry.url}/config/{shared_parts.staged.phantom_subject}", timeout=TIMEOUT_S).status_code
+            == 404
+        )
+
+
+@pytest.fixture(scope="module")
+def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
+    """The registry after one undisturbed run."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "p.json").write_text(plan)
+    with registry_like(shared_parts.registry) as copy:
+        TestKilled.ends_well(shared_parts, copy, folder)
+        return copy.dump()
+
+
+class TestKilled:
+    @staticmethod
+    def ends_well(parts: Parts, registry: FixtureRegistry, directory: Path) -> None:
+        done = srfix("watch", "--once", "--allow", "p.json", cwd=directory, env=where(parts, registry))
+        assert done.returncode == 0, done.stderr
+
+    def test_at_every_write_before_and_after_it_takes_effect_it_is_taken_up_again(
+        self, shared_parts: Parts, registry: FixtureRegistry, directory: Path, repaired: dict[str, Json]
+    ) -> None:
+        for method, path, _call in WRITES:
+            self.dies(
+                shared_parts,
+                registry,
+                directory,
+                Fault(method=method, path=path, times=1, delay_s=TIMEOUT_S, action=CutBefore()),
+            )
+            self.dies_unanswered(
+                shared_parts, registry, directory, Fault(method=method, path=path, times=1, delay_s=0.3)
+            )
+        self.ends_well(shared_parts, registry, directory)
+        assert registry.dump() == repaired
+
+    @staticmethod
+    def dies(parts: Parts, registry: FixtureRegistry, directory: Path, fault: Fault) -> None:
+        with (
+            registry.intercept(fault) as met,
+            watching(parts, registry, directory, "--allow", "p.json") as (process, _url),
+        ):
+            wait_for(lambda: met.hits == 1)
+            process.kill()
+            assert process.wait(TIMEOUT_S) == -signal.SIGKILL
+
+    @staticmethod
+    def dies_unanswered(parts: Parts, registry: FixtureRegistry, directory: Path, fault: Fault) -> None:
+        registry.forget_requests()
+        with (
+            registry.intercept(fault) as met,
+            watching(parts, registry, directory, "--allow", "p.json") as (process, _url),
+        ):
+            wait_for(lambda: met.hits == 1)
+            process.send_signal(signal.SIGSTOP)
+            wait_for(lambda: registry.writes == 1)
+            process.kill()
+            assert process.wait(TIMEOUT_S) == -signal.SIGKILL

@@ -1,0 +1,119 @@
+"""What a plan repairs first, and what it costs the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from srfix.recovery.checks.interface import Width
+from srfix.recovery.errors import PlanError
+from srfix.recovery.findings import Severity
+from srfix.recovery.repair.cost import Cost, cost_document, cost_from
+from srfix.recovery.repair.plan_file import plan_document, plan_from
+from srfix.recovery.repair.planning.order import by_what_they_unblock
+from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, repairs
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+
+TILLS = "tills-orders-changelog-value"
+W3 = W2.replace("tier", "badge")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """`shop` has two live rows without their schemas, `tills` has one."""
+    with world_of({"users": 1, "orders": 1}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed(SOURCE_SUBJECT, W2)
+        made.registry.seed(PHANTOM, R)
+        made.registry.seed("orders-value", W3)
+        made.registry.seed(TILLS, R.replace("USERID", "BADGE").replace("long", "string"))
+        made.put("users", ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)))
+        made.put("orders", ("o", value(4, ONE_LONG_AND_NULL)))
+        made.commit("shop", users=2)
+        made.commit("tills", orders=1)
+        yield made
+
+
+def ordered(world: World, *, states: dict[str, str | None], worst: str | None = None) -> list[str]:
+    """The applications in the order of their repairs."""
+    examination = world.examine()
+    survey = world.survey()
+    needed = [
+        each
+        for each in repairs(examination, survey, keep=Keep.AUTO, width=Width.WIDE, exact_ids=False)
+        if isinstance(each, SubjectRepair)
+    ]
+    examination = replace(
+        examination,
+        applications=tuple(replace(known, state=states.get(known.application)) for known in examination.applications),
+        diagnosis=replace(
+            examination.diagnosis,
+            findings=tuple(
+                replace(f, severity=Severity.BREAKS_ON_RESTORE) if worst not in (None, f.application) else f
+                for f in examination.diagnosis.findings
+            ),
+        ),
+    )
+    return list(
+        dict.fromkeys(repair.want.facts.store.application for repair in by_what_they_unblock(needed[::-1], examination))
+    )
+
+
+class TestByWhatTheyUnblock:
+    def test_more_rows_come_first(self, world: World) -> None:
+        assert ordered(world, states={}) == ["shop", "tills"]
+
+    def test_an_application_that_is_down_comes_before_one_that_runs(self, world: World) -> None:
+        assert ordered(world, states={"shop": "Stable", "tills": "Empty"}) == ["tills", "shop"]
+
+    def test_one_that_may_be_down_comes_before_one_that_runs(self, world: World) -> None:
+        assert ordered(world, states={"shop": "Stable"}) == ["tills", "shop"]
+
+    def test_what_is_broken_now_comes_before_all(self, world: World) -> None:
+        assert ordered(world, states={"shop": "Empty", "tills": "Stable"}, worst="tills") == ["tills", "shop"]
+
+
+class TestCost:
+    def test_it_is_in_the_plan(self, world: World) -> None:
+        plan = world.plan()
+        assert plan.cost is not None
+        assert plan.cost.writes == len(plan.actions)
+        assert plan.cost.versions == sum(action.kind == "register" for action in plan.actions)
+        assert (plan.cost.new_ids, plan.cost.held, plan.cost.limit) == (0, None, None)
+        assert plan_from(plan_document(plan), where="it") == plan
+
+    def test_a_plan_of_before_has_none_and_keeps_its_digest(self, world: World) -> None:
+        plan = replace(world.plan(), cost=None)
+        document = plan_document(plan)
+        assert "cost" not in document
+        assert plan_from(document, where="it").digest == plan.digest
+
+    def test_with_a_limit_the_versions_of_the_whole_registry_are_counted(self, world: World) -> None:
+        plan = world.plan(version_limit=1_000)
+        assert plan.cost is not None
+        assert plan.cost.held == 5
+        assert plan.cost.in_words == (
+            f"{plan.cost.writes} writes, {plan.cost.versions} versions ({5 + plan.cost.versions} of at most 1,000 in the "
+            "registry then, soft-deleted ones too), no new id"
+        )
+
+    def test_a_plan_beyond_the_limit_is_refused(self, world: World) -> None:
+        assert world.plan(version_limit=8).actions
+        with pytest.raises(
+            PlanError,
+            match=r"^No plan: with its 3 versions the registry would hold 8, and --version-limit says that it takes 7 "
+            r"\(soft-deleted ones count too\)\. Make room, or plan less with --only-live, --application or --store\.$",
+        ):
+            world.plan(version_limit=7)
+
+    def test_ids_that_may_be_new_are_counted(self) -> None:
+        cost = Cost(writes=1, versions=1, new_ids=1)
+        assert cost.in_words == "1 write, 1 version, 1 new id at most"
+        assert cost_from(cost_document(cost)) == cost
+
+    def test_another_form_is_refused(self) -> None:
+        with pytest.raises(ValueError, match=r"^its cost has another form$"):
+            cost_from({"writes": "many"})

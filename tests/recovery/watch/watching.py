@@ -1,0 +1,148 @@
+"""A watch on embedded parts whose waiting is a script: each wait does the next thing, and the last one ends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.census.local import LocalCensus
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.diagnosis.diagnose import diagnose
+from srfix.recovery.facts.survey import Survey
+from srfix.recovery.repair.plan_file import Plan, load_plan, save_plan
+from srfix.recovery.repair.planning.plan import make_plan
+from srfix.recovery.repair.planning.repairs import Keep
+from srfix.recovery.watch.allowance import allowed_pairs
+from srfix.recovery.watch.events import Event, LookEnded
+from srfix.recovery.watch.watcher import Pace, Watcher
+from srfix.recovery.watch.writing import Writer
+from srfix.serde.interface import SerdeContext
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.models import Schema
+from srfix.serde.serializer import AvroSerializer
+from srfix.serde.subjects.names import Role
+from srfix.serde.wire import SchemaId
+
+NEXT_SCHEMA = damage.WRITER_SCHEMA_2.replace(
+    '"fields":[', '"fields":[{"name":"nickName","type":["null","string"],"default":null},'
+)
+"""A third version of the writer's schema."""
+
+
+@dataclass(kw_only=True)
+class Parts:
+    """The incident on embedded parts."""
+
+    broker: EmbeddedBroker
+    registry: FixtureRegistry
+    client: RegistryClient
+    cluster: Cluster
+    staged: damage.Staged
+    folder: Path
+    now_s: float = 0.0
+    waits: list[float] = field(default_factory=list)
+
+    def survey(self) -> Survey:
+        return Survey(cluster=self.cluster, registry=self.client)
+
+    def plan(self, *, keep: Keep = Keep.AUTO) -> Plan:
+        """A plan of what is missing now, in its file."""
+        survey = self.survey()
+        engine = LocalCensus({"bootstrap.servers": self.broker.bootstrap_servers})
+        plan = make_plan(diagnose(survey, engine), survey, keep=keep)
+        save_plan(plan, self.plan_path)
+        return load_plan(self.plan_path)
+
+    @property
+    def plan_path(self) -> Path:
+        return self.folder / "plan.json"
+
+    def writer(self, plan: Plan, name: str = "watch") -> Writer:
+        journals = self.folder / name
+        journals.mkdir(exist_ok=True)
+        return Writer(pairs=allowed_pairs(plan), plan=plan, plan_path=self.plan_path, journals=journals)
+
+    def watcher(
+        self,
+        *steps: Callable[[], object],
+        writer: Writer | None = None,
+        client: RegistryClient | None = None,
+        pace: Pace | None = None,
+    ) -> Watcher:
+        """One whose n-th wait does the n-th step, and that ends at the wait after the last."""
+        script = iter(steps)
+
+        def wait(delay_s: float) -> bool:
+            self.waits.append(delay_s)
+            self.now_s += max(delay_s, 1.0)
+            step = next(script, None)
+            if step is not None:
+                step()
+            return step is None
+
+        registry = client or self.client
+        engine = LocalCensus({"bootstrap.servers": self.broker.bootstrap_servers})
+        return Watcher(
+            cluster=self.cluster,
+            registry=registry,
+            new_survey=lambda: Survey(cluster=self.cluster, registry=registry),
+            examine=lambda survey: diagnose(survey, engine),
+            pace=pace or Pace(),
+            writer=writer,
+            monotonic=lambda: self.now_s,
+            wait=wait,
+            jitter=lambda: 1.0,
+        )
+
+    def watch(
+        self, *steps: Callable[[], object], writer: Writer | None = None, pace: Pace | None = None
+    ) -> list[Event]:
+        return list(self.watcher(*steps, writer=writer, pace=pace).events())
+
+    def new_version(self) -> SchemaId:
+        """Registers the writer's third schema."""
+        return self.client.register(self.staged.source_subject, Schema(text=NEXT_SCHEMA))
+
+    def new_record(self) -> None:
+        """Writes a record under the writer's third schema, which registers it if it is not."""
+        row = {"userId": 20, "fullName": "Kay McNulty", "emailAddress": None, "loyaltyTier": None, "nickName": "Kay"}
+        value = AvroSerializer.for_schema(self.client, NEXT_SCHEMA)(
+            row, SerdeContext(topic=self.staged.source_topic, role=Role.VALUE)
+        )
+        assert value is not None
+        self.raw_record(value)
+
+    def raw_record(self, value: bytes) -> None:
+        self.broker.produce([ProducedRecord(topic=self.staged.source_topic, partition=1, key=b"u20", value=value)])
+
+    def phantom(self) -> dict[int, bool]:
+        """Per id under the phantom subject whether its version is live."""
+        dumped = self.registry.dump()["subjects"]
+        assert isinstance(dumped, dict)
+        versions = dumped[self.staged.phantom_subject]
+        return {version["id"]: not version["deleted"] for version in json.loads(json.dumps(versions))}
+
+
+@contextmanager
+def staged_incident(folder: Path) -> Iterator[Parts]:
+    with (
+        EmbeddedBroker(topics=damage.TOPICS) as broker,
+        FixtureRegistry() as registry,
+        RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client,
+        Cluster({"bootstrap.servers": broker.bootstrap_servers}, timeout_s=5.0) as cluster,
+    ):
+        staged = damage.stage(broker, client)
+        registry.forget_requests()
+        yield Parts(broker=broker, registry=registry, client=client, cluster=cluster, staged=staged, folder=folder)
+
+
+def without_looks(events: list[Event]) -> list[Event]:
+    return [event for event in events if not isinstance(event, LookEnded)]

@@ -1,0 +1,270 @@
+"""The relatives of the incident, brought about on real Kafka Streams: each is found under its own code and no other, and the
+healthy twin of each under none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.jars import STREAMS_VERSIONS
+from srfix.fixtures.streams.application import StreamsApplication, lose_state
+from srfix.fixtures.streams.model import SerdeKind, StreamsError, TopologyKind
+from srfix.serde.subjects.names import Role, subject_for
+from tests.stack.streams_world import ANN, ANN_ROW, USER_SCHEMA, World, new_world
+
+pytestmark = pytest.mark.stack
+
+BOB: dict[str, object] = {"userId": 2, "fullName": "Bob", "homeCountry": "BE"}
+AFFECTED, FIXED = "2.6.3", "2.7.0"
+
+
+def run(world: World, *, version: str | None = None) -> str:
+    """Starts the application, has all users processed or restored, stops it cleanly; returns the printed topology."""
+    setup = world.setup if version is None else replace(world.setup, version=version)
+    with world.start(setup) as application:
+        application.wait_for_state("RUNNING")
+        if setup.topology not in (TopologyKind.GLOBAL_TABLE, TopologyKind.GLOBAL_STORE):
+            application.wait_for_commit(setup.users)
+        return application.topology
+
+
+def codes(world: World, *arguments: str) -> list[tuple[str, str]]:
+    """Code and severity of each finding, notes too."""
+    return sorted((code, severity) for code, severity, _subject in world.diagnose(*arguments))
+
+
+def state_of(world: World) -> tuple[str, str]:
+    return "--state-dir", str(world.setup.state_directory)
+
+
+def printed(world: World, topology: str, folder: Path) -> tuple[str, ...]:
+    file = folder / "topology.txt"
+    file.write_text(topology)
+    return "--topology", str(file), "--application", world.setup.application
+
+
+def wait_until(done: Callable[[], bool], application: StreamsApplication) -> None:
+    deadline = time.monotonic() + 30
+    while not done():
+        assert not application.failure
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+class TestStateOnDisk:
+    def test_a_store_that_still_reads_is_told_from_one_that_was_restored(
+        self, broker: KraftBroker, tmp_path: Path
+    ) -> None:
+        with new_world(broker, tmp_path) as world:
+            world.produce(("ann", ANN), ("bob", BOB))
+            run(world)
+            assert codes(world) == [("SRF001", "broken")]
+            assert codes(world, *state_of(world)) == [("SRF002", "breaks on restore")]
+            lose_state(world.setup)
+            run(world)
+            assert codes(world, *state_of(world)) == [("SRF001", "broken")]
+
+    def test_the_upgrade_s_mirror_is_seen_in_kept_rows_and_not_in_restored_ones(
+        self, broker: KraftBroker, tmp_path: Path
+    ) -> None:
+        upgraded = ("--streams-version", "2.7")
+        with new_world(broker, tmp_path, compatibility="NONE") as world:
+            world.produce(("ann", ANN))
+            run(world)
+            assert ("SRF004", "breaks on upgrade") in codes(world, *state_of(world), *upgraded)
+            with world.start(replace(world.setup, version=FIXED)) as application:
+                application.wait_for_state("RUNNING")
+                with pytest.raises(StreamsError, match="Error retrieving Avro value schema version"):
+                    application.query("ann")
+            lose_state(world.setup)
+            run(world, version=FIXED)
+            assert not [found for found in codes(world, *state_of(world), *upgraded) if found[0] == "SRF004"]
+
+
+class TestGlobalTable:
+    def test_on_an_affected_version_it_has_its_own_code(self, broker: KraftBroker, tmp_path: Path) -> None:
+        with new_world(broker, tmp_path, topology=TopologyKind.GLOBAL_TABLE) as world:
+            with world.start() as application:
+                application.wait_for_state("RUNNING")
+                world.produce(("ann", ANN))
+                application.wait_for_row("ann", ANN_ROW)
+                topology = application.topology
+            told = printed(world, topology, tmp_path)
+            assert codes(world, *told) == [("SRF006", "broken")]
+            lose_state(world.setup)
+            with world.start() as application:
+                application.wait_for_state("RUNNING")
+                with pytest.raises(StreamsError, match="Error retrieving Avro value schema version"):
+                    application.query("ann")
+
+    @pytest.mark.parametrize("version", [version for version in STREAMS_VERSIONS if version != AFFECTED])
+    def test_on_a_fixed_version_nothing_is_found(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
+        with new_world(
+            broker, tmp_path, version=version, topology=TopologyKind.GLOBAL_TABLE, serde=SerdeKind.CONNECT
+        ) as world:
+            with world.start() as application:
+                application.wait_for_state("RUNNING")
+                world.produce(("ann", ANN))
+                wait_until(lambda: application.count() == 1, application)
+                topology = application.topology
+            assert codes(world) == []
+            assert codes(world, *printed(world, topology, tmp_path), "--streams-version", version) == []
+
+
+class TestStoreWithoutLogging:
+    def test_its_state_directory_tells(self, broker: KraftBroker, tmp_path: Path) -> None:
+        topology = TopologyKind.LOGGING_DISABLED_BESIDE_AGGREGATION
+        with new_world(broker, tmp_path, topology=topology) as world:
+            world.produce(("ann", ANN))
+            with world.start() as application:
+                application.wait_for_state("RUNNING")
+                application.wait_for_commit(world.setup.users)
+                assert application.join("ann") == ANN_ROW
+                application.wait_for_commit(world.setup.logins)
+            assert world.ids(world.phantom)
+            assert codes(world, *state_of(world)) == [("SRF007", "note")]
+
+    @pytest.mark.parametrize("version", [AFFECTED, "4.3.1"])
+    def test_its_topology_tells_where_it_is_no_table_of_one_topic(
+        self, version: str, broker: KraftBroker, tmp_path: Path
+    ) -> None:
+        topology = TopologyKind.AGGREGATION_WITHOUT_LOGGING
+        with new_world(broker, tmp_path, version=version, topology=topology) as world:
+            world.produce(("ann", ANN))
+            described = run(world)
+            assert world.ids(world.phantom)
+            assert world.changelog not in broker.topics
+            assert codes(world, *printed(world, described, tmp_path)) == [("SRF007", "note")]
+
+
+class TestUpgrade:
+    def test_what_the_source_s_subject_refuses_is_foretold_and_kills_the_thread(
+        self, broker: KraftBroker, tmp_path: Path
+    ) -> None:
+        with new_world(broker, tmp_path) as world:  # BACKWARD
+            world.produce(("ann", ANN))
+            run(world)
+            lose_state(world.setup)
+            run(world)  # restored: no row carries the internal schema's id any more
+            told = codes(world, *state_of(world), "--streams-version", "2.7")
+            assert [found for found in told if found[1] != "note"] == [("SRF016", "breaks on upgrade")]
+            world.produce(("bob", BOB))
+            with world.start(replace(world.setup, version=FIXED)) as application:
+                refusal = application.wait_for_failure()[-1]
+            assert refusal.message.endswith("error code: 409")
+
+    def test_what_it_accepts_becomes_the_latest_there(self, broker: KraftBroker, tmp_path: Path) -> None:
+        with new_world(broker, tmp_path, compatibility="NONE") as world:
+            world.produce(("ann", ANN))
+            run(world)
+            lose_state(world.setup)
+            run(world)
+            told = codes(world, *state_of(world), "--streams-version", "2.7")
+            assert ("SRF016", "note") in told
+            assert {severity for _code, severity in told} == {"note"}
+            world.produce(("bob", BOB))
+            run(world, version=FIXED)
+            assert len(world.ids(world.source)) == 2
+
+
+class TestGlobalStore:
+    @pytest.mark.parametrize(
+        ("version", "found"), [(AFFECTED, True), (FIXED, True), ("3.9.2", False), ("4.3.1", False)]
+    )
+    def test_one_whose_processor_transforms_is_restored_untransformed_before_3_8(
+        self, version: str, found: bool, broker: KraftBroker, tmp_path: Path
+    ) -> None:
+        with new_world(
+            broker, tmp_path, version=version, topology=TopologyKind.GLOBAL_STORE, serde=SerdeKind.TEXT
+        ) as world:
+            producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+            with world.start() as application:
+                application.wait_for_state("RUNNING")
+                producer.produce(world.setup.users, b"text of ann", b"ann")
+                producer.flush()
+                wait_until(lambda: application.count() == 1, application)
+                assert application.rows() == (("ann", "TEXT OF ANN"),)
+                topology = application.topology
+            told = (*printed(world, topology, tmp_path), *state_of(world), "--streams-version", version)
+            assert codes(world, *told) == ([("SRF019", "silent wrong results")] if found else [])
+            lose_state(world.setup)
+            with world.start() as application:
+                application.wait_for_state("RUNNING")
+                assert application.rows() == (("ann", "text of ann" if found else "TEXT OF ANN"),)
+
+
+class TestHealthyClusters:
+    @pytest.mark.parametrize("version", ["2.7.0", "3.9.2", "4.3.1"])
+    @pytest.mark.parametrize(
+        "topology",
+        [TopologyKind.TABLE_JOIN_WITH_CHANGELOG, TopologyKind.WINDOWED_AGGREGATION, TopologyKind.SESSION_AGGREGATION],
+    )
+    def test_stores_with_changelogs_of_their_own_give_no_finding(
+        self, version: str, topology: TopologyKind, broker: KraftBroker, tmp_path: Path
+    ) -> None:
+        with new_world(broker, tmp_path, version=version, topology=topology) as world:
+            world.produce(("ann", ANN), timestamp_ms=int(time.time() * 1000))
+            described = run(world)
+            assert codes(world) == []
+            assert codes(world, *printed(world, described, tmp_path), *state_of(world)) == []
+
+    def test_a_reused_table_whose_reader_writes_what_it_reads_gives_none(
+        self, broker: KraftBroker, tmp_path: Path
+    ) -> None:
+        with new_world(broker, tmp_path, version="4.3.1", serde=SerdeKind.CONNECT) as world:
+            world.produce(("ann", ANN))
+            described = run(world)
+            assert codes(world) == []
+            assert (
+                codes(world, *printed(world, described, tmp_path), *state_of(world), "--streams-version", "4.3") == []
+            )
+
+    def test_a_living_foreign_key_join_gives_none(self, broker: KraftBroker, tmp_path: Path) -> None:
+        with new_world(
+            broker,
+            tmp_path,
+            version="4.3.1",
+            topology=TopologyKind.FOREIGN_KEY_JOIN,
+            key_serde=SerdeKind.CONNECT_PROJECTED,
+            foreign_key="HOMECOUNTRY",
+            compatibility="NONE",
+        ) as world:
+            world.produce((world.key("ann"), ANN))
+            described = run(world)
+            assert codes(world) == []
+            assert codes(world, *state_of(world)) == []
+            assert codes(world, *printed(world, described, tmp_path)) == []
+
+    def test_a_named_topology_gives_none(self, broker: KraftBroker, tmp_path: Path) -> None:
+        topology = TopologyKind.TABLE_JOIN_WITH_CHANGELOG
+        with new_world(broker, tmp_path, version="3.9.2", topology=topology) as world:
+            world.produce(("ann", ANN))
+            with world.start(replace(world.setup, named_topology="east")) as application:
+                application.wait_for_state("RUNNING")
+                application.wait_for_commit(world.setup.users)
+            assert f"{world.setup.application}-east-{world.setup.store}-changelog" in broker.topics
+            assert codes(world) == []
+            assert codes(world, *state_of(world)) == []
+
+    def test_producers_with_subjects_by_record_name_give_none(self, broker: KraftBroker, tmp_path: Path) -> None:
+        with new_world(broker, tmp_path, version="4.3.1", serde=SerdeKind.SRFIX_BY_ID) as world:
+            world.registry.seed("com.example.users.User", USER_SCHEMA)
+            world.registry.seed(f"{world.setup.users}-com.example.users.User", USER_SCHEMA)
+            world.produce(("ann", ANN))
+            assert codes(world) == []
+
+    def test_the_topics_and_groups_of_connect_give_none(self, broker: KraftBroker, tmp_path: Path) -> None:
+        with new_world(broker, tmp_path) as world:
+            for topic in ("connect-configs", "connect-offsets", "connect-status"):
+                broker.create_topic(f"{topic}-{world.setup.users}", config={"cleanup.policy": "compact"})
+            world.produce(("ann", ANN))
+            broker.commit(f"connect-sink-{world.setup.users}", {(world.setup.users, 0): 1})
+            assert world.ids(subject_for(world.setup.users, Role.VALUE)) == {world.writer_id}
+            assert codes(world) == []
