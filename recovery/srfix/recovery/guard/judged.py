@@ -60,7 +60,10 @@ class JudgedStore:
             return Certainty.EXCLUDED
         if not all(wiring in SOURCE_BYTES for wiring in found):
             return Certainty.UNTOLD
-        return Certainty.CERTAIN if self.store.weight is Weight.CONCLUSIVE else Certainty.POSSIBLE
+        # A changelog topic speaks against what a person said of the optimisation; it may be left from before.
+        is_doubted = self.store.kind is StoreKind.TABLE and self.sight.has_topic(self.store.changelog)
+        is_sure = self.store.weight is Weight.CONCLUSIVE and not is_doubted
+        return Certainty.CERTAIN if is_sure else Certainty.POSSIBLE
 
     def asks_the_phantom(self, version: StreamsVersion | None) -> Certainty:
         """Whether it restores the source topic's bytes and its serdes ask for their schemas under the changelog's name."""
