@@ -27,6 +27,7 @@ DOCUMENTS: Final = (
     PublishedDocument(name="journal", written_by="srfix apply and srfix rollback: a line of PLAN.journal.jsonl"),
     PublishedDocument(name="verification", written_by="srfix verify", commands=("verify",)),
     PublishedDocument(name="rollback", written_by="srfix rollback"),
+    PublishedDocument(name="guard", written_by="srfix guard"),
     PublishedDocument(name="watch", written_by="srfix watch: each line", commands=("watch",)),
     PublishedDocument(name="census", written_by="srfix scan", commands=("scan",)),
     PublishedDocument(name="check", written_by="srfix check", commands=("check",)),

@@ -5,6 +5,7 @@ from srfix.cli.commands.shared.check_report import check_blocks
 from srfix.cli.commands.shared.diagnosis_details import diagnosis_in_detail
 from srfix.cli.commands.shared.diagnosis_short import diagnosis_in_short, foreseen
 from srfix.cli.commands.shared.diagnosis_words import verdict_of
+from srfix.cli.commands.shared.guard_words import forecast_blocks, forecast_summary
 from srfix.cli.commands.shared.half import (
     InternalSchemaChoice,
     RecordHalf,
