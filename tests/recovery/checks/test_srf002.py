@@ -224,8 +224,8 @@ class TestIdsThatRowsAloneCarry:
         )
         assert (
             f"Rows of the store on disk carry schema id {without_own} (7 rows, in the store of partitions 0, 1 and 2), which "
-            f"no record of topic {staged.incident.source_topic} carries any more: no restore brings them back, and reading them "
-            "fails now." in finding.explanation
+            f"no record of topic {staged.incident.source_topic} carries any more: no restore brings them back, and reading "
+            "them fails now." in finding.explanation
         )
 
     def test_alone_they_are_the_incident_too_and_the_repair_registers_them(
