@@ -12,10 +12,11 @@ from typing import Final
 from urllib.parse import quote
 
 from srfix.serde.registry.models import Json
+from tests.recovery.worlds.seen import asks_source, on_disk
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import WHOLE, KeyFormat, Kind, Log, Record, TrueStore
 
-__all__ = ["Failure", "Row", "failures", "ids_in_log", "live_rows", "look_up"]
+__all__ = ["Failure", "Row", "failures", "failures_on_disk", "id_of", "ids_in_log", "live_rows", "look_up"]
 
 _ASKED: Final[tuple[str, ...]] = ("schema", "schemaType", "references")
 
@@ -105,6 +106,27 @@ def failures(staged: StagedWorld, store: TrueStore) -> list[Failure]:
             if code is not None:
                 found.append(Failure(store, role, row, schema_id, code))
     return found
+
+
+def failures_on_disk(staged: StagedWorld, store: TrueStore) -> list[str]:
+    """The same for the rows that the person handed over as they are, where their directory is not in use."""
+    seen = on_disk(staged.world, store)
+    is_source = asks_source(staged.world, store)
+    if seen is None or seen.is_in_use or is_source is None or store.topic not in staged.world.topics:
+        return []
+    failed = []
+    for row in seen.rows:
+        for role, name in (("key", row.key.schema), ("value", row.value)):
+            is_whole = (row.key.body if role == "key" else row.body) == WHOLE
+            if name is None or name not in staged.ids or not is_whole:
+                continue
+            subject = staged.qualified(staged.world.asked_subject(store, role))
+            code = look_up(staged, subject, staged.ids[name], by_id_alone=store.reader == "plain")
+            if code is not None:
+                failed.append(
+                    f"on disk {store.application}/{store.name} has a {role} with id {staged.ids[name]}: {code}"
+                )
+    return failed
 
 
 def look_up(staged: StagedWorld, subject: str, schema_id: int, *, by_id_alone: bool = False) -> int | None:
