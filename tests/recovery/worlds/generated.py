@@ -365,7 +365,7 @@ def _with_what_is_said(draw: DrawFn, world: World) -> World:
     applications = tuple(sorted({store.application for store in world.truth}))
     if applications and often(draw, 15):
         world = replace(world, topology_of=(one(draw, applications),))
-    if applications and often(draw, 14):
+    if applications and often(draw, 20):
         world = replace(world, state_of=(one(draw, applications),))
     if applications and often(draw, 12):
         world = replace(world, application=one(draw, applications))

@@ -47,7 +47,7 @@ _GONE: Final = ("retired", "oldbilling", "shop-old")
 def with_relatives(draw: DrawFn, world: World) -> World:
     """A world with some of them more."""
     world = _with_own_processors(draw, world)
-    if often(draw, 12):
+    if often(draw, 18):
         world = _with_pollution(draw, world)
     world = _with_changelogs(draw, world)
     if often(draw, 14):
@@ -58,13 +58,13 @@ def with_relatives(draw: DrawFn, world: World) -> World:
         some(draw, (_connect, _forced_changelog, _named_topology, _healthy_join), 0, 2) if often(draw, 14) else ()
     ):
         world = make(world)
-    if often(draw, 5):
-        world = _with_modes(draw, world)
-    if often(draw, 6):
-        world = replace(world, registers=False)
+    if often(draw, 12):
+        world = _with_refused_writes(draw, world)
     if world.is_upgraded and often(draw, 30):
         world = replace(world, is_reprocessing=True)
-    return _with_disk(draw, world) if world.state_of and often(draw, 75) else world
+    if often(draw, 12):
+        world = _with_state(draw, world)
+    return _with_disk(draw, world) if world.state_of and often(draw, 85) else world
 
 
 def _with_own_processors(draw: DrawFn, world: World) -> World:
@@ -113,7 +113,7 @@ def _with_changelogs(draw: DrawFn, world: World) -> World:
     for store in world.truth:
         subject = world.subjects.get(f"{store.changelog}-value")
         if store.changelog in topics and subject is not None and often(draw, 60):
-            schema = "LostRow" if often(draw, 12) else subject.versions[-1].schema
+            schema = "LostRow" if often(draw, 25) else subject.versions[-1].schema
             records = tuple(
                 Record(at, Key(at), schema if at == 1 else subject.versions[-1].schema)
                 for at in range(one(draw, (1, 2, 3)))
@@ -209,14 +209,29 @@ def _running(world: World, application: str) -> Group:
     return Group(commits=read, metadata=STREAMS_METADATA, client_ids=(client,), assignor="stream")
 
 
-def _with_modes(draw: DrawFn, world: World) -> World:
-    """READONLY, of all of it or of a subject that nothing was ever put under."""
-    absent = [
-        subject
-        for store in world.truth
-        if (subject := f"{store.changelog}-value") not in world.subjects and store.topic
-    ]
-    return replace(world, modes={one(draw, ("", *absent, *absent)): "READONLY"})
+def _with_refused_writes(draw: DrawFn, world: World) -> World:
+    """READONLY, of all of it or of a subject that nothing was ever put under; or serializers that register nothing."""
+    stores = [store for store in world.truth if store.topic in world.topics]
+    if stores and often(draw, 70):  # before the first put, and told by its topology
+        store = one(draw, stores)
+        absent = f"{store.topic if world.is_upgraded else store.changelog}-value"
+        subjects = {subject: held for subject, held in world.subjects.items() if subject != absent}
+        told = tuple(sorted({*world.topology_of, store.application}))
+        world = replace(world, subjects=subjects, topology_of=told)
+        if often(draw, 40):
+            return replace(world, modes={absent: "READONLY"})
+    return replace(world, registers=False) if often(draw, 60) else replace(world, modes={"": "READONLY"})
+
+
+def _with_state(draw: DrawFn, world: World) -> World:
+    """The state directory of an application whose stores are worth a look."""
+    applications = sorted({store.application for store in world.truth if store.topic in world.topics})
+    if not applications:
+        return world
+    application = one(draw, applications)
+    if any(store.has_own_processor for store in world.truth) and often(draw, 60):
+        world = replace(world, topology_of=tuple(sorted({*world.topology_of, application})))
+    return replace(world, state_of=(application,))
 
 
 def _with_disk(draw: DrawFn, world: World) -> World:
@@ -225,5 +240,5 @@ def _with_disk(draw: DrawFn, world: World) -> World:
         for store in world.truth
         if store.application in world.state_of and often(draw, 85) and (rows := rows_of(draw, world, store)) is not None
     }
-    in_use = world.state_of if often(draw, 12) else ()
+    in_use = world.state_of if often(draw, 8) else ()
     return replace(world, disk=disk, in_use=in_use)

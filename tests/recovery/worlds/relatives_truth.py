@@ -93,12 +93,12 @@ def missed(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
 
 def _missed_of(staged: StagedWorld, store: TrueStore, found: set[tuple[str, str]]) -> Iterator[str]:
     world, subject = staged.world, f"{store.changelog}-value"
-    if store.kind is Kind.UNLOGGED and subject in world.subjects and _logs_nothing(world, store):
-        if ("SRF007", subject) not in found:
-            yield f"SRF007 of {subject} is not there, though it is told that the store logs nothing"
-    if _lost_in_changelog(staged, store) and lives(world, store.application):
-        if not any(code == "SRF014" and name.startswith(store.changelog) for code, name in found):
-            yield f"SRF014 of {store.changelog} is not there, though it carries an id that the registry lost"
+    is_told = store.kind is Kind.UNLOGGED and subject in world.subjects and _logs_nothing(world, store)
+    if is_told and ("SRF007", subject) not in found:
+        yield f"SRF007 of {subject} is not there, though it is told that the store logs nothing"
+    is_lost = _lost_in_changelog(staged, store) and lives(world, store.application)
+    if is_lost and not any(code == "SRF014" and name.startswith(store.changelog) for code, name in found):
+        yield f"SRF014 of {store.changelog} is not there, though it carries an id that the registry lost"
 
 
 def _logs_nothing(world: World, store: TrueStore) -> bool:

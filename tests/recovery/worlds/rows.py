@@ -14,7 +14,7 @@ from tests.recovery.worlds.world import WHOLE, DiskRow, Key, Kind, Log, Record, 
 
 __all__ = ["TRANSFORMED", "rows_of"]
 
-_HISTORIES: Final = ("processed",) * 3 + ("mixed", "mixed", "restored", "lost")
+_HISTORIES: Final = ("processed",) * 3 + ("mixed", "mixed", "restored", "lost", "lost")
 TRANSFORMED: Final = 10
 """What a processor of the user's own adds to all numbers."""
 
@@ -77,7 +77,7 @@ def _row(draw: DrawFn, world: World, store: TrueStore, record: Record, kind: str
         return DiskRow(record.key, record.value, number, record.body)
     if not record.is_healthy:
         return None  # skipped by whoever processes
-    if history == "lost" and often(draw, 50):
+    if history == "lost" and often(draw, 70):
         value = "LostRow"
     else:
         value = _internal(draw, world, store, record.value)

@@ -45,18 +45,18 @@ def _smaller(world: World) -> Iterator[World]:
     for application, left in world.gone.items():
         yield replace(_without_subjects(world, left), gone={}, says_gone=())
         for subject in left if len(left) > 1 else ():
-            fewer = tuple(other for other in left if other != subject)
-            yield replace(_without_subjects(world, (subject,)), gone={application: fewer})
+            rest = tuple(other for other in left if other != subject)
+            yield replace(_without_subjects(world, (subject,)), gone={application: rest})
     kept = {subject for join in world.joins for subject in join.subjects}
     kept |= {subject for left in world.gone.values() for subject in left}
     for subjects in _without_one(world.subjects):
         if not kept - subjects.keys():
             yield replace(world, subjects=subjects, by_design=tuple(s for s in world.by_design if s in subjects))
     for at, store in enumerate(world.truth):
-        rest = world.truth[:at] + world.truth[at + 1 :]
+        others = world.truth[:at] + world.truth[at + 1 :]
         is_named = bool({store.name, f"{store.application}/{store.name}"} & set(world.sources))
         if not is_named and not any(subject.startswith(f"{store.changelog}-") for subject in world.subjects):
-            yield replace(world, truth=rest)
+            yield replace(world, truth=others)
     for topics in _without_one(world.topics):
         gone = set(world.topics) - set(topics)
         if not any(store.topic in gone for store in world.truth):
@@ -85,11 +85,11 @@ def _less_said(world: World) -> Iterator[World]:
     plain = World(topics=world.topics, groups=world.groups, subjects=world.subjects, truth=world.truth)
     for disk in _without_one(world.disk):
         yield replace(world, disk=disk)
-    for store, held in world.disk.items():
-        for partition, rows in held.partitions.items():
+    for store, found in world.disk.items():
+        for partition, rows in found.partitions.items():
             for at in range(len(rows)):
-                fewer = replace(held, partitions={**held.partitions, partition: rows[:at] + rows[at + 1 :]})
-                yield replace(world, disk={**world.disk, store: fewer})
+                less = replace(found, partitions={**found.partitions, partition: rows[:at] + rows[at + 1 :]})
+                yield replace(world, disk={**world.disk, store: less})
     for name in (
         "context",
         "mirror",
