@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from srfix.recovery.checks.interface import (
     Wanted,
     Width,
 )
+from srfix.recovery.checks.on_disk import carried, prove_absent, read_in_words, rows_in_words
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity
@@ -50,10 +51,10 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids."""
+    """One finding per role with missing ids, unless the rows on disk prove that none of them is in the store (SRF002)."""
     for role in facts.roles.values():
         missing = missing_ids(facts, role)
-        if not missing or facts.census is None:
+        if not missing or facts.census is None or prove_absent(facts, role, missing):
             continue
         faults = at_fault(facts.census, role.role, missing)
         yield facts.finding(
@@ -82,15 +83,24 @@ def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
             f"them holds schema ids that are not registered under {role.subject}."
         )
     sentences = [
-        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the bytes of "
-        f"topic {facts.source.topic} as they are. They carry {in_words(faults)}.",
-        _what_the_subject_lacks(role, faults),
+        what_it_restores(facts, faults),
+        what_the_subject_lacks(role, faults),
         _what_happens(facts, role, faults, context),
     ]
     return " ".join(sentences) + stands_beside(facts)
 
 
-def _what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
+def what_it_restores(facts: StoreFacts, faults: tuple[IdAtFault, ...]) -> str:
+    """From which topic, and with which ids that are at fault; for a store whose source is decided."""
+    store, topic = facts.store, facts.source.topic if facts.source is not None else None
+    return (
+        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the bytes of "
+        f"topic {topic} as they are. They carry {in_words(faults)}."
+    )
+
+
+def what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
+    """Which of these ids the phantom subject does not hold, and what it does."""
     lacks = [fault.schema_id for fault in faults]
     codes = ", ".join(
         str(code) for code in sorted({role.memberships[schema_id].error_code or 0 for schema_id in lacks})
@@ -131,27 +141,8 @@ def _unless_without_logging(facts: StoreFacts) -> str:
 
 def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        why = (
-            f"a {context.reader.value} reader does not need that version"
-            if context.does_without(role.subject)
-            else "this Kafka Streams asks the source's subject"
-        )
-        return f"As {why}, nothing fails because of it."
-    named = context.registry.context_of(role.subject)
-    fails_by_id = context.fails_by_id(role.subject)
-    condition = (
-        f"a plain reader asks for the id under the subject too, and in context {named} the registry gives the schema of an id "
-        "to no subject that does not hold it: "
-        if fails_by_id
-        else ""
-        if context.is_connect or named != DEFAULT_CONTEXT
-        else "if the reader looks the version up under the subject, "
-    )
-    after = "those rows cannot be read" if any(fault.live_keys for fault in faults) else "its rows could not be read"
-    # In a named context every one of Confluent's deserializers fails before it looks a version up.
-    version = "" if named != DEFAULT_CONTEXT else "version "
-    message = f'"Error retrieving Avro {role.role.value} schema {version}for id {faults[0].schema_id}"'
-    sentence = f"{condition}after a restore {after}: {message}."
+        return why_nothing_fails(role, context)
+    sentence = f"{_condition(role, context)}after a restore {failing_read(facts, role, faults, context)}."
     unless = (
         " If Kafka Streams 2.7 or later runs, that subject is never asked, which would explain that it does not exist: say "
         "so with --streams-version."
@@ -165,7 +156,60 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         )
     else:
         when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
+    when = _seen_on_disk(facts, role, faults) or when
     return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
+
+
+def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
+    """Why ids that are missing make nothing fail, in a sentence; where they are a note."""
+    why = (
+        f"a {context.reader.value} reader does not need that version"
+        if context.does_without(role.subject)
+        else "this Kafka Streams asks the source's subject"
+    )
+    return f"As {why}, nothing fails because of it."
+
+
+def _condition(role: RoleFacts, context: CheckContext) -> str:
+    """Under which condition a read fails, as the beginning of a sentence; empty without one."""
+    named = context.registry.context_of(role.subject)
+    if context.fails_by_id(role.subject):
+        return (
+            f"a plain reader asks for the id under the subject too, and in context {named} the registry gives the schema of "
+            "an id to no subject that does not hold it: "
+        )
+    return (
+        ""
+        if context.is_connect or named != DEFAULT_CONTEXT
+        else "if the reader looks the version up under the subject, "
+    )
+
+
+def failing_read(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
+    """What becomes of the rows after a restore, in a clause with the reader's message."""
+    named = context.registry.context_of(role.subject)
+    after = "those rows cannot be read" if any(fault.live_keys for fault in faults) else "its rows could not be read"
+    # In a named context every one of Confluent's deserializers fails before it looks a version up.
+    version = "" if named != DEFAULT_CONTEXT else "version "
+    message = f'"Error retrieving Avro {role.role.value} schema {version}for id {faults[0].schema_id}"'
+    return f"{after}: {message}"
+
+
+def _seen_on_disk(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
+    """What the rows on disk say of when, in sentences; empty where no rows were looked at."""
+    rows = facts.rows
+    if rows is None:
+        return ""
+    seen = carried(facts, role, [fault.schema_id for fault in faults])
+    if seen:
+        return f"A restore has happened: on disk rows carry {rows_in_words(rows, role.role, seen)}."
+    if facts.is_global or not rows.rows:
+        return ""
+    left = f" ({rows.not_read[0]})" if rows.not_read else ""
+    return (
+        f"The rows on disk that were read ({read_in_words(rows)}) carry none of these ids, but they are no proof that it has "
+        f"not happened, for there may be others{left}; the next restore brings it about."
+    )
 
 
 def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
@@ -217,14 +261,19 @@ def _missing(
     yield from (membership for membership in asked if membership.is_missing)
 
 
-def _wants(finding: Finding, request: RepairRequest) -> Wanted:
-    facts = request.facts_of(finding)
-    if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
-        return
-    if finding.severity is Severity.NOTE and CODE not in request.also:
-        yield _not_needed(facts, finding.subject, request)
-    else:
-        yield want_of_phantom(facts, facts.roles[finding.role], request, finding)
+def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
+    """What a finding of this code lacks under the phantom subject."""
+
+    def wants(finding: Finding, request: RepairRequest) -> Wanted:
+        facts = request.facts_of(finding)
+        if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
+            return
+        if finding.severity is Severity.NOTE and request.also.isdisjoint({CODE, code}):
+            yield _not_needed(facts, finding.subject, request, code)
+        else:
+            yield replace(want_of_phantom(facts, facts.roles[finding.role], request, finding), code=code)
+
+    return wants
 
 
 def _without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
@@ -232,16 +281,16 @@ def _without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, r
     if context.lookup_severity(role.subject) is not Severity.NOTE or CODE in request.also:
         yield want
     elif want.missing:
-        yield _not_needed(facts, role.subject, request)
+        yield _not_needed(facts, role.subject, request, CODE)
 
 
-def _not_needed(facts: StoreFacts, subject: Subject, request: RepairRequest) -> PassedOver:
+def _not_needed(facts: StoreFacts, subject: Subject, request: RepairRequest, code: str) -> PassedOver:
     return PassedOver(
-        code=CODE,
+        code=code,
         subject=subject,
-        why=f"Store {facts.store} lacks schema ids under {subject}, which is a note ({CODE}): as things stand its reader does "
+        why=f"Store {facts.store} lacks schema ids under {subject}, which is a note ({code}): as things stand its reader does "
         "not ask for them there, so that nothing fails. To have them registered all the same: "
-        f"{request.plan_with(facts.store.application, facts.store.name, CODE)}.",
+        f"{request.plan_with(facts.store.application, facts.store.name, code)}.",
     )
 
 
@@ -286,7 +335,8 @@ CHECK: Final = Check(
         "not exist (40401), so every read of such a row fails with “Error retrieving Avro value schema version for id …”. An "
         "interactive query fails alone; a join or a table update kills the stream thread, and again after each restart. From "
         "cluster and registry alone it cannot be told whether a restore has happened yet; without one, this is what the next "
-        "one brings.",
+        "one brings. The rows of a state directory (--state-dir) tell: either they carry such an id, which the finding then "
+        "says, or all of them were read and none does, which is SRF002.",
         cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all the source topic of a table serves as "
         "its changelog, and a global table always does without one; yet the store's serdes are handed the name "
         "<application>-<store>-changelog. While processing, rows are written again under the reader's own schema, which "
@@ -305,7 +355,7 @@ CHECK: Final = Check(
     find=check,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
     repair=Repair(
-        wants=_wants,
+        wants=wants_of(CODE),
         without_census=_without_census,
         also="ids that the reader does not ask for (a note), or not yet (SRF003)",
     ),

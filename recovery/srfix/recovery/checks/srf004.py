@@ -7,7 +7,7 @@ be read by 2.7.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
@@ -23,12 +23,14 @@ from srfix.recovery.checks.interface import (
     Want,
     Wanted,
 )
+from srfix.recovery.checks.on_disk import carried, read_in_words, rows_in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.ids_in_words import listed
+from srfix.serde.printable import capitalized
 from srfix.serde.subjects import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, StoreRows
     from srfix.serde.subjects import Subject
     from srfix.serde.wire import SchemaId
 
@@ -38,27 +40,41 @@ CODE = "SRF004"
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role, where Kafka Streams 2.7 or later runs, or is said to.
 
-    Rows of the state directory are not read: what the phantom subject holds and the source's does not is what a row that
-    2.6.3 or earlier has processed carries.
+    Without the rows of a state directory, what the phantom subject holds and the source's does not is what a row that 2.6.3
+    or earlier has processed carries. Where all rows were read, the ids are those that rows carry; where some were, both.
     """
     if facts.source is None or not context.asks_the_source_subject:
         return
     for role in facts.roles.values():
         subject = facts.store.source_subject(facts.source.topic, role.role)
-        absent = tuple(i for i in role.state.schema_ids if context.membership(subject, i).is_missing)
+        absent = tuple(i for i in _in_kept_rows(facts, role) if context.membership(subject, i).is_missing)
         if not absent:
             continue
         yield facts.finding(
             CODE,
             role.role,
-            severity=_severity(subject, context),
+            severity=_severity(role, subject, absent, context),
             subject=subject,
             schema_ids=tuple(_at_fault(schema_id) for schema_id in absent),
             registered_ids=context.state_of(subject).schema_ids,
             explanation=_explanation(facts, role, subject, absent, context),
-            next_step=_next(facts, subject, context),
+            next_step=_next(facts, _severity(role, subject, absent, context), context),
             repairable=True,
         )
+
+
+def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
+    """The ids that kept rows carry, or may carry; ascending. Not those that a restore loads and the source lacks: SRF017's."""
+    rows, held = facts.rows, frozenset(role.state.schema_ids)
+    if rows is None:
+        return tuple(sorted(held))
+    of_sources = {i for i, membership in role.source_memberships.items() if membership.is_missing} - held
+    seen = rows.ids(role.role) - of_sources
+    return tuple(sorted(seen if _are_all_rows_read(rows, role) else seen | held))
+
+
+def _are_all_rows_read(rows: StoreRows, role: RoleFacts) -> bool:
+    return rows.is_whole and bool(rows.ids(role.role)) and not rows.guids.get(role.role)
 
 
 def _at_fault(schema_id: SchemaId) -> IdAtFault:
@@ -66,8 +82,9 @@ def _at_fault(schema_id: SchemaId) -> IdAtFault:
     return IdAtFault(schema_id=schema_id, live_keys=None, records=0, partitions=())
 
 
-def _severity(subject: Subject, context: CheckContext) -> Severity:
-    return Severity.NOTE if context.does_without(subject) else Severity.BREAKS_ON_UPGRADE
+def _severity(role: RoleFacts, subject: Subject, absent: Collection[SchemaId], context: CheckContext) -> Severity:
+    needs = not context.does_without(subject) or (context.is_dual and not set(absent) <= set(role.state.schema_ids))
+    return Severity.BREAKS_ON_UPGRADE if needs else Severity.NOTE
 
 
 def _explanation(
@@ -75,34 +92,50 @@ def _explanation(
 ) -> str:
     store = facts.store
     ids = f"schema id{'s' if len(absent) > 1 else ''} {listed(absent)}"
-    first = (
-        f"Under {role.subject}, the phantom subject of {store.in_words}, stands {ids}, and not under {subject}, which Kafka "
-        "Streams 2.7 and later ask (40403). Rows that 2.6.3 or earlier has processed carry such an id."
-    )
-    if context.is_dual:
+    seen = carried(facts, role, absent)
+    if set(absent) <= set(role.state.schema_ids):
+        first = f"Under {role.subject}, the phantom subject of {store.in_words}, stands {ids}, and not under {subject}"
+    else:
+        first = f"Rows of {store.in_words} carry, or may carry, {ids}, which is not under {subject}"
+    first += ", which Kafka Streams 2.7 and later ask (40403)."
+    if seen and facts.rows is not None:
+        first += f" On disk rows carry {rows_in_words(facts.rows, role.role, seen)}."
+    if not seen:
+        first += " Rows that 2.6.3 or earlier has processed carry such an id."
+    if _severity(role, subject, absent, context) is Severity.NOTE and context.is_dual:
         return f"{first} A dual-subject reader finds it under the phantom subject, so nothing fails because of it."
-    if context.does_without(subject):
+    if context.does_without(subject) and not context.is_dual:
         return f"{first} A plain reader does not need that version, so nothing fails because of it."
     named = context.registry.context_of(subject)
     condition = (
-        "" if context.is_connect or named != DEFAULT_CONTEXT else "and the reader looks versions up under the subject, "
+        ""
+        if context.is_connect or named != DEFAULT_CONTEXT
+        else f"{'if' if seen else 'and'} the reader looks versions up under the subject, "
     )
     version = "version " if named == DEFAULT_CONTEXT else ""
-    return (
-        f"{first} Where the state directory was kept over the upgrade, {condition}each read of such a row fails: "
-        f'"Error retrieving Avro {role.role.value} schema {version}for id {absent[0]}". Rows that were restored since are not '
-        "concerned. Whether the state was kept cannot be told from cluster and registry alone."
+    kept = "" if seen else "Where the state directory was kept over the upgrade, "
+    fails = capitalized(
+        f"{kept}{condition}each read of such a row fails: "
+        f'"Error retrieving Avro {role.role.value} schema {version}for id {(seen or absent)[0]}".'
     )
+    if seen:
+        return f"{first} {fails}"
+    unknown = (
+        "Whether the state was kept cannot be told from cluster and registry alone."
+        if facts.rows is None
+        else f"The rows on disk that were read ({read_in_words(facts.rows)}) carry none of them, but not all were read."
+    )
+    return f"{first} {fails} Rows that were restored since are not concerned. {unknown}"
 
 
-def _next(facts: StoreFacts, subject: Subject, context: CheckContext) -> str:
+def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
     store, version = facts.store, context.streams_version
     said: tuple[str, ...] = ()
     if version is not None and not context.given.has("--streams-version"):
         said = ("--streams-version", str(version))
     of_it = ("--application", store.application, "--store", store.name)
     plan = context.given.quoted("plan", *of_it, *said, "--also", CODE, "-o", "plan.json")
-    if _severity(subject, context) is Severity.NOTE:
+    if severity is Severity.NOTE:
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}."
     register = f"{plan}, read its price, then {context.given.quoted('apply', 'plan.json')}"
     if not is_certain(facts):
@@ -186,7 +219,9 @@ CHECK: Final = Check(
         "not under the source's: after an upgrade in place they cannot be read.",
         cause="An upgrade across 2.7.0 with the state directories kept.",
         detection="Where Kafka Streams 2.7 or later runs, or is said to (--streams-version): the ids under the phantom "
-        "subject, looked up by content under the subject of the source topic. Rows of state directories are not read.",
+        "subject, looked up by content under the subject of the source topic. Where a state directory is handed over "
+        "(--state-dir), the ids that its rows carry: exactly those where all rows of all partitions were read, else those too. "
+        "Without one, whether such rows were kept is not known.",
         remedy="Register the internal schema under the source subject (srfix plan with --streams-version 2.7 --also SRF004 "
         "does, soft-deleted, for that subject is its producers'; mind SRF016). Or wipe the state when, and only when, the new "
         "version starts: the restore then brings the source's ids. That needs proof from which topic the store restores (a "

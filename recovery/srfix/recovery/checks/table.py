@@ -5,18 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from srfix.recovery.checks import srf001, srf003, srf004, srf005, srf011, srf012, srf013, srf017, srf018
+from srfix.recovery.checks import (
+    srf001,
+    srf002,
+    srf003,
+    srf004,
+    srf005,
+    srf011,
+    srf012,
+    srf013,
+    srf014,
+    srf017,
+    srf018,
+    srf019,
+)
 from srfix.recovery.checks.interface import Check
 
 CHECKS: Final[tuple[Check, ...]] = (
     srf001.CHECK,
+    srf002.CHECK,
     srf003.CHECK,
     srf004.CHECK,
     srf005.CHECK,
     srf011.CHECK,
     srf012.CHECK,
     srf013.CHECK,
+    srf014.CHECK,
     srf017.CHECK,
     srf018.CHECK,
+    srf019.CHECK,
 )
 BY_CODE: Final[Mapping[str, Check]] = {check.code: check for check in CHECKS}

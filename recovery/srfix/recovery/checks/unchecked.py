@@ -13,17 +13,6 @@ UPGRADE_REGISTERS: Final = "SRF016"
 
 UNCHECKED: Final = (
     CatalogueEntry(
-        code="SRF002",
-        title="The next restore will break a store that is still readable",
-        severity="breaks on restore",
-        meaning="As SRF001, but the rows in the state directories that were looked at all carry ids that the "
-        "phantom subject knows. Nothing fails today; it will after a restore.",
-        cause="The same as SRF001, before the state directory was lost.",
-        detection="The checks of SRF001, and the rows of every partition's store read from the state directories.",
-        remedy="Repair as for SRF001 before the next restore. Until then keep the state directories: no wipe, "
-        "and no move of partitions that can be avoided.",
-    ),
-    CatalogueEntry(
         code="SRF006",
         title="A global table on an affected version",
         severity="breaks on restore",
@@ -75,15 +64,6 @@ UNCHECKED: Final = (
         remedy="Keep it while a store may hold its id. Turn reuse off before removing it.",
     ),
     CatalogueEntry(
-        code="SRF014",
-        title="Schema ids in a store or a real changelog that the registry has lost",
-        severity="broken",
-        meaning="As SRF011, but in the application's own data: rows that the application wrote cannot be read.",
-        cause="A hard delete of an internal subject while its rows lived on; a registry set up anew.",
-        detection="Ids in changelog topics and in the stores of state directories, fetched from the registry.",
-        remedy="Bring the schema back under its old id, or rebuild the store from its inputs.",
-    ),
-    CatalogueEntry(
         code=REFUSED_PUT,
         title="Writing to the store would be refused",
         severity="broken",
@@ -102,16 +82,6 @@ UNCHECKED: Final = (
         cause="An upgrade across 2.7.0 with a reused source topic and a reader whose schema differs from the writer's.",
         detection="A compatibility check of the internal schema against the source subject, without writing.",
         remedy="Turn the reuse off with a seeded changelog, or let the reader write the writer's schema, then upgrade.",
-    ),
-    CatalogueEntry(
-        code="SRF019",
-        title="A global store whose processor transforms is restored untransformed",
-        severity="silent wrong results",
-        meaning="A custom processor of addGlobalStore runs while processing but not while restoring: after a "
-        "restore the store holds what the topic holds.",
-        cause="KAFKA-7663, Kafka Streams before 3.8.0.",
-        detection="The topology, and rows of the global store that equal the records of the topic.",
-        remedy="Upgrade to 3.8.0 or later (KIP-1024), or fill the topic with rows that need no transformation.",
     ),
 )
 """In the order of their codes."""

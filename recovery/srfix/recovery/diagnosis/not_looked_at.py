@@ -25,6 +25,7 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
             could_hide=False,
             subjects=facts.store.subjects,
         )
+    yield from _rows_not_read(facts)
     for role, bodies in facts.bodies.items():
         yield from _not_decoded(census.topic, role, bodies, facts.store)
     if facts.keys is not None and facts.keys.not_looked_at is not None:
@@ -57,6 +58,42 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
                     could_hide=True,
                     subjects=(facts.store.subject(role),),
                 )
+
+
+def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
+    """Rows of a state directory that was handed over: ids that the registry has lost may be in them (SRF014)."""
+    store, rows = facts.store, facts.rows
+    what = f"rows of store {store.name} of application {store.application} on disk"
+    if facts.rows_not_read is not None:
+        yield Skipped(what=what, reason=f"not read: {facts.rows_not_read}", could_hide=True, subjects=store.subjects)
+    if rows is not None and rows.not_read:
+        yield Skipped(
+            what=what,
+            reason=f"not all of them were read, or are there to be read: {'; '.join(rows.not_read)}. So they prove of no "
+            "schema id that it is not in the store",
+            could_hide=rows.could_hide,
+            subjects=store.subjects,
+        )
+    processed = facts.processed
+    if processed is not None and processed.not_compared is not None and not processed.transformed:
+        yield Skipped(
+            what=f"rows of global store {store.name} of application {store.application}",
+            reason=f"processor {processed.processor} in {processed.origin} is one of your own, and before Kafka Streams 3.8 a "
+            "restore copies the topic's records past it; whether it changes them, so that a restore brings others (SRF019), "
+            f"is not known: {processed.not_compared}. --state-dir has the rows compared, and --streams-version says if 3.8 or "
+            "later runs",
+            could_hide=True,
+            subjects=store.subjects,
+        )
+    guids = 0 if rows is None else sum(rows.guids.values())
+    if guids:
+        yield Skipped(
+            what=what,
+            reason=f"{guids} keys or values of them name their schema by GUID, which a diagnosis does not look up under the "
+            "subjects",
+            could_hide=True,
+            subjects=store.subjects,
+        )
 
 
 def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) -> Iterator[Skipped]:

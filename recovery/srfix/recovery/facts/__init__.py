@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.key_role import KeyRole
     from srfix.recovery.facts.keys_of_store import keys_of_store
     from srfix.recovery.facts.live_records import LiveRecord, newest_live
+    from srfix.recovery.facts.processed_rows import ProcessedRows, compare_rows
     from srfix.recovery.facts.reader import WITH_FIX, CheckContext, Reader, StreamsVersion, range_in_words
     from srfix.recovery.facts.refusals import WRITABLE_MODES, RegistrationRefusal, foreseen_refusals, mode_in_force
+    from srfix.recovery.facts.rows_on_disk import Place, of_registry_roles, places_of, read_rows
     from srfix.recovery.facts.store_rows import StoreRows
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, Suspect, SuspectStore
     from srfix.recovery.facts.subject_state import (
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     )
     from srfix.recovery.facts.supplied import GivenTopology, Supplied
     from srfix.recovery.facts.survey import Survey, ask_membership
-    from srfix.recovery.facts.table_sources import table_sources
+    from srfix.recovery.facts.table_sources import own_processor, table_sources
     from srfix.recovery.facts.windowed_keys import key_deserializer
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
@@ -73,8 +75,10 @@ else:
             "key_role": ["KeyRole"],
             "keys_of_store": ["keys_of_store"],
             "live_records": ["LiveRecord", "newest_live"],
+            "processed_rows": ["ProcessedRows", "compare_rows"],
             "reader": ["CheckContext", "Reader", "StreamsVersion", "WITH_FIX", "range_in_words"],
             "refusals": ["RegistrationRefusal", "WRITABLE_MODES", "foreseen_refusals", "mode_in_force"],
+            "rows_on_disk": ["Place", "of_registry_roles", "places_of", "read_rows"],
             "store_rows": ["StoreRows"],
             "stores": ["Membership", "RoleFacts", "StoreFacts", "Suspect", "SuspectStore"],
             "subject_state": [
@@ -91,7 +95,7 @@ else:
             ],
             "supplied": ["GivenTopology", "Supplied"],
             "survey": ["Survey", "ask_membership"],
-            "table_sources": ["table_sources"],
+            "table_sources": ["own_processor", "table_sources"],
             "windowed_keys": ["key_deserializer"],
         },
     )

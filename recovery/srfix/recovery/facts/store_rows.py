@@ -16,16 +16,31 @@ class StoreRows:
     rows: int
     """Rows that were read, of all partitions."""
     schema_ids: Mapping[Role, Mapping[SchemaId, int]]
-    """Per role and id the rows whose key or value carries it."""
+    """Per role and id the rows whose key or value carries it; of keys only where they are a schema registry's."""
+    found_in: Mapping[Role, Mapping[SchemaId, tuple[int, ...]]] = field(default_factory=dict)
+    """Per role and id the partitions in whose store such rows are, ascending; none for a global store."""
+    guids: Mapping[Role, int] = field(default_factory=dict)
+    """Per role the rows that name their schema by GUID, whose ids are not known."""
     unframed: Mapping[Role, int] = field(default_factory=dict)
     """Per role the rows that carry no id."""
     partitions: tuple[int, ...] = ()
     """The partitions whose store was read to its end, ascending; empty for a global store, which has none."""
     not_read: tuple[str, ...] = ()
-    """What could not be read, or only in part, each as a sentence's beginning: a task and why."""
+    """What could not be read, or only in part, or may be more than what was read, each as a sentence's beginning: a task and
+    why."""
+    could_hide: bool = False
+    """True if damage or a missing library kept rows back, which may carry ids that the registry has lost."""
     is_whole: bool = False
     """True if every partition of the source topic was read to its end, with no application running on any of it: only then
-    an id that no row carries is not in the store."""
+    an id that no row carries is not in the store.
+
+    It claims that the directories, as they were handed over, hold every row that the application has committed: no process
+    holds them, every database was read to its end, and the offset that stands in the checkpoint (or in the store, from 4.3
+    on) has reached the group's committed offset. Kafka Streams writes that offset after it has flushed the rows (up to 4.2),
+    or together with them (4.3 and later), so that nothing up to it can be in a memtable alone, as in a copy of a running
+    application's directory. It claims nothing of other copies of the same partitions: of a standby elsewhere, or of an
+    instance that has restored since the directory was copied.
+    """
 
     def ids(self, role: Role) -> frozenset[SchemaId]:
         """The ids that rows carry in this role."""

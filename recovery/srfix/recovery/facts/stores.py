@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from srfix.recovery.census import Census
 from srfix.recovery.cluster import TopicConfigs
@@ -16,6 +17,9 @@ from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Skip
 from srfix.serde.registry import Schema
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
 from srfix.serde.wire import SchemaId
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts.processed_rows import ProcessedRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +149,11 @@ class StoreFacts:
     """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""
     rows: StoreRows | None = None
     """What the store's rows carry on disk; None where no state directory that was handed over holds the store."""
+    rows_not_read: str | None = None
+    """Why the rows were not read at all although a state directory holds the store, in a sentence; None if they were."""
+    processed: ProcessedRows | None = None
+    """What a topology and the rows on disk say of the processor of a global store; None where no topology shows one of the
+    user's own, or Kafka Streams runs it on a restore too."""
 
     def source_of(self, role: Role) -> Source | None:
         """Where it restores from, with the source topic's subject for one role; None while undecided."""

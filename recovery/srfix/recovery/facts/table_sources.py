@@ -52,6 +52,34 @@ def table_sources(topology: Topology) -> tuple[TableSource, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnProcessor:
+    """A processor of the user's own over a global store (`Topology.addGlobalStore`)."""
+
+    name: str
+    topic: Topic
+    """The topic that it reads."""
+
+
+def own_processor(topology: Topology, store: str) -> OwnProcessor | None:
+    """The processor of the user's own over a global store; None if there is none, or it cannot be told from a table's.
+
+    A person has named it. `globalTable` calls its own `KTABLE-SOURCE-…`, or with `Consumed.as(name)` by that name behind a
+    source `<name>-source`; the `addGlobalStore` of `StreamsBuilder` names its processor in the same ways, and is not told
+    from it.
+    """
+    for part in topology.subtopologies:
+        for node in part.nodes:
+            if not (part.is_global and isinstance(node, Processor) and store in node.stores):
+                continue
+            source = part.source_of(node)
+            if source is None or len(source.topics) != 1 or source.name == f"{node.name}-source":
+                continue
+            if not _GENERATED.fullmatch(node.name):
+                return OwnProcessor(name=node.name, topic=source.topics[0])
+    return None
+
+
 def _tables(part: Subtopology, processor: Processor) -> Iterator[TableSource]:
     source = part.source_of(processor)
     if source is None or len(source.topics) != 1:

@@ -11,13 +11,16 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.views import view_directory
 from srfix.serde import bounds
+
+if TYPE_CHECKING:
+    from rocksdict import Rdict
 
 _CURRENT: Final = "CURRENT"
 _COPIED: Final = {
@@ -91,28 +94,62 @@ def read_column_family(database: Path, name: str) -> Mapping[bytes, bytes] | Non
     :raises LibraryMissingError: if rocksdict is not installed.
     :raises StateDirectoryError: if it is no RocksDB, or cannot be read.
     """
-    with _viewing(database) as view:
+    with opened(database) as store:
+        return dict(store.rows(name)) if name in store.families else None
+
+
+class OpenedDatabase:
+    """A database that is open for reading, in a view of its own."""
+
+    def __init__(self, families: Mapping[str, Rdict]) -> None:
+        self._families = families
+
+    @property
+    def families(self) -> frozenset[str]:
+        """The names of its column families."""
+        return frozenset(self._families)
+
+    def rows(self, family: str, *, start: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """The rows of a column family, by key, one at a time.
+
+        :param start: the key to begin at, or the next behind it; None for the first.
+        :raises Exception: with what RocksDB says, behind the rows before it, if it comes upon damage; `opened` makes a
+            StateDirectoryError of it.
+        """
+        cursor = self._families[family].iter()
+        if start is None:
+            cursor.seek_to_first()
+        else:
+            cursor.seek(start)
+        while cursor.valid():
+            yield cast("tuple[bytes, bytes]", (cursor.key(), cursor.value()))  # raw mode
+            cursor.next()
+        cursor.status()  # at damage the rows just end (`Rdict.items` too); only this tells
+
+
+@contextmanager
+def opened(database: Path) -> Iterator[OpenedDatabase]:
+    """A database, open for reading.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if it is no RocksDB, or cannot be read; while its rows are read too.
+    """
+    with _viewing(database) as view, ExitStack() as stack:
         from rocksdict import AccessType, Options, Rdict
 
-        families = _families(view)
-        if name not in families:
-            return None
+        names = _families(view)
         # An open must name all of them.
-        opened = Rdict(
+        whole = Rdict(
             str(view),
             options=Options(raw_mode=True),
-            column_families={family: Options(raw_mode=True) for family in families},
+            column_families={family: Options(raw_mode=True) for family in names},
             access_type=AccessType.read_only(),
         )
-        try:
-            family = opened.get_column_family(name)
-            try:
-                rows = cast("Iterator[tuple[bytes, bytes]]", family.items())  # raw mode
-                return {bytes(key): bytes(value) for key, value in rows}
-            finally:
-                family.close()
-        finally:
-            opened.close()
+        stack.callback(whole.close)
+        families = {name: whole.get_column_family(name) for name in names}
+        for family in families.values():
+            stack.callback(family.close)
+        yield OpenedDatabase(families)
 
 
 def _families(view: Path) -> list[str]:

@@ -1,0 +1,113 @@
+"""SRF002: the incident of SRF001, and the rows on disk prove that it has not come about yet: the next restore brings it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.checks import srf001
+from srfix.recovery.checks.counting import at_fault
+from srfix.recovery.checks.interface import Advice, AdviceRequest, CatalogueEntry, Check, Repair
+from srfix.recovery.checks.on_disk import prove_absent, read_in_words
+from srfix.recovery.checks.srf005 import stands_beside
+from srfix.recovery.findings import Finding, IdAtFault, Severity
+from srfix.recovery.ids_in_words import listed
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, StoreRows
+
+CODE = "SRF002"
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role with missing ids none of which is in the store."""
+    for role in facts.roles.values():
+        missing = srf001.missing_ids(facts, role)
+        if not missing or facts.census is None or facts.rows is None or not prove_absent(facts, role, missing):
+            continue
+        faults = at_fault(facts.census, role.role, missing)
+        needs = context.lookup_severity(role.subject) is not Severity.NOTE
+        yield facts.finding(
+            CODE,
+            role.role,
+            severity=Severity.BREAKS_ON_RESTORE if needs else Severity.NOTE,
+            schema_ids=faults,
+            explanation=_explanation(facts, facts.rows, role, faults, context),
+            next_step=_next(facts, role, context),
+            repairable=True,
+        )
+
+
+def _explanation(
+    facts: StoreFacts, rows: StoreRows, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext
+) -> str:
+    own = sorted(rows.ids(role.role))
+    sentences = [
+        srf001.what_it_restores(facts, faults),
+        srf001.what_the_subject_lacks(role, faults),
+        f"On disk none of these ids is in the store: {read_in_words(rows)} were read, and they carry {listed(own)}.",
+    ]
+    if context.lookup_severity(role.subject) is Severity.NOTE:
+        sentences.append(srf001.why_nothing_fails(role, context))
+    else:
+        sentences.append(
+            "So it can be read today. The next restore puts them in, be it after a lost state directory, a move of the "
+            "partition to another instance or a standby's take-over, and then "
+            f"{srf001.failing_read(facts, role, faults, context)}. That is what the state directories hold which were handed "
+            "over: standbys, and an instance that has restored since they were copied, are not seen in them."
+        )
+    return " ".join(sentences) + stands_beside(facts)
+
+
+def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
+    of_it = ("--application", facts.store.application, "--store", facts.store.name)
+    if context.lookup_severity(role.subject) is Severity.NOTE:
+        command = context.given.quoted("plan", *of_it, "--also", CODE, "-o", "plan.json")
+        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+    plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
+    apply = context.given.quoted("apply", "plan.json")
+    return (
+        "Repair it before the next restore. Until then keep the state directories: no wipe, no restart, and no move of "
+        f"partitions that can be avoided. Run {plan}, read it, then {apply}."
+    )
+
+
+def _advise(request: AdviceRequest) -> Iterator[str]:
+    """The incident before it happens: what SRF001 advises, with the time that there is."""
+    from srfix.recovery.advice import before_repair, prevention
+
+    known, given = request.known, request.given
+    stores = listed(sorted({finding.store for finding in request.findings}))
+    yield f"Nothing fails yet in {stores}: repair it before a restore, and nobody notices."
+    yield from before_repair(known)
+    plan = given.quoted("plan", "--application", known.application, "-o", "plan.json")
+    apply, verify = given.quoted("apply", "plan.json"), given.quoted("verify", "plan.json")
+    yield f"Repair: {plan}, read the plan, {apply}, {verify}. No restart is needed: the reader asks when a restore comes."
+    yield from prevention(known, request.rules.upgrade)
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="The next restore will break a store that is still readable",
+        severity="breaks on restore",
+        meaning="As SRF001, but the rows in the state directories that were handed over all carry ids that the "
+        "phantom subject knows. Nothing fails today; it will after a restore.",
+        cause="The same as SRF001, before the state directory was lost.",
+        detection="The checks of SRF001, and the rows of every partition's store read from the state directories "
+        "(--state-dir, with pip install 'srfix[state]'). They prove it only where no process holds a directory, every row "
+        "of every partition was read, and the checkpoint has reached what the group has committed; else it is SRF001, which "
+        "says what was seen on disk. Standbys elsewhere, and an instance that has restored since the directory was copied, "
+        "are not seen. A global store is never called so: it restores at its first start.",
+        remedy="Repair as for SRF001 before the next restore. Until then keep the state directories: no wipe, "
+        "and no move of partitions that can be avoided.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    repair=Repair(
+        wants=srf001.wants_of(CODE), also="ids that the reader does not ask for (a note), and no row on disk carries"
+    ),
+    advice=Advice(
+        serious=_advise, is_whole=True, note=srf001.CHECK.advice.note, recurs=True, do_not=srf001.CHECK.advice.do_not
+    ),
+)

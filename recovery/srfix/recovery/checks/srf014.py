@@ -1,0 +1,88 @@
+"""SRF014: rows of an application's own, written under ids that the registry has lost: in the rows of a store on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.checks.certainty import is_certain, make_certain
+from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
+from srfix.recovery.checks.on_disk import rows_in_words
+from srfix.recovery.findings import Finding, IdAtFault, Severity
+from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.serde.wire import SchemaId
+
+CODE = "SRF014"
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """What is lost of the rows of a store that restores from a source topic."""
+    yield from lost_in_store(facts, context)
+
+
+def lost_in_store(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role whose rows on disk carry ids that the registry does not know.
+
+    Not of ids that a restore loads from the source topic too: those are SRF011's. Of keys only where no doubt is left that a
+    schema registry serializer wrote them: others seem to carry ids by chance.
+    """
+    if facts.source is None or facts.census is None or facts.rows is None:
+        return
+    for role in facts.roles.values():
+        if role.role is Role.KEY and not (facts.keys is not None and facts.keys.is_certain):
+            continue
+        asked = sorted(facts.rows.ids(role.role).difference(facts.census.restorable_ids(role.role)))
+        lost = tuple(i for i in asked if not context.membership(role.subject, i).is_known)
+        if lost:
+            yield _of_store(facts, role, lost, context)
+
+
+def _of_store(facts: StoreFacts, role: RoleFacts, lost: tuple[SchemaId, ...], context: CheckContext) -> Finding:
+    topic = facts.source.topic if facts.source is not None else None
+    words = "" if facts.rows is None else rows_in_words(facts.rows, role.role, lost)
+    return facts.finding(
+        CODE,
+        role.role,
+        severity=Severity.BROKEN,
+        # They are in the store, not in the topic: no record and no partition of a log is known.
+        schema_ids=tuple(IdAtFault(schema_id=i, live_keys=None, records=0, partitions=()) for i in lost),
+        explanation=f"Rows of {facts.store.in_words} on disk carry schema ids that this registry does not know: {words}. "
+        f"They are the application's own, for no record that a restore loads from topic {topic} carries them. No reader can "
+        "read these rows, whatever the subject, and no registration under another one helps: there is no schema to register. "
+        "Either this is not the registry that the application uses, or the schemas were hard-deleted.",
+        next_step="Check --registry against the application's configuration. If the schemas were hard-deleted, bring each "
+        "back under its old id, in mode IMPORT, from a backup of the _schemas topic or the application's code: the rows read "
+        f"again then. {_rebuild(facts, context)}",
+    )
+
+
+def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
+    topic = facts.source.topic if facts.source is not None else None
+    if not is_certain(facts):
+        return f"Wipe nothing meanwhile. {make_certain(facts, context)}"
+    return (
+        f"Or rebuild the store: a restore puts the bytes of topic {topic} in it, so mend what else is found of this store "
+        "first, and wipe its state then."
+    )
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Schema ids in a store or a real changelog that the registry has lost",
+        severity="broken",
+        meaning="As SRF011, but in the application's own data: rows that the application wrote cannot be read.",
+        cause="A hard delete of an internal subject while its rows lived on; a registry set up anew.",
+        detection="The ids in the rows of the stores of state directories (--state-dir), fetched from the registry. Ids that "
+        "the records of the source topic carry too are SRF011. What was not read of a directory is said.",
+        remedy="Bring the schema back under its old id, or rebuild the store from its inputs. srfix cannot register what it "
+        "cannot read.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    advice=Advice(do_not=keep_the_state),
+    data="no reader can decode these rows until the registry has their schemas again",
+)

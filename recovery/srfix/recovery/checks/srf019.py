@@ -1,0 +1,84 @@
+"""SRF019: a global store whose processor transforms what it stores is restored untransformed (KAFKA-7663, before 3.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules, keep_the_state
+from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.ids_in_words import counted
+from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, ProcessedRows, StoreFacts
+
+CODE = "SRF019"
+
+
+def check(facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
+    """One finding per store, in the role `value`, where rows on disk differ from what a restore would put in their place.
+
+    From 3.8 on a restore runs the processor too, and nothing is learned of it.
+    """
+    found = facts.processed
+    if found is None or not found.transformed or facts.source is None:
+        return
+    yield facts.finding(
+        CODE,
+        Role.VALUE,
+        severity=Severity.SILENT,
+        subject=facts.source.subject,
+        registered_ids=(),
+        explanation=_explanation(facts, found),
+        next_step="Keep the state directories: no wipe. Upgrade to Kafka Streams 3.8 or later (KIP-1024), whose restore runs "
+        "the processor; let the state be rebuilt once then, for rows that an earlier restore brought stay as they are. Or fill "
+        "the topic with rows that need no transformation, and let the processor copy them. No registration helps.",
+    )
+
+
+def _explanation(facts: StoreFacts, found: ProcessedRows) -> str:
+    topic = facts.source.topic if facts.source is not None else None
+    example = ""
+    if found.example is not None:
+        partition, offset = found.example
+        example = f", such as that of the record in partition {partition} at offset {offset}"
+    happened = (
+        f" Besides, {counted(found.untransformed, 'row')} of those that were compared hold what the topic holds: either a "
+        "restore has brought them, and they are wrong now, or the processor leaves such records as they are."
+        if found.untransformed
+        else ""
+    )
+    rows = counted(found.transformed, "row")
+    return (
+        f"Global store {facts.store.name} of application {facts.store.application} is filled by processor {found.processor} "
+        f"({found.origin}), which stores something else than the records of topic {topic}: on disk {rows} "
+        f"{'differs' if found.transformed == 1 else 'differ'} from the topic's latest record of the same key{example}. Before "
+        "Kafka Streams 3.8 a restore copies the records past that processor, at every start without state and on every new "
+        f"instance: the store then holds the topic's values, without any error.{happened}"
+    )
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="A global store whose processor transforms is restored untransformed",
+        severity="silent wrong results",
+        meaning="A custom processor of addGlobalStore runs while processing but not while restoring: after a "
+        "restore the store holds what the topic holds.",
+        cause="KAFKA-7663, Kafka Streams before 3.8.0.",
+        detection="A printed topology (--topology) that shows a processor with a name of your own over a global store, and the "
+        "rows of that store in a state directory (--state-dir), compared with the topic's latest record of the same key as "
+        "far as the checkpoint says that the store has come. Rows that only say the same in another encoding (fewer fields, "
+        "another letter case, another schema id) do not differ. With the topology alone it is said that this was not looked "
+        "at. StreamsBuilder.addGlobalStore names its processor as globalTable does (KTABLE-SOURCE-…), and is not told from it.",
+        remedy="Upgrade to 3.8.0 or later (KIP-1024), or fill the topic with rows that need no transformation.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    advice=Advice(
+        rules=Rules(wiping=f"do not wipe it, for a restore brings a global store's rows untransformed ({CODE})"),
+        do_not=keep_the_state,
+    ),
+    data="a restore brings rows that the processor has not seen",
+)

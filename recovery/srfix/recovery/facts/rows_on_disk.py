@@ -1,0 +1,206 @@
+"""The rows of one store in the state directories that were handed over: of all its tasks together.
+
+A store is whole on disk where `StoreRows.is_whole` says. What keeps it from that is told, task by task.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from srfix.recovery.census import Census
+from srfix.recovery.facts.store_rows import StoreRows
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.state import ApplicationState, OffsetMeaning, RowIds, StoreDirectory, StoreKind, Task, is_locked
+from srfix.serde.files import is_there
+from srfix.serde.subjects import Role, Topic
+from srfix.serde.wire import SchemaId
+
+RowCounter: TypeAlias = Callable[[Path], RowIds]
+"""Counts the ids in one database, once for all that ask."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The directory of a store in one task."""
+
+    state: ApplicationState
+    task: Task
+    store: StoreDirectory
+
+    def offset(self, topic: Topic, partition: int) -> int | None:
+        """How far the store has come with a partition, as written down; None if nothing is."""
+        entries = self.store.offsets.entries if self.store.offsets is not None else ()
+        if self.task.checkpoint is not None:
+            entries = self.task.checkpoint.entries
+        found = (entry.offset for entry in entries if (entry.topic, entry.partition) == (topic, partition))
+        return next(found, None)
+
+    def reached(self, topic: Topic, partition: int, told: OffsetMeaning) -> int | None:
+        """The offset before which all rows of a partition are on disk; None if nothing tells.
+
+        :param told: what the number means, if the directory itself does not show it.
+        """
+        offset = self.offset(topic, partition)
+        if offset is None:
+            return None
+        return offset + 1 if self._meaning(told) is OffsetMeaning.LAST_RECORD else offset
+
+    def _meaning(self, told: OffsetMeaning) -> OffsetMeaning:
+        if self.task.is_global:
+            return OffsetMeaning.POSITION
+        traces = self.state.traces
+        since_2_6 = traces.has_process_metadata or traces.has_position_files or traces.has_offsets_column_families
+        return OffsetMeaning.LAST_RECORD if since_2_6 else told
+
+
+def places_of(states: tuple[ApplicationState, ...], store: SuspectStore) -> tuple[Place, ...]:
+    """Where a store lies, in every directory and task."""
+    return tuple(
+        Place(state=state, task=task, store=directory)
+        for state in states
+        for task in state.tasks
+        if state.prefix(task) == store.application
+        for directory in task.stores
+        if directory.name == store.name
+    )
+
+
+def read_rows(
+    places: tuple[Place, ...], census: Census, count: RowCounter, *, meaning: OffsetMeaning = OffsetMeaning.UNKNOWN
+) -> StoreRows:
+    """Reads the rows of a store, wherever it lies.
+
+    :param census: of the topic that it restores from, with the group's committed offsets.
+    :param meaning: what the numbers in checkpoints are, if the directories do not show it.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
+    gathered = _Gathered(census=census, meaning=meaning, is_global=any(place.task.is_global for place in places))
+    for place in places:
+        gathered.add(place, count)
+    return gathered.rows()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Gathered:
+    census: Census
+    meaning: OffsetMeaning
+    is_global: bool
+    counted: int = 0
+    ids: dict[Role, Counter[SchemaId]] = field(default_factory=lambda: {role: Counter() for role in Role})
+    found_in: dict[Role, dict[SchemaId, set[int]]] = field(default_factory=lambda: {role: {} for role in Role})
+    guids: Counter[Role] = field(default_factory=Counter)
+    unframed: Counter[Role] = field(default_factory=Counter)
+    reached: dict[int, int | None] = field(default_factory=dict)
+    """Per partition that was read to its end the offset before which all of its rows are on disk."""
+    not_read: dict[str, None] = field(default_factory=dict)
+    is_kept_back: bool = False
+    could_hide: bool = False
+
+    def add(self, place: Place, count: RowCounter) -> None:
+        """Reads the store in one task."""
+        where = f"task {place.task.name} in {place.state.path}"
+        path = Path(place.store.path)
+        if place.store.kind is not StoreKind.KEY_VALUE:
+            self._keep_back(f"{where}: the store lies in segments, or in a form of its own, which was not read")
+            return
+        if not is_there(path / "CURRENT"):
+            self._keep_back(f"{where}: there is no database in {path.name}")
+            return
+        held = place.state.is_in_use or is_locked(Path(place.task.path) / ".lock")
+        if held:
+            self._keep_back(
+                f"{where}: a process holds its lock. What the application has not flushed yet is in its memory alone, so "
+                "there may be other rows besides"
+            )
+        elif place.state.is_in_use is None:
+            self._keep_back(f"{where}: whether a process holds it cannot be told here")
+        found = count(path)
+        self._count(found, place.task.partition)
+        if found.stopped is not None:
+            self.could_hide = self.could_hide or found.is_damaged
+            rows = f"{found.rows:,} rows were read" if found.rows != 1 else "1 row was read"
+            self._keep_back(f"{where}: {rows}, and no more: {found.stopped}")
+        else:
+            for partition in self._partitions(place):
+                here = place.reached(self.census.topic, partition, self.meaning)
+                before = self.reached.get(partition)
+                self.reached[partition] = here if before is None else before if here is None else max(before, here)
+
+    def _partitions(self, place: Place) -> Iterator[int]:
+        """The partitions whose rows a task's store holds: a global one's are all of the topic."""
+        if place.task.partition is not None:
+            yield place.task.partition
+        else:
+            yield from (partition.partition for partition in self.census.partitions)
+
+    def _keep_back(self, why: str) -> None:
+        self.is_kept_back = True
+        self.not_read[why] = None
+
+    def _count(self, found: RowIds, partition: int | None) -> None:
+        self.counted += found.rows
+        self.guids.update(found.guids)
+        self.unframed.update(found.unframed)
+        for role, ids in found.schema_ids.items():
+            self.ids[role].update(ids)
+            for schema_id in ids:
+                places = self.found_in[role].setdefault(schema_id, set())
+                if partition is not None:
+                    places.add(partition)
+
+    def rows(self) -> StoreRows:
+        """All of it."""
+        lags = tuple(self._lags())
+        whole = not (self.is_kept_back or lags)
+        return StoreRows(
+            rows=self.counted,
+            schema_ids={role: dict(sorted(ids.items())) for role, ids in self.ids.items()},
+            found_in={
+                role: {schema_id: tuple(sorted(found)) for schema_id, found in sorted(of_it.items())}
+                for role, of_it in self.found_in.items()
+            },
+            guids=dict(self.guids),
+            unframed=dict(self.unframed),
+            partitions=() if self.is_global else tuple(sorted(self.reached)),
+            not_read=(*self.not_read, *lags),
+            could_hide=self.could_hide,
+            is_whole=whole,
+        )
+
+    def _lags(self) -> Iterator[str]:
+        """The partitions of which rows may be missing although nothing of what is there was kept back."""
+        for partition in self.census.partitions:
+            number = partition.partition
+            which = f"partition {number} of topic {self.census.topic}"
+            limit = partition.end_offset if self.is_global else partition.committed_offset
+            if partition.end_offset == 0:
+                continue  # no record was ever in it, so no row
+            if number not in self.reached:
+                if not self.is_kept_back:
+                    yield f"{which}: no state directory that was handed over holds it"
+                continue
+            here = self.reached[number]
+            if here is None:
+                yield f"{which}: nothing on disk says how far its rows go (no checkpoint)"
+            elif limit is None:
+                yield f"{which}: the group has no committed offset to hold the rows against"
+            elif here < limit:
+                whose = "the topic goes" if self.is_global else "the group has committed"
+                yield (
+                    f"{which}: its rows on disk go up to offset {here} (exclusive), and {whose} up to {limit}: the directory "
+                    "is an older copy, or one of a running application"
+                )
+
+
+def of_registry_roles(rows: StoreRows, roles: Mapping[Role, bool]) -> StoreRows:
+    """The rows with the ids of those roles alone whose serde asks a schema registry: elsewhere they are there by chance."""
+    return replace(
+        rows,
+        schema_ids={role: ids for role, ids in rows.schema_ids.items() if roles.get(role)},
+        found_in={role: found for role, found in rows.found_in.items() if roles.get(role)},
+        guids={role: count for role, count in rows.guids.items() if roles.get(role)},
+    )
