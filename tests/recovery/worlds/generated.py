@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Final
 
 from hypothesis import strategies as st
@@ -134,7 +135,8 @@ def worlds(draw: DrawFn) -> World:
         truth=tuple(draft.truth),
         lists_groups=not often(draw, 40),
     )
-    return with_relatives(draw, _with_what_is_said(draw, _in_the_registry(draw, world)))
+    world = _with_what_is_said(draw, _in_the_registry(draw, world))
+    return with_relatives(Random(f"{draw(st.integers(0, 2**32 - 1))}{world!r}"), world)
 
 
 def _topic(draw: DrawFn, name: str) -> _Topic:

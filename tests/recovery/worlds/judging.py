@@ -22,6 +22,7 @@ from srfix.recovery.repair.rollback import Left, roll_back
 from srfix.recovery.repair.verify.events import Confirmed, Problem
 from srfix.recovery.repair.verify.verify import verify
 from srfix.serde.errors import UsageError
+from srfix.serde.subjects import split_context
 from tests.recovery.worlds.expectation import differences
 from tests.recovery.worlds.expected import expectations
 from tests.recovery.worlds.person import decides
@@ -144,11 +145,15 @@ def _repair(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan, out: Judgemen
 
 
 def _new(before: Diagnosis, after: Diagnosis) -> Iterator[str]:
-    known = {(f.code, f.subject, f.role) for f in before.findings}
+    known = {(f.code, _bare(f), f.role) for f in before.findings}  # in a mirror it was there too
     for finding in after.findings:
-        is_known = (finding.code, finding.subject, finding.role) in known
+        is_known = (finding.code, _bare(finding), finding.role) in known
         if finding.severity is not Severity.NOTE and not is_known:
             yield f"{finding.code} {finding.role.value} of {finding.application}/{finding.store} is new after the repair"
+
+
+def _bare(finding: Finding) -> str:
+    return split_context(finding.subject)[1]
 
 
 def _verified(staged: StagedWorld, plan: Plan, out: Judgement) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from random import Random
 from typing import Final
-
-from hypothesis.strategies import DrawFn
 
 from srfix.fixtures.broker.client import STREAMS_METADATA
 from tests.recovery.worlds.drawing import often, one, some
@@ -44,55 +43,55 @@ _NO_SIGNS: Final = ("plans-store-changelog-value", "plans-store-changelog-key", 
 _GONE: Final = ("retired", "oldbilling", "shop-old")
 
 
-def with_relatives(draw: DrawFn, world: World) -> World:
+def with_relatives(dice: Random, world: World) -> World:
     """A world with some of them more."""
-    world = _with_own_processors(draw, world)
-    if often(draw, 18):
-        world = _with_pollution(draw, world)
-    world = _with_changelogs(draw, world)
-    if often(draw, 14):
-        world = _with_join(draw, world)
-    if often(draw, 14):
-        world = _with_gone(draw, world)
+    world = _with_own_processors(dice, world)
+    if often(dice, 18):
+        world = _with_pollution(dice, world)
+    world = _with_changelogs(dice, world)
+    if often(dice, 14):
+        world = _with_join(dice, world)
+    if often(dice, 14):
+        world = _with_gone(dice, world)
     for make in (
-        some(draw, (_connect, _forced_changelog, _named_topology, _healthy_join), 0, 2) if often(draw, 14) else ()
+        some(dice, (_connect, _forced_changelog, _named_topology, _healthy_join), 0, 2) if often(dice, 14) else ()
     ):
         world = make(world)
-    if often(draw, 12):
-        world = _with_refused_writes(draw, world)
-    if world.is_upgraded and often(draw, 30):
+    if often(dice, 12):
+        world = _with_refused_writes(dice, world)
+    if world.is_upgraded and often(dice, 30):
         world = replace(world, is_reprocessing=True)
-    if often(draw, 12):
-        world = _with_state(draw, world)
-    return _with_disk(draw, world) if world.state_of and often(draw, 85) else world
+    if often(dice, 12):
+        world = _with_state(dice, world)
+    return _with_disk(dice, world) if world.state_of and often(dice, 85) else world
 
 
-def _with_own_processors(draw: DrawFn, world: World) -> World:
+def _with_own_processors(dice: Random, world: World) -> World:
     stores = tuple(
-        replace(store, has_own_processor=True) if store.kind is Kind.GLOBAL and often(draw, 35) else store
+        replace(store, has_own_processor=True) if store.kind is Kind.GLOBAL and often(dice, 35) else store
         for store in world.truth
     )
     return replace(world, truth=stores)
 
 
-def _with_pollution(draw: DrawFn, world: World) -> World:
+def _with_pollution(dice: Random, world: World) -> World:
     """Kafka Streams from 2.7 on registered what it stores under `<source>-value` (facts: "Source-subject pollution")."""
     stores = [s for s in world.truth if s.topic in world.topics and f"{s.topic}-value" in world.subjects]
     if not stores:
         return world
-    store = one(draw, stores)
+    store = one(dice, stores)
     subject = f"{store.topic}-value"
     held = world.subjects[subject]
     phantom = world.subjects.get(f"{store.changelog}-value")
     names = ", ".join(f"{name} string?" for name in sorted(_fields(world, store.topic or "")))
     internal = (
-        phantom.versions[0].schema if phantom is not None and often(draw, 70) else f"KsqlDataSourceSchema({names})"
+        phantom.versions[0].schema if phantom is not None and often(dice, 70) else f"KsqlDataSourceSchema({names})"
     )
     if internal in {version.schema for version in held.versions}:
         return world
-    versions = (*held.versions, Version(internal, deleted=often(draw, 25)))
+    versions = (*held.versions, Version(internal, deleted=often(dice, 25)))
     world = replace(world, subjects={**world.subjects, subject: replace(held, versions=versions)})
-    if often(draw, 20) and store.topic is not None:  # and somebody writes with it
+    if often(dice, 20) and store.topic is not None:  # and somebody writes with it
         setup = world.topics[store.topic]
         log = setup.logs[0]
         model = next((record.key for record in log.records if record.key is not None), None)
@@ -107,30 +106,33 @@ def _fields(world: World, topic: str) -> frozenset[str]:
     return frozenset().union(*(fields(version.schema) for version in world.subjects[f"{topic}-value"].versions))
 
 
-def _with_changelogs(draw: DrawFn, world: World) -> World:
+def _with_changelogs(dice: Random, world: World) -> World:
     """Records in the changelogs that exist; some with an id that the registry lost."""
     topics: dict[str, TopicSetup] = dict(world.topics)
     for store in world.truth:
         subject = world.subjects.get(f"{store.changelog}-value")
-        if store.changelog in topics and subject is not None and often(draw, 60):
-            schema = "LostRow" if often(draw, 25) else subject.versions[-1].schema
+        if store.changelog in topics and subject is not None and often(dice, 60):
+            schema = "LostRow" if often(dice, 25) else subject.versions[-1].schema
             records = tuple(
                 Record(at, Key(at), schema if at == 1 else subject.versions[-1].schema)
-                for at in range(one(draw, (1, 2, 3)))
+                for at in range(one(dice, (1, 2, 3)))
             )
             topics[store.changelog] = TopicSetup((Log(0, len(records), records),))
     return replace(world, topics=topics)
 
 
-def _with_join(draw: DrawFn, world: World) -> World:
+def _with_join(dice: Random, world: World) -> World:
     """A foreign-key join of an application, which it still has or no more."""
-    application = one(draw, sorted({s.application for s in world.truth if s.kind is not Kind.TRANSIENT}))
+    applications = sorted({s.application for s in world.truth if s.kind is not Kind.TRANSIENT})
+    if not applications:
+        return world
+    application = one(dice, applications)
     name = one(
-        draw, ("KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000006-topic", "lookup-subscription-registration-topic")
+        dice, ("KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000006-topic", "lookup-subscription-registration-topic")
     )
     group = world.groups.get(application)
     is_seen = group is not None and group.commits and group.has_signs_of_streams
-    join = Join(application, f"{application}-{name}", is_living=not is_seen or often(draw, 50))
+    join = Join(application, f"{application}-{name}", is_living=not is_seen or often(dice, 50))
     return _joined(world, join)
 
 
@@ -152,13 +154,13 @@ def _joined(world: World, join: Join) -> World:
     )
 
 
-def _with_gone(draw: DrawFn, world: World) -> World:
+def _with_gone(dice: Random, world: World) -> World:
     """An application that is gone for good."""
-    name = one(draw, _GONE)
-    left = [*(some(draw, _SIGNS, 1, 2) if often(draw, 60) else ()), *some(draw, _NO_SIGNS, 0, 2)] or [_NO_SIGNS[0]]
+    name = one(dice, _GONE)
+    left = [*(some(dice, _SIGNS, 1, 2) if often(dice, 60) else ()), *some(dice, _NO_SIGNS, 0, 2)] or [_NO_SIGNS[0]]
     subjects = {f"{name}-{end}": SubjectSetup((Version(_KEY if end.endswith("-key") else _COUNTS),)) for end in left}
     world = replace(world, subjects={**world.subjects, **subjects}, gone={name: tuple(subjects)})
-    return replace(world, says_gone=(name,)) if often(draw, 30) else world
+    return replace(world, says_gone=(name,)) if often(dice, 30) else world
 
 
 def _connect(world: World) -> World:
@@ -209,36 +211,36 @@ def _running(world: World, application: str) -> Group:
     return Group(commits=read, metadata=STREAMS_METADATA, client_ids=(client,), assignor="stream")
 
 
-def _with_refused_writes(draw: DrawFn, world: World) -> World:
+def _with_refused_writes(dice: Random, world: World) -> World:
     """READONLY, of all of it or of a subject that nothing was ever put under; or serializers that register nothing."""
     stores = [store for store in world.truth if store.topic in world.topics]
-    if stores and often(draw, 70):  # before the first put, and told by its topology
-        store = one(draw, stores)
+    if stores and often(dice, 70):  # before the first put, and told by its topology
+        store = one(dice, stores)
         absent = f"{store.topic if world.is_upgraded else store.changelog}-value"
         subjects = {subject: held for subject, held in world.subjects.items() if subject != absent}
         told = tuple(sorted({*world.topology_of, store.application}))
         world = replace(world, subjects=subjects, topology_of=told)
-        if often(draw, 40):
+        if often(dice, 40):
             return replace(world, modes={absent: "READONLY"})
-    return replace(world, registers=False) if often(draw, 60) else replace(world, modes={"": "READONLY"})
+    return replace(world, registers=False) if often(dice, 60) else replace(world, modes={"": "READONLY"})
 
 
-def _with_state(draw: DrawFn, world: World) -> World:
+def _with_state(dice: Random, world: World) -> World:
     """The state directory of an application whose stores are worth a look."""
     applications = sorted({store.application for store in world.truth if store.topic in world.topics})
     if not applications:
         return world
-    application = one(draw, applications)
-    if any(store.has_own_processor for store in world.truth) and often(draw, 60):
+    application = one(dice, applications)
+    if any(store.has_own_processor for store in world.truth) and often(dice, 60):
         world = replace(world, topology_of=tuple(sorted({*world.topology_of, application})))
     return replace(world, state_of=(application,))
 
 
-def _with_disk(draw: DrawFn, world: World) -> World:
+def _with_disk(dice: Random, world: World) -> World:
     disk = {
         f"{store.application}/{store.name}": rows
         for store in world.truth
-        if store.application in world.state_of and often(draw, 85) and (rows := rows_of(draw, world, store)) is not None
+        if store.application in world.state_of and often(dice, 85) and (rows := rows_of(dice, world, store)) is not None
     }
-    in_use = world.state_of if often(draw, 8) else ()
+    in_use = world.state_of if often(dice, 8) else ()
     return replace(world, disk=disk, in_use=in_use)

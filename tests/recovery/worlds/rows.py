@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from random import Random
 from typing import Final
-
-from hypothesis.strategies import DrawFn
 
 from tests.recovery.worlds.drawing import often, one
 from tests.recovery.worlds.on_disk import is_on_disk
@@ -19,7 +18,7 @@ TRANSFORMED: Final = 10
 """What a processor of the user's own adds to all numbers."""
 
 
-def rows_of(draw: DrawFn, world: World, store: TrueStore) -> StoreDisk | None:
+def rows_of(dice: Random, world: World, store: TrueStore) -> StoreDisk | None:
     """The databases of a store; None for one that leaves none, or of which nobody knows what would be in them."""
     if not is_on_disk(store):
         return None
@@ -30,28 +29,28 @@ def rows_of(draw: DrawFn, world: World, store: TrueStore) -> StoreDisk | None:
     setup = world.topics.get(store.topic)
     if setup is None:
         return None
-    history = one(draw, _HISTORIES)
-    found = [_of_partition(draw, world, store, number, log, history) for number, log in enumerate(setup.logs)]
-    is_timestamped = often(draw, 85)
+    history = one(dice, _HISTORIES)
+    found = [_of_partition(dice, world, store, number, log, history) for number, log in enumerate(setup.logs)]
+    is_timestamped = often(dice, 85)
     if store.kind is Kind.GLOBAL:
         newest = {row.key: row for rows in found for row in rows}
         return StoreDisk({0: tuple(newest.values())}, is_timestamped=is_timestamped)
     partitions = dict(enumerate(found))
-    if often(draw, 20):
-        partitions.pop(one(draw, sorted(partitions)))
+    if often(dice, 20):
+        partitions.pop(one(dice, sorted(partitions)))
     return StoreDisk(partitions, is_timestamped=is_timestamped) if partitions else None
 
 
 def _of_partition(
-    draw: DrawFn, world: World, store: TrueStore, number: int, log: Log, history: str
+    dice: Random, world: World, store: TrueStore, number: int, log: Log, history: str
 ) -> tuple[DiskRow, ...]:
     group = world.groups.get(store.application)
     committed = None if group is None else group.commits.get((store.topic or "", number))
     limit = log.end if committed is None or store.kind is Kind.GLOBAL else committed
     rows = []
     for record in _latest(log.records, limit):
-        kind = {"processed": "processed", "restored": "restored"}.get(history) or one(draw, ("processed", "restored"))
-        row = _row(draw, world, store, record, kind, history)
+        kind = {"processed": "processed", "restored": "restored"}.get(history) or one(dice, ("processed", "restored"))
+        row = _row(dice, world, store, record, kind, history)
         if row is not None:
             rows.append(row)
     return tuple({row.key: row for row in rows}.values())
@@ -69,7 +68,7 @@ def _latest(records: Iterable[Record], limit: int) -> list[Record]:
     return list(rows.values())
 
 
-def _row(draw: DrawFn, world: World, store: TrueStore, record: Record, kind: str, history: str) -> DiskRow | None:
+def _row(dice: Random, world: World, store: TrueStore, record: Record, kind: str, history: str) -> DiskRow | None:
     assert record.key is not None
     assert record.value is not None
     number = record.offset % 50
@@ -77,20 +76,20 @@ def _row(draw: DrawFn, world: World, store: TrueStore, record: Record, kind: str
         return DiskRow(record.key, record.value, number, record.body)
     if not record.is_healthy:
         return None  # skipped by whoever processes
-    if history == "lost" and often(draw, 70):
+    if history == "lost" and often(dice, 70):
         value = "LostRow"
     else:
-        value = _internal(draw, world, store, record.value)
-    if store.has_own_processor and often(draw, 60):
+        value = _internal(dice, world, store, record.value)
+    if store.has_own_processor and often(dice, 60):
         number += TRANSFORMED
     return DiskRow(_internal_key(world, store, record.key), value, number, WHOLE)
 
 
-def _internal(draw: DrawFn, world: World, store: TrueStore, value: str) -> str:
+def _internal(dice: Random, world: World, store: TrueStore, value: str) -> str:
     phantom = world.subjects.get(f"{store.changelog}-value")
     source = world.subjects.get(f"{store.topic}-value")
     own = [version.schema for version in phantom.versions] if phantom else []
-    if world.is_upgraded and source is not None and often(draw, 50):
+    if world.is_upgraded and source is not None and often(dice, 50):
         return source.versions[-1].schema
     if value in own:
         return value
