@@ -19,6 +19,7 @@ from srfix.recovery.checks.interface import Width
 from srfix.recovery.cluster.cluster import Cluster, GroupListing
 from srfix.recovery.diagnosis.diagnose import Examination, diagnose
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
+from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding
 from srfix.recovery.repair.apply import apply_plan
@@ -77,6 +78,8 @@ class World:
     engine: LocalCensus
     stack: ExitStack
     sources: dict[str, Topic] = field(default_factory=dict)
+    supplied: Supplied = field(default_factory=Supplied)
+    """State directories and topologies that are handed over."""
     path: str = ""
     """What follows the registry's URL: `/contexts/.eu` leads into that context."""
 
@@ -86,7 +89,7 @@ class World:
 
     def survey(self, **sources: str) -> Survey:
         named = self.sources | {store: Topic(topic) for store, topic in sources.items()}
-        return Survey(cluster=self.cluster, registry=self.client(), sources=named)
+        return Survey(cluster=self.cluster, registry=self.client(), sources=named, supplied=self.supplied)
 
     def listing(self, *groups: str) -> None:
         """From now on the cluster lists these groups."""

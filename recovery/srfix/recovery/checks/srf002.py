@@ -45,7 +45,8 @@ def _explanation(
     sentences = [
         srf001.what_it_restores(facts, faults),
         srf001.what_the_subject_lacks(role, faults),
-        f"On disk none of these ids is in the store: {read_in_words(rows)} were read, and they carry {listed(own)}.",
+        f"On disk none of these ids is in the store: all its rows were read ({read_in_words(rows)}), and they carry "
+        f"schema {'id' if len(own) == 1 else 'ids'} {listed(own)}.",
     ]
     if context.lookup_severity(role.subject) is Severity.NOTE:
         sentences.append(srf001.why_nothing_fails(role, context))

@@ -1,0 +1,202 @@
+"""SRF002: the incident, and the rows on disk prove that it has not come about; SRF001 where they do not prove it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.damage import restored_rows_not_yet_on_disk as damage
+from srfix.fixtures.state_directory import write_task
+from srfix.recovery.checks import srf002
+from srfix.recovery.facts.reader import Reader
+from srfix.recovery.facts.supplied import Supplied
+from srfix.recovery.findings import Severity, Skipped
+from srfix.recovery.repair.planning.repairs import Keep
+from srfix.recovery.repair.verify.events import Confirmed
+from srfix.recovery.state.reading import read_state_directory
+from srfix.serde.wire import frame_id
+from tests.recovery.world import World, world_of
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with world_of(damage.TOPICS) as made:
+        yield made
+
+
+@pytest.fixture
+def staged(world: World, tmp_path: Path) -> damage.Staged:
+    made = damage.stage(world.broker, world.client(), tmp_path / "state")
+    hand_over(world, made)
+    return made
+
+
+def hand_over(world: World, staged: damage.Staged) -> None:
+    world.supplied = Supplied(state=read_state_directory(staged.state_dir))
+
+
+def rewrite(staged: damage.Staged, partition: int, rows: dict[bytes, bytes], *, last: int) -> None:
+    """The store of one partition, with other rows and another checkpoint."""
+    shutil.rmtree(staged.databases[partition])
+    write_task(
+        staged.state_dir / staged.incident.application,
+        f"0_{partition}",
+        staged.incident.store,
+        rows,
+        checkpoint={(staged.incident.source_topic, partition): last},
+    )
+
+
+def of_rows(world: World) -> list[Skipped]:
+    return [each for each in world.examine().diagnosis.skipped if each.what.startswith("rows of store")]
+
+
+@pytest.mark.usefixtures("staged")
+class TestTheFinding:
+    def test_is_the_only_one_and_breaks_on_the_next_restore(self, world: World, staged: damage.Staged) -> None:
+        (finding,) = world.examine().diagnosis.findings
+        assert (finding.code, finding.severity, finding.repairable) == ("SRF002", Severity.BREAKS_ON_RESTORE, True)
+        assert (finding.subject, finding.store) == (staged.incident.phantom_subject, staged.incident.store)
+        assert tuple(fault.schema_id for fault in finding.schema_ids) == staged.incident.writer_ids
+        assert [note.code for note in finding.notes] == ["SRF012"]
+        assert of_rows(world) == []
+
+    def test_says_what_the_rows_carry_and_what_they_cannot_show(self, world: World) -> None:
+        words = world.findings()["SRF002"].explanation
+        assert (
+            "On disk none of these ids is in the store: all its rows were read (7 rows, of partitions 0, 1 and 2), and they "
+            "carry schema id 3. So it can be read today." in words
+        )
+        assert words.endswith("and an instance that has restored since they were copied, are not seen in them.")
+
+    def test_without_the_state_directory_it_is_the_incident(self, world: World) -> None:
+        world.supplied = Supplied()
+        (finding,) = world.examine().diagnosis.findings
+        assert (finding.code, finding.severity) == ("SRF001", Severity.BROKEN)
+        assert (
+            "Whether a restore has happened yet cannot be told from cluster and registry alone" in finding.explanation
+        )
+
+    @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
+    def test_is_a_note_for_a_reader_that_does_not_need_the_version(self, world: World, reader: Reader) -> None:
+        diagnosis = world.examine(reader=reader).diagnosis
+        assert [(f.code, f.severity) for f in diagnosis.findings] == [("SRF002", Severity.NOTE)]
+        assert "nothing fails because of it" in diagnosis.findings[0].explanation
+
+    def test_the_advice_is_to_repair_in_time_and_to_keep_the_state(self, world: World) -> None:
+        (told,) = world.examine().diagnosis.applications
+        assert told.advice[0] == (
+            "Nothing fails yet in KafkaTopic_Right-Reduce: repair it before a restore, and nobody notices."
+        )
+        assert "wipe a state directory" in told.do_not
+
+
+class TestSrf001Stays:
+    def test_and_says_so_where_a_row_shows_that_a_restore_has_happened(
+        self, world: World, staged: damage.Staged
+    ) -> None:
+        rewrite(staged, 1, {b"u4": frame_id(1, b"\x08"), b"u5": frame_id(3, b"\x0a")}, last=3)
+        hand_over(world, staged)
+        finding = world.findings()["SRF001"]
+        assert (
+            "A restore has happened: on disk rows carry schema id 1 (1 row, in the store of partition 1)."
+            in finding.explanation
+        )
+        assert "cannot be told" not in finding.explanation
+        assert "SRF002" not in world.findings()
+
+    def test_where_a_partition_is_missing(self, world: World, staged: damage.Staged) -> None:
+        shutil.rmtree(staged.state_dir / staged.incident.application / "0_2")
+        hand_over(world, staged)
+        finding = world.findings()["SRF001"]
+        assert (
+            "The rows on disk that were read (5 rows, of partitions 0 and 1) carry none of these ids, but they are no proof "
+            "that it has not happened, for there may be others (partition 2 of topic users: no state directory that was handed "
+            "over holds it); the next restore brings it about." in finding.explanation
+        )
+        (skipped,) = of_rows(world)
+        assert not skipped.could_hide
+
+    def test_where_the_checkpoint_lags_behind_what_is_committed(self, world: World, staged: damage.Staged) -> None:
+        rewrite(staged, 0, {b"u1": frame_id(3, b"\x08")}, last=2)
+        hand_over(world, staged)
+        assert (
+            "partition 0 of topic users: its rows on disk go up to offset 3 (exclusive), and the group has committed up to 5"
+            in world.findings()["SRF001"].explanation
+        )
+
+    def test_where_there_is_no_checkpoint(self, world: World, staged: damage.Staged) -> None:
+        (staged.state_dir / staged.incident.application / "0_1" / ".checkpoint").unlink()
+        hand_over(world, staged)
+        assert "nothing on disk says how far its rows go (no checkpoint)" in world.findings()["SRF001"].explanation
+
+    def test_where_a_store_is_damaged_and_that_could_hide_more(self, world: World, staged: damage.Staged) -> None:
+        (table,) = staged.databases[2].glob("*.sst")
+        table.write_bytes(table.read_bytes()[:200])
+        hand_over(world, staged)
+        assert "carry none of these ids, but they are no proof" in world.findings()["SRF001"].explanation
+        (skipped,) = of_rows(world)
+        assert skipped.could_hide
+        assert "task 0_2" in skipped.reason
+        assert "Sst file size mismatch" in skipped.reason
+
+    def test_where_no_row_carries_an_id_for_then_they_are_of_another_form(
+        self, world: World, staged: damage.Staged
+    ) -> None:
+        for partition, last in ((0, 4), (1, 3), (2, 3)):
+            rewrite(staged, partition, {b"u": b"encrypted"}, last=last)
+        hand_over(world, staged)
+        assert "SRF001" in world.findings()
+
+    def test_where_rows_name_their_schema_by_guid(self, world: World, staged: damage.Staged) -> None:
+        rewrite(staged, 0, {b"u1": frame_id(3, b"\x08"), b"u2": b"\x01" + bytes(16)}, last=4)
+        hand_over(world, staged)
+        assert "SRF001" in world.findings()
+        assert any("name their schema by GUID" in skipped.reason for skipped in of_rows(world))
+
+    def test_without_the_library_which_is_said(
+        self, world: World, staged: damage.Staged, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "rocksdict", None)
+        hand_over(world, staged)
+        assert "SRF001" in world.findings()
+        (skipped,) = of_rows(world)
+        assert skipped.could_hide
+        assert skipped.reason == (
+            "not read: reading RocksDB needs the package rocksdict; install it with: pip install 'srfix[state]'"
+        )
+
+    def test_while_the_source_is_undecided(self, world: World, staged: damage.Staged) -> None:
+        for partition in range(3):
+            (staged.state_dir / staged.incident.application / f"0_{partition}" / ".checkpoint").unlink()
+        hand_over(world, staged)
+        assert {finding.code for finding in world.examine().diagnosis.findings} == {"SRF001"}
+
+
+class TestTheRepair:
+    @pytest.mark.parametrize("keep", [Keep.LIVE, Keep.SOFT_DELETED])
+    def test_is_that_of_the_incident(self, world: World, staged: damage.Staged, tmp_path: Path, keep: Keep) -> None:
+        before = world.registry.dump()
+        plan = world.plan(keep=keep)
+        assert [(finding.code, finding.schema_ids) for finding in plan.findings] == [
+            ("SRF002", staged.incident.writer_ids)
+        ]
+        world.apply(plan, tmp_path / "journal")
+        events = world.verify(plan)
+        assert events
+        assert all(isinstance(event, Confirmed) for event in events)
+        assert {finding.code for finding in world.examine().diagnosis.findings} == {"SRF003"}
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    @pytest.mark.parametrize("also", ["SRF001", "SRF002"])
+    @pytest.mark.usefixtures("staged")
+    def test_of_a_note_is_on_request_under_either_code(self, world: World, also: str) -> None:
+        assert not world.plan(reader=Reader.PLAIN).actions
+        plan = world.plan(reader=Reader.PLAIN, also=(also,))
+        assert [finding.code for finding in plan.findings] == [srf002.CODE]
+        assert plan.actions
