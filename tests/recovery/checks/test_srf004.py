@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from srfix.fixtures.damage import kept_rows_after_upgrade as damage
+from srfix.fixtures.state_directory import write_task
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.facts.reader import Reader
+from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.findings import Severity
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.repairs import Keep
+from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.registry.models import Schema
+from srfix.serde.subjects.names import Subject
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
-from tests.recovery.world import World, value, world_of
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
 
 @pytest.fixture
@@ -113,3 +119,86 @@ class TestTheRepair:
         assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
         world.roll_back(tmp_path / "journal")
         assert world.registry.dump() == before
+
+
+class TestWithRowsOnDisk:
+    @pytest.fixture
+    def kept(self, tmp_path: Path) -> Iterator[tuple[World, damage.Staged]]:
+        with world_of(damage.TOPICS) as made:
+            yield made, hand_over(made, damage.stage(made.broker, made.client(), tmp_path / "state"))
+
+    def test_the_damage_is_the_only_finding(self, kept: tuple[World, damage.Staged]) -> None:
+        world, staged = kept
+        found = world.examine(streams_version=damage.STREAMS_VERSION).diagnosis.findings
+        assert [(f.code, f.severity) for f in found] == [
+            ("SRF004", Severity.BREAKS_ON_UPGRADE),
+            ("SRF003", Severity.NOTE),
+        ]
+        assert [fault.schema_id for fault in found[0].schema_ids] == [staged.internal_id]
+        assert "On disk rows carry schema id 2 (3 rows, in the store of partition 0)." in found[0].explanation
+        assert "Where the state directory was kept" not in found[0].explanation
+
+    def test_it_is_the_only_one_without_the_state_directory_too(self, kept: tuple[World, damage.Staged]) -> None:
+        world, _staged = kept
+        world.supplied = Supplied()
+        found = world.findings(streams_version=damage.STREAMS_VERSION)
+        assert set(found) == {"SRF004", "SRF003"}
+        assert found["SRF004"].explanation.endswith(
+            "Whether the state was kept cannot be told from cluster and registry alone."
+        )
+
+    def test_rows_that_were_all_restored_since_need_nothing(self, kept: tuple[World, damage.Staged]) -> None:
+        world, staged = kept
+        rewrite(world, staged, {b"u1": value(staged.writer_id)}, last=2)
+        assert "SRF004" not in world.findings(streams_version=damage.STREAMS_VERSION)
+
+    def test_rows_that_prove_nothing_leave_it_as_it_was(self, kept: tuple[World, damage.Staged]) -> None:
+        world, staged = kept
+        rewrite(world, staged, {b"u1": value(staged.writer_id)}, last=1)
+        finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
+        assert [fault.schema_id for fault in finding.schema_ids] == [staged.internal_id]
+        assert finding.explanation.endswith(
+            "The rows on disk that were read (1 row, of partition 0) carry none of them, but not all were read."
+        )
+
+    def test_ids_of_rows_count_without_any_phantom_subject(self, kept: tuple[World, damage.Staged]) -> None:
+        world, staged = kept
+        other = world.client().register(Subject("elsewhere-value"), Schema(text=W2))
+        for permanent in (False, True):
+            world.client().delete_subject(staged.phantom_subject, permanent=permanent)
+        rewrite(world, staged, {b"u1": value(other, ONE_LONG_AND_NULL)}, last=2)
+        finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
+        assert [fault.schema_id for fault in finding.schema_ids] == [other]
+        assert finding.explanation.startswith(
+            f"Rows of store users-store of application shop carry, or may carry, schema id {other}, which is not under "
+            "users-value, which Kafka Streams 2.7 and later ask (40403). On disk rows carry"
+        )
+
+    def test_a_dual_reader_fails_where_neither_subject_has_it(self, kept: tuple[World, damage.Staged]) -> None:
+        world, staged = kept
+        found = world.findings(streams_version="2.7", reader=Reader.DUAL)["SRF004"]
+        assert found.severity is Severity.NOTE
+        other = world.client().register(Subject("elsewhere-value"), Schema(text=W2))
+        rewrite(world, staged, {b"u1": value(other, ONE_LONG_AND_NULL)}, last=2)
+        found = world.findings(streams_version="2.7", reader=Reader.DUAL)["SRF004"]
+        assert found.severity is Severity.BREAKS_ON_UPGRADE
+
+    def test_the_repair_registers_what_rows_carry(self, kept: tuple[World, damage.Staged], tmp_path: Path) -> None:
+        world, staged = kept
+        plan = world.plan(streams_version="2.7", also=("SRF004",))
+        assert [f.schema_ids for f in plan.findings] == [(staged.internal_id,)]
+        world.apply(plan, tmp_path / "journal")
+        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+        assert "SRF004" not in world.findings(streams_version="2.7")
+
+
+def hand_over(world: World, staged: damage.Staged) -> damage.Staged:
+    world.supplied = Supplied(state=read_state_directory(staged.state_dir))
+    return staged
+
+
+def rewrite(world: World, staged: damage.Staged, rows: dict[bytes, bytes], *, last: int) -> None:
+    shutil.rmtree(staged.database)
+    folder = staged.state_dir / damage.APPLICATION
+    write_task(folder, "0_0", damage.STORE, rows, checkpoint={(damage.SOURCE_TOPIC, 0): last})
+    hand_over(world, staged)

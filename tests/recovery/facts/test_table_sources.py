@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.facts.table_sources import table_sources
+from srfix.recovery.facts.table_sources import own_processor, table_sources
 from srfix.recovery.findings import Weight
-from srfix.recovery.topology import parse_topologies
+from srfix.recovery.topology import Topology, parse_topologies
 
 DATA = Path(__file__).parents[1] / "state/data"
 
@@ -58,3 +58,35 @@ class TestTableSources:
 
     def test_behind_a_joins_own_topic_stands_no_table(self) -> None:
         assert found(graph("in", "receive", topics="fkj-subscription-registration-topic")) == {}
+
+
+class TestOwnProcessor:
+    def topology(
+        self, processor: str, source: str, *, heading: str = " for global store (will not generate tasks)"
+    ) -> Topology:
+        (found,) = parse_topologies(
+            f"Topologies:\n   Sub-topology: 0{heading}\n    Source: {source} (topics: [rates])\n      --> {processor}\n"
+            f"    Processor: {processor} (stores: [rates-store])\n      --> none\n      <-- {source}\n",
+            origin="t",
+        )
+        return found
+
+    def test_one_that_a_person_named_over_a_global_store_is_the_users_own(self) -> None:
+        found = own_processor(self.topology("RatesUpdater", "rates-in"), "rates-store")
+        assert found is not None
+        assert (found.name, found.topic) == ("RatesUpdater", "rates")
+
+    @pytest.mark.parametrize(
+        ("processor", "source"),
+        [
+            ("KTABLE-SOURCE-0000000001", "KSTREAM-SOURCE-0000000000"),
+            ("rates", "rates-source"),
+            ("KSTREAM-PROCESSOR-0000000001", "KSTREAM-SOURCE-0000000000"),
+        ],
+    )
+    def test_what_global_table_names_is_not(self, processor: str, source: str) -> None:
+        assert own_processor(self.topology(processor, source), "rates-store") is None
+
+    def test_one_over_another_store_or_no_global_one_is_not(self) -> None:
+        assert own_processor(self.topology("RatesUpdater", "rates-in"), "other-store") is None
+        assert own_processor(self.topology("RatesUpdater", "rates-in", heading=""), "rates-store") is None

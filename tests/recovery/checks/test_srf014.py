@@ -1,0 +1,110 @@
+"""SRF014: ids in the rows of a store on disk that the registry has lost."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.damage import store_rows_lost_their_schema as damage
+from srfix.fixtures.state_directory import write_task
+from srfix.recovery.facts.supplied import Supplied
+from srfix.recovery.findings import Severity
+from srfix.recovery.state.reading import read_state_directory
+from srfix.serde.wire import frame_id
+from tests.recovery.world import World, world_of
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with world_of(damage.TOPICS) as made:
+        yield made
+
+
+@pytest.fixture
+def staged(world: World, tmp_path: Path) -> damage.Staged:
+    made = damage.stage(world.broker, world.client(), tmp_path / "state")
+    hand_over(world, made)
+    return made
+
+
+def hand_over(world: World, staged: damage.Staged) -> None:
+    world.supplied = Supplied(state=read_state_directory(staged.state_dir))
+
+
+def rewrite(world: World, staged: damage.Staged, rows: dict[bytes, bytes]) -> None:
+    shutil.rmtree(staged.database)
+    folder = staged.state_dir / damage.APPLICATION
+    write_task(folder, "0_0", damage.STORE, rows, checkpoint={(damage.SOURCE_TOPIC, 0): 2})
+    hand_over(world, staged)
+
+
+class TestLostInStore:
+    def test_it_is_the_only_finding_beside_the_note_that_the_rest_is_masked(
+        self, world: World, staged: damage.Staged
+    ) -> None:
+        finding, masked = world.examine().diagnosis.findings
+        assert (finding.code, finding.severity, finding.repairable) == ("SRF014", Severity.BROKEN, False)
+        assert (masked.code, masked.severity) == ("SRF003", Severity.NOTE)
+        assert [fault.schema_id for fault in finding.schema_ids] == [staged.lost_id]
+        assert finding.subject == staged.phantom_subject
+        assert finding.explanation.startswith(
+            "Rows of store users-store of application shop on disk carry schema ids that this registry does not know: schema "
+            "id 2 (3 rows, in the store of partition 0)."
+        )
+
+    @pytest.mark.usefixtures("staged")
+    def test_a_conclusive_source_allows_the_store_to_be_rebuilt(self, world: World) -> None:
+        assert world.findings()["SRF014"].next.endswith(
+            "Or rebuild the store: a restore puts the bytes of topic users in it, so mend what else is found of this store "
+            "first, and wipe its state then."
+        )
+
+    def test_without_a_conclusive_source_nothing_may_be_wiped(self, world: World, staged: damage.Staged) -> None:
+        (staged.state_dir / damage.APPLICATION / "0_0/.checkpoint").unlink()
+        hand_over(world, staged)
+        assert "Wipe nothing meanwhile. No evidence is conclusive" in world.findings()["SRF014"].next
+
+    @pytest.mark.usefixtures("staged")
+    def test_without_the_state_directory_nothing_tells(self, world: World) -> None:
+        world.supplied = Supplied()
+        assert set(world.findings()) == {"SRF003"}
+
+    @pytest.mark.usefixtures("staged")
+    def test_no_plan_repairs_it(self, world: World) -> None:
+        plan = world.plan()
+        assert plan.actions == ()
+        assert any("is broken (SRF014), which no plan repairs" in omission.reason for omission in plan.omissions)
+
+    def test_ids_that_the_registry_knows_are_nothing(self, world: World, staged: damage.Staged) -> None:
+        rewrite(world, staged, {b"u1": frame_id(1, b"\x02")})
+        assert set(world.findings()) == {"SRF003"}
+
+    def test_an_id_that_the_topic_carries_too_is_another_findings(self, world: World, staged: damage.Staged) -> None:
+        world.put("users", ("u4", frame_id(staged.lost_id, b"\x02\x02")))
+        world.commit("shop", users=4)
+        found = world.findings()
+        assert "SRF011" in found
+        assert "SRF014" not in found
+
+    def test_what_keys_seem_to_carry_by_chance_is_nothing(self, world: World, staged: damage.Staged) -> None:
+        rewrite(world, staged, {frame_id(77, b"1"): frame_id(1, b"\x02")})
+        assert set(world.findings()) == {"SRF003"}
+
+    def test_a_damaged_store_is_said_to_hide_such_rows(self, world: World, staged: damage.Staged) -> None:
+        for manifest in staged.database.glob("MANIFEST-*"):
+            manifest.unlink()
+        hand_over(world, staged)
+        diagnosis = world.examine().diagnosis
+        assert {finding.code for finding in diagnosis.findings} == {"SRF003"}
+        assert diagnosis.is_inconclusive
+
+    @pytest.mark.usefixtures("staged")
+    def test_without_the_library_it_is_not_called_healthy(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "rocksdict", None)
+        diagnosis = world.examine().diagnosis
+        assert {finding.code for finding in diagnosis.findings} == {"SRF003"}
+        assert diagnosis.is_inconclusive

@@ -1,0 +1,150 @@
+"""SRF019: rows of a global store against the topic, behind a processor of the user's own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.damage import global_store_restored_untransformed as damage
+from srfix.fixtures.state_directory import write_task
+from srfix.recovery.facts.supplied import GivenTopology, Supplied
+from srfix.recovery.findings import Severity, Skipped
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.topology import parse_topologies
+from tests.recovery.world import World, world_of
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with world_of(damage.TOPICS) as made:
+        yield made
+
+
+@pytest.fixture
+def staged(world: World, tmp_path: Path) -> damage.Staged:
+    return stage(world, tmp_path)
+
+
+def stage(world: World, tmp_path: Path, *, restored: tuple[bytes, ...] = ()) -> damage.Staged:
+    made = damage.stage(world.broker, tmp_path / "state", tmp_path / "topology.txt", restored=restored)
+    hand_over(world, made)
+    return made
+
+
+def hand_over(world: World, staged: damage.Staged, *, state: bool = True, topology: str | None = None) -> None:
+    text = staged.topology.read_text() if topology is None else topology
+    world.supplied = Supplied(
+        state=read_state_directory(staged.state_dir) if state else (),
+        topologies=tuple(
+            GivenTopology(topology=found, origin="topology.txt", application=damage.APPLICATION)
+            for found in parse_topologies(text, origin="topology.txt")
+        ),
+    )
+
+
+def rewrite(staged: damage.Staged, rows: dict[bytes, bytes], **ends: int) -> None:
+    shutil.rmtree(staged.database)
+    checkpoint: dict[tuple[str, int], int] = {(damage.SOURCE_TOPIC, 0): ends.get("p0", 3), (damage.SOURCE_TOPIC, 1): 1}
+    write_task(staged.state_dir / damage.APPLICATION, "global", damage.STORE, rows, checkpoint=checkpoint)
+
+
+def codes(world: World, version: str | None = damage.STREAMS_VERSION) -> list[str]:
+    return [finding.code for finding in world.examine(streams_version=version).diagnosis.findings]
+
+
+def of_processor(world: World, version: str | None = damage.STREAMS_VERSION) -> list[Skipped]:
+    skipped = world.examine(streams_version=version).diagnosis.skipped
+    return [each for each in skipped if each.what.startswith("rows of global store")]
+
+
+class TestTheFinding:
+    def test_is_the_only_one(self, world: World, staged: damage.Staged) -> None:
+        del staged
+        (finding,) = world.examine(streams_version=damage.STREAMS_VERSION).diagnosis.findings
+        assert (finding.code, finding.severity, finding.repairable) == ("SRF019", Severity.SILENT, False)
+        assert (finding.application, finding.store) == (damage.APPLICATION, damage.STORE)
+        assert (
+            "is filled by processor RatesUpdater (topology.txt), which stores something else than the records of topic rates: "
+            "on disk 3 rows differ from the topic's latest record of the same key, such as that of the record in partition"
+            in finding.explanation
+        )
+        assert "Besides" not in finding.explanation
+
+    @pytest.mark.parametrize("version", [None, "2.6.3", "3.7.2"])
+    def test_is_given_where_a_restore_may_go_past_the_processor(
+        self, world: World, staged: damage.Staged, version: str | None
+    ) -> None:
+        del staged
+        assert codes(world, version) == ["SRF019"]
+
+    @pytest.mark.parametrize("version", ["3.8", "4.1.2"])
+    def test_is_not_given_where_a_restore_runs_it(self, world: World, staged: damage.Staged, version: str) -> None:
+        del staged
+        assert codes(world, version) == []
+        assert of_processor(world, version) == []
+
+    def test_says_where_a_restore_may_have_happened(self, world: World, tmp_path: Path) -> None:
+        stage(world, tmp_path, restored=(b"USD",))
+        words = world.findings(streams_version=damage.STREAMS_VERSION)["SRF019"].explanation
+        assert "Besides, 1 row of those that were compared hold what the topic holds" in words
+
+    def test_nothing_is_found_where_all_rows_are_the_topics(self, world: World, tmp_path: Path) -> None:
+        stage(world, tmp_path, restored=(b"EUR", b"USD", b"GBP"))
+        assert codes(world) == []
+        assert of_processor(world) == []
+
+    def test_a_row_that_says_the_same_in_other_words_does_not_differ(self, world: World, staged: damage.Staged) -> None:
+        rewrite(staged, {b"EUR": b'{ "EUROS" : 4 }', b"USD": b'{"euros":2, "note":null}'})
+        hand_over(world, staged)
+        assert codes(world) == []
+
+    def test_a_row_whose_record_the_store_has_not_reached_is_not_compared(
+        self, world: World, staged: damage.Staged
+    ) -> None:
+        rewrite(staged, {b"EUR": json.dumps({"euros": 1}).encode()}, p0=2)
+        hand_over(world, staged)
+        assert codes(world) == []
+        (skipped,) = of_processor(world)
+        assert "none of the rows that were read stands for a record that is still in the topic" in skipped.reason
+
+    def test_a_row_that_a_restore_would_remove_differs(self, world: World, staged: damage.Staged) -> None:
+        world.put("rates", ("USD", None))
+        rewrite(staged, {b"USD": json.dumps({"euros": 2}).encode()}, p0=4)
+        hand_over(world, staged)
+        assert codes(world) == ["SRF019"]
+
+    def test_with_the_topology_alone_it_is_said_not_to_have_been_looked_at(
+        self, world: World, staged: damage.Staged
+    ) -> None:
+        hand_over(world, staged, state=False)
+        assert codes(world) == []
+        (skipped,) = of_processor(world)
+        assert skipped.could_hide
+        assert skipped.reason.startswith(
+            "processor RatesUpdater in topology.txt is one of your own, and before Kafka Streams 3.8 a restore copies"
+        )
+
+    @pytest.mark.parametrize(
+        ("processor", "source"),
+        [("KTABLE-SOURCE-0000000001", "KSTREAM-SOURCE-0000000000"), ("rates", "rates-source")],
+    )
+    def test_a_global_table_has_no_processor_of_its_own(
+        self, world: World, staged: damage.Staged, processor: str, source: str
+    ) -> None:
+        text = damage.TOPOLOGY.replace("RatesUpdater", processor).replace("rates-source-node", source)
+        hand_over(world, staged, topology=text)
+        assert codes(world) == []
+        assert of_processor(world) == []
+
+    def test_a_damaged_store_is_said(self, world: World, staged: damage.Staged) -> None:
+        for manifest in staged.database.glob("MANIFEST-*"):
+            manifest.unlink()
+        hand_over(world, staged)
+        assert codes(world) == []
+        (skipped,) = of_processor(world)
+        assert skipped.could_hide
+        assert "cannot be read as a RocksDB" in skipped.reason

@@ -1,0 +1,79 @@
+"""A row against the topic's record of its key: what says the same in another encoding is no other row.
+
+| row | record | the same |
+|---|---|---|
+| equal bytes | | yes |
+| a projection of it, in another letter case, under another schema | | yes |
+| JSON with the same fields, or fewer | | yes |
+| a field that the record has not, and that is not null | | no |
+| another value of a field | | no |
+| no schema and no JSON on one side, other bytes | | no |
+| it cannot be decoded | | nobody knows |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.facts.processed_rows import _Comparing
+from srfix.recovery.registry import usable
+from srfix.recovery.state.stored_rows import StoredValue
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Topic
+from srfix.serde.wire import frame_id
+
+WRITER = (
+    '{"type":"record","name":"Rate","fields":[{"name":"euroCents","type":"long"},{"name":"days","type":{"type":"array",'
+    '"items":"long"}},{"name":"note","type":"string"}]}'
+)
+READER = (
+    '{"type":"record","name":"K","fields":[{"name":"EUROCENTS","type":["null","long"],"default":null},{"name":"DAYS","type":'
+    '{"type":"array","items":"long"}},{"name":"OTHER","type":["null","string"],"default":null}]}'
+)
+RECORD = frame_id(1, b"\x02" + b"\x02\x04\x00" + b"\x02x")
+"""1 euro cent, the days [2], the note "x"."""
+PROJECTED = frame_id(2, b"\x02\x02" + b"\x02\x04\x00" + b"\x00")
+"""The same cents and days, no other."""
+
+
+@pytest.fixture
+def comparing() -> Iterator[_Comparing]:
+    with FixtureRegistry() as running:
+        running.seed("rates-value", WRITER)
+        running.seed("shop-rates-store-changelog-value", READER)
+        with RegistryClient(running.url) as client:
+            yield _Comparing(usable(client), Topic("rates"), DEFAULT_CONTEXT)
+
+
+def record(value: bytes | None) -> RawRecord:
+    return RawRecord(partition=0, offset=0, key=b"k", value=value)
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "is_same"),
+    [
+        (RECORD, RECORD, True),
+        (PROJECTED, RECORD, True),
+        (frame_id(2, b"\x02\x04" + b"\x02\x04\x00" + b"\x00"), RECORD, False),  # another number of cents
+        (frame_id(2, b"\x02\x02" + b"\x02\x06\x00" + b"\x00"), RECORD, False),  # another day
+        (frame_id(2, b"\x02\x02" + b"\x04\x04\x06\x00" + b"\x00"), RECORD, False),  # a day more
+        (frame_id(2, b"\x02\x02" + b"\x02\x04\x00" + b"\x02\x02y"), RECORD, False),  # a field that the record has not
+        (frame_id(99, b"\x02"), RECORD, None),
+        (frame_id(2, b""), RECORD, None),
+        (b'{"a": 1}', b'{"a":1,"b":2}', True),
+        (b'{"a": 1, "A": 1}', b'{"a":1,"A":1}', True),
+        (b'{"a": 1}', b'{"a":2}', False),
+        (b"[1]", b"[1, 2]", False),
+        (b"{broken", b'{"a":1}', False),
+        (b"ADA", b"ada", False),
+        (b"ada", b"ada", True),
+        (b"ada", RECORD, False),
+        (b"ada", None, False),
+    ],
+)
+def test_a_row_against_its_record(comparing: _Comparing, row: bytes, value: bytes | None, is_same: bool | None) -> None:
+    assert comparing.is_same(StoredValue(payload=row), record(value)) is is_same

@@ -1,0 +1,222 @@
+"""When the rows of a store on disk are all there is, and what keeps them from it.
+
+| it is whole where | else |
+|---|---|
+| every partition with records was read to its end | it says which was not, and why |
+| no process holds a directory | what is flushed was read, and there may be more |
+| the checkpoint has reached what the group has committed | rows may be in a memtable, or the copy is old |
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.state_directory import write_application, write_database, write_task
+from srfix.recovery.census.interface import Census, PartitionCensus, RoleCensus
+from srfix.recovery.facts.rows_on_disk import of_registry_roles, places_of, read_rows
+from srfix.recovery.facts.store_rows import StoreRows
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.state.checkpoints import OffsetMeaning
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.row_ids import count_row_ids
+from srfix.serde.properties import Isolation
+from srfix.serde.subjects.names import Role, Topic
+from srfix.serde.wire import frame_id
+
+STORE = SuspectStore(application="shop", name="users-store")
+NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None, live_unframed_keys=None)
+
+
+def census(committed: Mapping[int, int | None], *, end: int = 5) -> Census:
+    """A topic with these partitions, all but those of a negative commit with records."""
+    return Census(
+        topic=Topic("users"),
+        isolation=Isolation.READ_UNCOMMITTED,
+        partitions=tuple(
+            PartitionCensus(
+                partition=partition,
+                start_offset=0,
+                end_offset=0 if offset == -1 else end,
+                committed_offset=None if offset == -1 else offset,
+                restore_limit=None if offset == -1 else offset,
+                records=end,
+                keys=NOTHING,
+                values=NOTHING,
+            )
+            for partition, offset in committed.items()
+        ),
+    )
+
+
+def row(schema_id: int) -> bytes:
+    return frame_id(schema_id, b"x")
+
+
+def read(
+    root: Path, committed: Mapping[int, int | None], *, meaning: OffsetMeaning = OffsetMeaning.UNKNOWN
+) -> StoreRows:
+    places = places_of(read_state_directory(root), STORE)
+    return read_rows(places, census(committed), count_row_ids, meaning=meaning)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two partitions, up to offset 5."""
+    made = write_application(tmp_path, "shop")
+    for partition in (0, 1):
+        rows = {b"a": row(1), b"b": row(2 + partition)}
+        write_task(made, f"0_{partition}", "users-store", rows, checkpoint={("users", partition): 4})
+    return made
+
+
+@contextmanager
+def held(lock: Path) -> Iterator[None]:
+    lock.touch()
+    hold = (
+        "import fcntl, sys\n"
+        f"file = open({str(lock)!r}, 'r+b')\n"
+        "fcntl.lockf(file, fcntl.LOCK_EX)\n"
+        "print('held', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        yield
+        holder.communicate()
+
+
+class TestWhole:
+    def test_all_tasks_are_counted_together_by_partition(self, folder: Path) -> None:
+        found = read(folder, {0: 5, 1: 5})
+        assert found.is_whole
+        assert found.not_read == ()
+        assert (found.rows, found.partitions) == (4, (0, 1))
+        assert found.schema_ids[Role.VALUE] == {1: 2, 2: 1, 3: 1}
+        assert found.found_in[Role.VALUE] == {1: (0, 1), 2: (0,), 3: (1,)}
+
+    def test_a_partition_without_any_record_needs_no_directory(self, folder: Path) -> None:
+        assert read(folder, {0: 5, 1: 5, 2: -1}).is_whole
+
+    def test_rows_may_be_ahead_of_what_is_committed(self, folder: Path) -> None:
+        assert read(folder, {0: 3, 1: 5}).is_whole
+
+    def test_two_copies_of_a_partition_are_read_both_and_one_of_them_must_reach(
+        self, folder: Path, tmp_path: Path
+    ) -> None:
+        other = write_application(tmp_path / "standby", "shop")
+        write_task(other, "0_0", "users-store", {b"a": row(9)}, checkpoint={("users", 0): 1})
+        states = (*read_state_directory(folder), *read_state_directory(other))
+        found = read_rows(places_of(states, STORE), census({0: 5, 1: 5}), count_row_ids)
+        assert found.is_whole
+        assert found.ids(Role.VALUE) == {1, 2, 3, 9}
+
+    @pytest.mark.parametrize(
+        ("offset", "meaning", "is_whole"),
+        [
+            (4, OffsetMeaning.UNKNOWN, False),
+            (5, OffsetMeaning.UNKNOWN, True),
+            (4, OffsetMeaning.LAST_RECORD, True),
+            (4, OffsetMeaning.POSITION, False),
+            (5, OffsetMeaning.POSITION, True),
+        ],
+    )
+    def test_without_traces_of_the_version_the_number_is_taken_for_the_lesser(
+        self, tmp_path: Path, offset: int, meaning: OffsetMeaning, is_whole: bool
+    ) -> None:
+        made = write_application(tmp_path, "shop")
+        (made / "kafka-streams-process-metadata").unlink()
+        write_task(made, "0_0", "users-store", {b"a": row(1)}, checkpoint={("users", 0): offset})
+        assert read(made, {0: 5}, meaning=meaning).is_whole is is_whole
+
+    def test_a_global_store_must_have_reached_the_end_of_the_topic(self, tmp_path: Path) -> None:
+        made = write_application(tmp_path, "shop")
+        write_task(made, "global", "users-store", {b"a": row(1)}, checkpoint={("users", 0): 5, ("users", 1): 5})
+        found = read(made, {0: None, 1: None})
+        assert found.is_whole
+        assert (found.partitions, found.found_in[Role.VALUE]) == ((), {1: ()})
+        (made / "global/.checkpoint").write_text("0\n2\nusers 0 5\nusers 1 4\n")
+        assert read(made, {0: None, 1: None}).not_read == (
+            "partition 1 of topic users: its rows on disk go up to offset 4 (exclusive), and the topic goes up to 5: the "
+            "directory is an older copy, or one of a running application",
+        )
+
+    def test_a_store_of_4_3_says_itself_how_far_it_has_come(self, tmp_path: Path) -> None:
+        made = write_application(tmp_path, "shop")
+        database = made / "0_0/rocksdb/users-store"
+        families = {
+            "keyValueWithTimestamp": {b"a": bytes(8) + row(1)},
+            "offsets": {b"users-0": (4).to_bytes(8, "big"), b"status": bytes(8)},
+        }
+        write_database(database, families)
+        assert read(made, {0: 5}).is_whole
+        assert not read(made, {0: 6}).is_whole
+
+
+class TestNotWhole:
+    def test_where_a_partition_lies_in_no_directory(self, folder: Path) -> None:
+        found = read(folder, {0: 5, 1: 5, 2: 5})
+        assert not found.is_whole
+        assert found.not_read == ("partition 2 of topic users: no state directory that was handed over holds it",)
+
+    def test_where_the_group_has_no_commit_there(self, folder: Path) -> None:
+        assert read(folder, {0: 5, 1: None}).not_read == (
+            "partition 1 of topic users: the group has no committed offset to hold the rows against",
+        )
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says who holds a lock without taking it")
+    @pytest.mark.parametrize("lock", [".lock", "0_0/.lock"])
+    def test_where_a_process_holds_it_but_what_is_flushed_counts(self, folder: Path, lock: str) -> None:
+        with held(folder / lock):
+            found = read(folder, {0: 5, 1: 5})
+        assert not found.is_whole
+        assert found.rows == 4
+        assert not found.could_hide
+        assert found.not_read[0] == (
+            f"task 0_0 in {folder}: a process holds its lock. What the application has not flushed yet is in its memory alone, "
+            "so there may be other rows besides"
+        )
+
+    def test_where_a_store_lies_in_segments(self, folder: Path) -> None:
+        (folder / "0_2/users-store/users-store.1795219200000").mkdir(parents=True)
+        found = read(folder, {0: 5, 1: 5})
+        assert not found.is_whole
+        assert found.not_read == (
+            f"task 0_2 in {folder}: the store lies in segments, or in a form of its own, which was not read",
+        )
+
+    def test_where_a_task_has_no_database(self, folder: Path) -> None:
+        (folder / "0_2/rocksdb/users-store").mkdir(parents=True)
+        found = read(folder, {0: 5, 1: 5})
+        assert found.not_read == (f"task 0_2 in {folder}: there is no database in users-store",)
+        assert not found.could_hide
+
+    def test_where_one_is_damaged_and_the_others_are_kept(self, folder: Path) -> None:
+        for table in (folder / "0_1/rocksdb/users-store").glob("*.sst"):
+            table.unlink()
+        found = read(folder, {0: 5, 1: 5})
+        assert (found.is_whole, found.could_hide, found.partitions) == (False, True, (0,))
+        assert found.ids(Role.VALUE) == {1, 2}
+        (why,) = found.not_read
+        assert why.startswith(f"task 0_1 in {folder}: 0 rows were read, and no more: ")
+
+
+class TestPlaces:
+    def test_another_applications_or_topologys_store_of_the_name_is_none(self, folder: Path, tmp_path: Path) -> None:
+        write_task(write_application(tmp_path, "tills"), "0_0", "users-store", {b"a": row(7)}, checkpoint=None)
+        (folder / "__orders__/0_0/rocksdb/users-store").mkdir(parents=True)
+        states = read_state_directory(tmp_path)
+        assert {place.state.application for place in places_of(states, STORE)} == {"shop"}
+        assert [place.task.name for place in places_of(states, STORE)] == ["0_0", "0_1"]
+
+
+def test_ids_of_roles_without_a_registry_serde_are_there_by_chance(folder: Path) -> None:
+    found = of_registry_roles(read(folder, {0: 5, 1: 5}), {Role.KEY: True, Role.VALUE: False})
+    assert found.ids(Role.VALUE) == frozenset()
+    assert found.is_whole
