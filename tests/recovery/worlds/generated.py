@@ -13,7 +13,7 @@ from hypothesis.strategies import DrawFn
 from srfix.fixtures.broker.client import STREAMS_METADATA
 from tests.recovery.worlds.drawing import often, one, some
 from tests.recovery.worlds.relatives import with_relatives
-from tests.recovery.worlds.schemas import projection_of, record_name
+from tests.recovery.worlds.schemas import field_names, projection_of, record_name
 from tests.recovery.worlds.world import (
     CUT,
     GARBAGE,
@@ -273,26 +273,20 @@ def _left_behind(draw: DrawFn, draft: _Draft, store: TrueStore, topic: _Topic) -
 def _rows(draw: DrawFn, store: TrueStore, topic: _Topic) -> list[str]:
     """What the serde wrote: the writer's own schemas, or a projection of them, or two of an application that evolved."""
     if store.kind is Kind.UNLOGGED or store.name in ("counts", "Aggregate-Aggregate-Materialize"):
-        return [f"Counts({_names(topic)[0]} long, hits long)"]
+        return [f"Counts({field_names(topic.versions)[0]} long, hits long)"]
     if "AGGREGATE" in store.name:
-        return [one(draw, (f"Counts({_names(topic)[0]} long, hits long)", "Sum(amount long)"))]
+        return [one(draw, (f"Counts({field_names(topic.versions)[0]} long, hits long)", "Sum(amount long)"))]
     style = one(draw, ("ksql", "ksql", "class", "same"))
     if style == "same":
         return list(topic.versions)  # GenericAvroSerde keeps the writer's schema
-    names = _names(topic)
-    wanted = names if often(draw, 40) else some(draw, names, 1, len(names))
-    rows = [projection_of(topic.versions, sorted(wanted, key=names.index), style)]
-    if often(draw, 15) and len(wanted) < len(names):
-        rows.append(projection_of(topic.versions, names, style))
+    every = field_names(topic.versions)
+    wanted = every if often(draw, 40) else some(draw, every, 1, len(every))
+    rows = [projection_of(topic.versions, sorted(wanted, key=every.index), style)]
+    if often(draw, 15) and len(wanted) < len(every):
+        rows.append(projection_of(topic.versions, every, style))
     if often(draw, 10):
         rows += topic.versions  # repaired by hand, or by luck
     return rows
-
-
-def _names(topic: _Topic) -> list[str]:
-    return [
-        *dict.fromkeys(s.split(" ")[0] for v in topic.versions for s in v.partition("(")[2].rstrip(")").split(", "))
-    ]
 
 
 def _versions(draw: DrawFn, lines: Sequence[str]) -> tuple[Version, ...]:
@@ -315,7 +309,7 @@ def _transient_query(draw: DrawFn, draft: _Draft) -> None:
     topic = draft.topics[one(draw, tuple(draft.topics))]
     store = TrueStore(_TRANSIENT, "KafkaTopic_Right-Reduce", Kind.TRANSIENT, reader="connect")
     draft.truth.append(store)
-    row = projection_of(topic.versions, _names(topic), "ksql")
+    row = projection_of(topic.versions, field_names(topic.versions), "ksql")
     draft.subjects[f"{store.changelog}-value"] = SubjectSetup((Version(row),))
     if often(draw, 50):
         draft.groups[_TRANSIENT] = Group(

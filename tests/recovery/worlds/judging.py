@@ -27,7 +27,7 @@ from tests.recovery.worlds.expectation import differences
 from tests.recovery.worlds.expected import expectations
 from tests.recovery.worlds.person import decides
 from tests.recovery.worlds.relatives_truth import forbidden, look_alikes, missed
-from tests.recovery.worlds.restoring import failures, failures_on_disk, live_rows
+from tests.recovery.worlds.restoring import failures, failures_on_disk, live_rows, rows_that_a_wipe_loses
 from tests.recovery.worlds.seen import looks_global
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import TrueStore, World
@@ -231,15 +231,16 @@ def _is_named_beside(world: World, finding: Finding, topic: str) -> bool:
         store.topic == topic
         and store.changelog == f"{finding.application}-{finding.store}-changelog"
         and f"{store.application}/{store.name}" in finding.other_splits
-        and _left_no_sign(world, store.application)
+        and _left_no_sign(world, store.application, beside=finding.application)
         for store in world.truth
     )
 
 
-def _left_no_sign(world: World, application: str) -> bool:
+def _left_no_sign(world: World, application: str, *, beside: str) -> bool:
+    """True if nothing is left of an application that could not as well be another one's."""
     group = world.groups.get(application)
     return (group is None or not group.has_signs_of_streams) and not any(
-        parse(topic, application=application) for topic in world.topics
+        parse(topic, application=application) and not parse(topic, application=beside) for topic in world.topics
     )
 
 
@@ -276,7 +277,7 @@ _DESTRUCTIVE: Final = re.compile(
     r"|(?:delete|rewrite) (?:the|these|those|its|their) (?:row|record|topic|key)",
     re.IGNORECASE,
 )
-_NEGATED: Final = re.compile(r"\b(?:not|never|no|don't|nobody|without|instead of)\b", re.IGNORECASE)
+_NEGATED: Final = re.compile(r"\b(?:not|never|no|nothing|don't|nobody|without|instead of)\b", re.IGNORECASE)
 
 
 def _bad_advice(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
@@ -292,6 +293,10 @@ def _bad_advice(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
             is_proven = any(e.weight is Weight.CONCLUSIVE for e in finding.evidence) or bool(staged.world.sources)
             if store is None or store.topic is None or not is_proven:
                 yield f"{name} without proof of the source: {destructive[0]}"
+        elif finding.code == "SRF014" and store is not None:
+            lost = rows_that_a_wipe_loses(staged, store)
+            if lost:
+                yield f"{name}, whose row {lost[0].key} a wipe loses: {destructive[0]}"
         elif store is None or all(row.record.is_healthy for row in live_rows(staged, store)):
             yield f"{name}, whose rows are healthy: {destructive[0]}"
 

@@ -50,7 +50,7 @@ def state_of(world: World, application: str, folder: Path, bytes_of: Bytes) -> A
         path=str(path),
         tasks=tuple(task for task in tasks if task.stores),
         traces=Traces(
-            has_process_metadata=False,
+            has_process_metadata=world.layouts.get(application) == "2.6.3",
             has_task_locks=False,
             has_position_files=False,
             has_offsets_column_families=False,
@@ -78,7 +78,9 @@ def _task(world: World, path: Path, stores: list[TrueStore], partition: int | No
             held.append((store, at))
     topics = sorted({store.topic or store.changelog for store, _ in held if store.kind is not Kind.UNLOGGED})
     entries = tuple(
-        CheckpointEntry(topic=Topic(topic), partition=number, offset=0)
+        CheckpointEntry(
+            topic=Topic(topic), partition=number, offset=_offset(world, held[0][0], topic, partition, number)
+        )
         for topic in topics
         for number in ([partition] if partition is not None else range(_partitions(world, topic)))
     )
@@ -90,6 +92,20 @@ def _task(world: World, path: Path, stores: list[TrueStore], partition: int | No
         stores=tuple(StoreDirectory(name=store.name, kind=StoreKind.KEY_VALUE, path=str(at)) for store, at in held),
         checkpoint=Checkpoint(path=str(path / name / ".checkpoint"), entries=entries),
     )
+
+
+def _offset(world: World, store: TrueStore, topic: str, task: int | None, partition: int) -> int | None:
+    """What a checkpoint says of a partition; None for `-4`, where nothing came yet."""
+    layout = world.layouts.get(store.application, "2.5")
+    if topic not in world.topics or layout == "behind":
+        return 0
+    limit = world.topics[topic].logs[partition].end
+    if task is not None and topic != store.changelog:
+        group = world.groups.get(store.application)
+        limit = min(limit, limit if group is None else group.commits.get((topic, partition), limit))
+    if task is None or layout == "2.5":
+        return limit
+    return limit - 1 if limit else None
 
 
 def _partitions(world: World, topic: str) -> int:

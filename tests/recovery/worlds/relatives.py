@@ -10,7 +10,7 @@ from typing import Final
 from srfix.fixtures.broker.client import STREAMS_METADATA
 from tests.recovery.worlds.drawing import often, one, some
 from tests.recovery.worlds.rows import rows_of
-from tests.recovery.worlds.schemas import fields
+from tests.recovery.worlds.schemas import field_names, projection_of
 from tests.recovery.worlds.world import (
     Group,
     Join,
@@ -83,10 +83,9 @@ def _with_pollution(dice: Random, world: World) -> World:
     subject = f"{store.topic}-value"
     held = world.subjects[subject]
     phantom = world.subjects.get(f"{store.changelog}-value")
-    names = ", ".join(f"{name} string?" for name in sorted(_fields(world, store.topic or "")))
-    internal = (
-        phantom.versions[0].schema if phantom is not None and often(dice, 70) else f"KsqlDataSourceSchema({names})"
-    )
+    lines = [version.schema for version in held.versions]
+    row = projection_of(lines, field_names(lines), "ksql")
+    internal = phantom.versions[0].schema if phantom is not None and often(dice, 70) else row
     if internal in {version.schema for version in held.versions}:
         return world
     versions = (*held.versions, Version(internal, deleted=often(dice, 25)))
@@ -100,10 +99,6 @@ def _with_pollution(dice: Random, world: World) -> World:
         topics = {**world.topics, store.topic: replace(setup, logs=(used, *setup.logs[1:]))}
         world = replace(world, topics=topics)
     return world
-
-
-def _fields(world: World, topic: str) -> frozenset[str]:
-    return frozenset().union(*(fields(version.schema) for version in world.subjects[f"{topic}-value"].versions))
 
 
 def _with_changelogs(dice: Random, world: World) -> World:
@@ -243,4 +238,5 @@ def _with_disk(dice: Random, world: World) -> World:
         if store.application in world.state_of and often(dice, 85) and (rows := rows_of(dice, world, store)) is not None
     }
     in_use = world.state_of if often(dice, 8) else ()
-    return replace(world, disk=disk, in_use=in_use)
+    layouts = {application: one(dice, ("2.5", "2.6.3", "2.6.3", "behind")) for application in world.state_of}
+    return replace(world, disk=disk, in_use=in_use, layouts=layouts)

@@ -12,11 +12,22 @@ from typing import Final
 from urllib.parse import quote
 
 from srfix.serde.registry.models import Json
+from tests.recovery.worlds.schemas import LOST
 from tests.recovery.worlds.seen import asks_source, on_disk
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import WHOLE, KeyFormat, Kind, Log, Record, TrueStore
+from tests.recovery.worlds.world import WHOLE, DiskRow, KeyFormat, Kind, Log, Record, TrueStore
 
-__all__ = ["Failure", "Row", "failures", "failures_on_disk", "id_of", "ids_in_log", "live_rows", "look_up"]
+__all__ = [
+    "Failure",
+    "Row",
+    "failures",
+    "failures_on_disk",
+    "id_of",
+    "ids_in_log",
+    "live_rows",
+    "look_up",
+    "rows_that_a_wipe_loses",
+]
 
 _ASKED: Final[tuple[str, ...]] = ("schema", "schemaType", "references")
 
@@ -127,6 +138,14 @@ def failures_on_disk(staged: StagedWorld, store: TrueStore) -> list[str]:
                     f"on disk {store.application}/{store.name} has a {role} with id {staged.ids[name]}: {code}"
                 )
     return failed
+
+
+def rows_that_a_wipe_loses(staged: StagedWorld, store: TrueStore) -> list[DiskRow]:
+    """Rows on disk of which the source topic holds no record any more; those with an id that is lost are lost already."""
+    seen = on_disk(staged.world, store)
+    setup = staged.world.topics.get(store.topic or "")
+    held = {record.key for log in setup.logs for record in log.records if record.value is not None} if setup else set()
+    return [row for row in seen.rows if row.key not in held and row.value not in LOST] if seen is not None else []
 
 
 def look_up(staged: StagedWorld, subject: str, schema_id: int, *, by_id_alone: bool = False) -> int | None:

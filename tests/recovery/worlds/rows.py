@@ -8,8 +8,20 @@ from typing import Final
 
 from tests.recovery.worlds.drawing import often, one
 from tests.recovery.worlds.on_disk import is_on_disk
-from tests.recovery.worlds.schemas import fields
-from tests.recovery.worlds.world import WHOLE, DiskRow, Key, Kind, Log, Record, StoreDisk, TrueStore, World
+from tests.recovery.worlds.schemas import field_names, projection_of
+from tests.recovery.worlds.world import (
+    WHOLE,
+    DiskRow,
+    Key,
+    KeyFormat,
+    Kind,
+    Log,
+    Record,
+    StoreDisk,
+    SubjectSetup,
+    TrueStore,
+    World,
+)
 
 __all__ = ["TRANSFORMED", "rows_of"]
 
@@ -36,9 +48,18 @@ def rows_of(dice: Random, world: World, store: TrueStore) -> StoreDisk | None:
         newest = {row.key: row for rows in found for row in rows}
         return StoreDisk({0: tuple(newest.values())}, is_timestamped=is_timestamped)
     partitions = dict(enumerate(found))
+    if phantom is not None and setup.policy != "compact" and often(dice, 50):
+        partitions = {number: _with_one_that_expired(store, rows, phantom) for number, rows in partitions.items()}
     if often(dice, 20):
         partitions.pop(one(dice, sorted(partitions)))
     return StoreDisk(partitions, is_timestamped=is_timestamped) if partitions else None
+
+
+def _with_one_that_expired(store: TrueStore, rows: tuple[DiskRow, ...], phantom: SubjectSetup) -> tuple[DiskRow, ...]:
+    """Retention took the record, and the store still has the row: a wipe loses it."""
+    if not rows or rows[0].key.format is not KeyFormat.STRING:
+        return rows
+    return (*rows, DiskRow(Key(6, KeyFormat.STRING, window=store.window), phantom.versions[0].schema, 1))
 
 
 def _of_partition(
@@ -96,7 +117,7 @@ def _internal(dice: Random, world: World, store: TrueStore, value: str) -> str:
     if own:
         return own[0]
     # Somebody removed the phantom subject, or a newer Streams never made one.
-    return f"KsqlDataSourceSchema({', '.join(f'{name} string?' for name in sorted(fields(value)))})"
+    return projection_of([value], field_names([value]), "ksql")
 
 
 def _internal_key(world: World, store: TrueStore, key: Key) -> Key:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
-__all__ = ["LOST", "body", "fields", "projection_of", "record_name", "text"]
+__all__ = ["LOST", "body", "field_names", "fields", "projection_of", "record_name", "text"]
 
 LOST: Final[Mapping[str, int]] = {"Lost1": 90_001, "Lost2": 90_002, "LostRow": 90_003}
 """Ids that the registry does not know; the last one is that of an internal schema, which no source topic carries."""
@@ -30,6 +30,11 @@ def _members(line: str) -> list[tuple[str, str]]:
 def fields(line: str) -> frozenset[str]:
     """Field names in upper case; none for what is no record."""
     return frozenset(name.upper() for name, _ in _members(line))
+
+
+def field_names(versions: Sequence[str]) -> list[str]:
+    """The names of all fields of some schemas, as they are written."""
+    return [*dict.fromkeys(name for line in versions for name, _ in _members(line))]
 
 
 def projection_of(versions: Sequence[str], names: Sequence[str], style: str) -> str:

@@ -28,7 +28,8 @@ class OnDisk:
     rows: tuple[DiskRow, ...]
     is_whole: bool | None
     """True if an id that no row carries is not in the store; None where that is a matter of taste: the directory is not
-    locked, but its application runs, perhaps elsewhere."""
+    locked, but its application runs, perhaps elsewhere; or no row is seen at all, the
+    checkpoint lags, as after a kill of some versions, or nothing is restored of a partition that is absent."""
     is_in_use: bool
     """True if the directory is locked: rows that are not flushed are not seen."""
 
@@ -40,13 +41,25 @@ def on_disk(world: World, store: TrueStore) -> OnDisk | None:
         return None
     is_in_use = store.application in world.in_use
     setup = world.topics.get(store.topic or "")
-    numbers = {0} if store.kind is Kind.GLOBAL or setup is None else set(range(len(setup.logs)))
-    is_whole: bool | None = not is_in_use and set(disk.partitions) == numbers
     group = world.groups.get(store.application)
-    if is_whole and group is not None and group.client_ids:
+    numbers = {0} if store.kind is Kind.GLOBAL or setup is None else set(range(len(setup.logs)))
+    absent = numbers - set(disk.partitions)
+    is_whole: bool | None = not is_in_use and not absent
+    if absent and not is_in_use and not any(_restores(world, store, number) for number in absent):
         is_whole = None
     rows = tuple(row for number in sorted(disk.partitions) for row in disk.partitions[number])
+    is_behind = world.layouts.get(store.application) == "behind"
+    if is_whole and (not rows or is_behind or (group is not None and group.client_ids)):
+        is_whole = None
     return OnDisk(rows=rows, is_whole=is_whole, is_in_use=is_in_use)
+
+
+def _restores(world: World, store: TrueStore, partition: int) -> bool:
+    """True if a restore loads anything of a partition, so far as offsets say."""
+    group = world.groups.get(store.application)
+    log = world.topics[store.topic or ""].logs[partition]
+    limit = 0 if group is None else group.commits.get((store.topic or "", partition), 0)
+    return any(record.offset < limit for record in log.records)
 
 
 def row_ids(staged: StagedWorld, seen: OnDisk, role: str) -> set[int]:

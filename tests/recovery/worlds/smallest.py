@@ -102,6 +102,7 @@ def _less_said(world: World) -> Iterator[World]:
         "is_upgraded",
         "is_reprocessing",
         "in_use",
+        "layouts",
         "says_gone",
         "modes",
         "registers",

@@ -304,6 +304,9 @@ class World:
     """True if that is 3.8: `addGlobalStore` processes again what it restores (KIP-1024)."""
     disk: Mapping[str, StoreDisk] = field(default_factory=dict)
     """Per `application/store` its databases; of the other stores the directories are empty."""
+    layouts: Mapping[str, str] = field(default_factory=dict)
+    """Per application what wrote its checkpoints: `2.5` a position, `2.6.3` the last record's offset; `behind` says that
+    rows of records after the first may be missing. Where nothing is said it is 2.5."""
     in_use: tuple[str, ...] = ()
     """The applications whose state directory is locked."""
     joins: tuple[Join, ...] = ()
@@ -368,6 +371,7 @@ def _lines(world: World) -> Iterator[str]:
         "--streams-version 3.8": world.is_reprocessing,
         "--gone": world.says_gone,
         "--no-auto-register": not world.registers,
+        "checkpoints": dict(world.layouts),
         "directory in use of": world.in_use,
         "by design": world.by_design,
     }
