@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF001"
+OF_GLOBAL_STORE: Final = "SRF006"
+"""The code of the same damage in a global store: `srf006` finds it with what stands here."""
 
 _MOST_IDS: Final = 10
 """Ids of a subject that are named; the rest is counted."""
@@ -50,15 +52,34 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     return tuple(i for i in facts.census.restorable_ids(role.role) if role.memberships[i].is_missing)
 
 
+def code_of(facts: StoreFacts, context: CheckContext) -> str:
+    """The code under which missing ids of a store are told: of a global store the other one, but where a Kafka Streams with
+    the fix is known to run. While the source is undecided, that the group commits nothing on a candidate proves nothing.
+    """
+    is_global = facts.is_told_global if facts.source is None else facts.is_global
+    return OF_GLOBAL_STORE if is_global and not context.asks_the_source_subject else CODE
+
+
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, unless the rows on disk prove that none of them is in the store (SRF002)."""
+    """One finding per role with missing ids, of every store but a global one."""
+    return found_under(CODE, facts, context)
+
+
+def found_under(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role with missing ids, if this is the code for such a store, and unless the rows on disk prove that none
+    of them is in it (SRF002).
+    """
+    if code != code_of(facts, context):
+        return
     for role in facts.roles.values():
+        if facts.is_global and context.asks_the_source_subject and not role.state.versions:
+            continue  # the subject was never there, and this Kafka Streams never asks it: a healthy global store
         missing = missing_ids(facts, role)
         if not missing or facts.census is None or prove_absent(facts, role, missing):
             continue
         faults = at_fault(facts.census, role.role, missing)
         yield facts.finding(
-            CODE,
+            code,
             role.role,
             severity=context.lookup_severity(role.subject),
             schema_ids=faults if facts.source is not None else (),
@@ -149,14 +170,15 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         if context.streams_version is None and not role.state.versions
         else ""
     )
+    when = _seen_on_disk(facts, role, faults)
     if facts.is_global:
-        when = (
+        at_start = (
             "A global table restores the records that stand in the topic at its very first start too, so that no wipe is "
             "needed for this."
         )
-    else:
+        when = f"{when or at_start} {_why_global(facts)}"
+    elif not when:
         when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
-    when = _seen_on_disk(facts, role, faults) or when
     return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
 
 
@@ -212,13 +234,23 @@ def _seen_on_disk(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
     )
 
 
+def _why_global(facts: StoreFacts) -> str:
+    store = f"{facts.store.name} is a global store"
+    if facts.is_told_global:
+        return f"That {store} is told by a state directory or a topology."
+    return (
+        f"That {store} is concluded: its group has committed offsets, and none of topic "
+        f"{facts.source.topic if facts.source is not None else ''}. --state-dir or --topology tells."
+    )
+
+
 def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
         return f"Say which topic the table is built on (candidates: {', '.join(_candidates(facts))})."
     of_it = ("--application", store.application, "--store", store.name)
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *of_it, "--also", CODE, "-o", "plan.json")
+        command = context.given.quoted("plan", *of_it, "--also", code_of(facts, context), "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
     plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
     apply = context.given.quoted("apply", "plan.json")
@@ -229,15 +261,18 @@ def _candidates(facts: StoreFacts) -> list[str]:
     return sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against})
 
 
-def want_of_phantom(facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None) -> Want:
+def want_of_phantom(
+    facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None, *, code: str = CODE
+) -> Want:
     """What the phantom subject of a store lacks.
 
+    :param code: the code under which it is planned.
     :param finding: what was found of it; None if nothing fails, or no census tells.
     """
     own = facts.source_of(role.role)
     ids = () if finding is None else tuple(fault.schema_id for fault in finding.schema_ids)
     return Want(
-        code=CODE,
+        code=code,
         owner=Owner.APPLICATION,
         facts=facts,
         role=role,
@@ -262,29 +297,41 @@ def _missing(
 
 
 def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
-    """What a finding of this code lacks under the phantom subject."""
+    """What a finding of this code lacks under the phantom subject; `--also` with it, or with SRF001, asks for a note's."""
+    asked = frozenset((CODE, code))
 
     def wants(finding: Finding, request: RepairRequest) -> Wanted:
         facts = request.facts_of(finding)
         if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
             return
-        if finding.severity is Severity.NOTE and request.also.isdisjoint({CODE, code}):
-            yield _not_needed(facts, finding.subject, request, code)
+        if finding.severity is Severity.NOTE and not asked & request.also:
+            yield _not_needed(code, facts, finding.subject, request)
         else:
-            yield replace(want_of_phantom(facts, facts.roles[finding.role], request, finding), code=code)
+            yield want_of_phantom(facts, facts.roles[finding.role], request, finding, code=code)
 
     return wants
 
 
-def _without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
-    want = want_of_phantom(facts, role, request)
-    if context.lookup_severity(role.subject) is not Severity.NOTE or CODE in request.also:
-        yield want
-    elif want.missing:
-        yield _not_needed(facts, role.subject, request, CODE)
+def repair_of(code: str, also: str) -> Repair:
+    """The repair of missing ids that are told under one of the two codes.
+
+    :param also: what `--also` with the code asks for, in a clause; with SRF001 it asks for both.
+    """
+    asked = frozenset((CODE, code))
+
+    def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
+        if code != code_of(facts, context):
+            return
+        want = want_of_phantom(facts, role, request, code=code)
+        if context.lookup_severity(role.subject) is not Severity.NOTE or asked & request.also:
+            yield want
+        elif want.missing:
+            yield _not_needed(code, facts, role.subject, request)
+
+    return Repair(wants=wants_of(code), without_census=without_census, also=also)
 
 
-def _not_needed(facts: StoreFacts, subject: Subject, request: RepairRequest, code: str) -> PassedOver:
+def _not_needed(code: str, facts: StoreFacts, subject: Subject, request: RepairRequest) -> PassedOver:
     return PassedOver(
         code=code,
         subject=subject,
@@ -325,6 +372,9 @@ def _advise_of_note(known: Circumstances) -> str:
     return f"Nothing to repair and nothing to restart: {known.why_nothing_fails}."
 
 
+ADVICE: Final = Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not)
+"""What to do around the repair, whichever of the two codes it is told under."""
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -338,7 +388,7 @@ CHECK: Final = Check(
         "one brings. The rows of a state directory (--state-dir) tell: either they carry such an id, which the finding then "
         "says, or all of them were read and none does, which is SRF002.",
         cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all the source topic of a table serves as "
-        "its changelog, and a global table always does without one; yet the store's serdes are handed the name "
+        "its changelog, and a global table always does without one (SRF006); yet the store's serdes are handed the name "
         "<application>-<store>-changelog. While processing, rows are written again under the reader's own schema, which "
         "is registered under that phantom subject. After a lost state directory, a rebalance to another instance or a "
         "standby's take-over, the rows carry the source's schema ids instead. Readers that look a version up under the "
@@ -354,10 +404,6 @@ CHECK: Final = Check(
     ),
     find=check,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
-    repair=Repair(
-        wants=wants_of(CODE),
-        without_census=_without_census,
-        also="ids that the reader does not ask for (a note), or not yet (SRF003)",
-    ),
-    advice=Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not),
+    repair=repair_of(CODE, also="ids that the reader does not ask for (a note), or not yet (SRF003)"),
+    advice=ADVICE,
 )

@@ -76,8 +76,11 @@ def _standing(
 def _wants(finding: Finding, request: RepairRequest) -> Wanted:
     """What else is in the log or under the source's subject, and will be missing; only where that was asked for."""
     facts = request.facts_of(finding)
-    if srf001.CODE in request.also and facts is not None and request.width is Width.WIDE:
-        yield srf001.want_of_phantom(facts, facts.roles[finding.role], request, replace(finding, schema_ids=()))
+    asked = request.also & {srf001.CODE, srf001.OF_GLOBAL_STORE}
+    if asked and facts is not None and request.width is Width.WIDE:
+        code = srf001.OF_GLOBAL_STORE if facts.is_global and srf001.OF_GLOBAL_STORE in asked else srf001.CODE
+        none = replace(finding, schema_ids=())
+        yield srf001.want_of_phantom(facts, facts.roles[finding.role], request, none, code=code)
 
 
 def _advise_of_note(known: Circumstances) -> str:

@@ -13,26 +13,6 @@ UPGRADE_REGISTERS: Final = "SRF016"
 
 UNCHECKED: Final = (
     CatalogueEntry(
-        code="SRF006",
-        title="A global table on an affected version",
-        severity="breaks on restore",
-        meaning="A global store has no changelog: every start without state loads the whole source topic, "
-        "whatever topology.optimization says and whatever was committed. Before 2.7.0 its serdes are "
-        "handed a phantom name, so it meets SRF001.",
-        cause="globalTable or addGlobalStore with a registry serde on Kafka Streams 2.6.3 or older.",
-        detection="global/.checkpoint in a state directory, or the topology; then the checks of SRF001 without a limit.",
-        remedy="Repair as for SRF001; upgrade to 2.7.0 or later.",
-    ),
-    CatalogueEntry(
-        code="SRF007",
-        title="A changelog subject of a store that logs nothing",
-        severity="note",
-        meaning="The subject exists without a topic because the store's logging is off. Nothing is ever restored.",
-        cause="withLoggingDisabled() with a registry serde, on any version.",
-        detection="A changelog subject without a topic, whose store the topology shows without logging.",
-        remedy="None is needed. It only looks like SRF001.",
-    ),
-    CatalogueEntry(
         code=FOREIGN_KEY_JOIN,
         title="Subjects of a foreign-key join's pseudo-topics",
         severity="note",

@@ -19,8 +19,9 @@ def upon_findings(known: Circumstances, findings: Collection[Finding], *, given:
     rules = _rules(found)
     advised = 0
     for check in found:
-        own = tuple(finding for finding in serious if finding.code == check.code)
-        if own and check.advice.serious is not None:
+        alike = {other.code for other in found if other.advice.serious is check.advice.serious}
+        own = tuple(finding for finding in serious if finding.code in alike)
+        if own and check.advice.serious is not None and check.code == min(alike):
             yield from check.advice.serious(
                 AdviceRequest(known=known, findings=own, rules=rules, given=given or Given())
             )
