@@ -67,6 +67,11 @@ def test_a_store_that_2_6_3_has_written_and_2_7_0_cannot_read_is_repaired(
     assert (finding["code"], finding["severity"]) == ("SRF004", "breaks on upgrade")
     assert (finding["subject"], finding["repairable"]) == (scene.source_subject, True)
     assert [fault["id"] for fault in finding["schema_ids"]] == [internal_id]
+    # The rows of the state directory prove it.
+    given = ("--streams-version", "2.7", "--state-dir", str(scene.setup.state_directory))
+    (proven,) = [found for found in diagnose(scene, *given, code=1) if found["severity"] != "note"]
+    assert [fault["id"] for fault in proven["schema_ids"]] == [internal_id]
+    assert f"On disk rows carry schema id {internal_id} (1 row, in the store of partition " in proven["explanation"]
 
     upgraded = replace(scene.setup, version="2.7.0")
     with scene.start(setup=upgraded) as application:

@@ -69,7 +69,7 @@ class TestTheFinding:
         words = world.findings()["SRF002"].explanation
         assert (
             "On disk none of these ids is in the store: all its rows were read (7 rows, of partitions 0, 1 and 2), and they "
-            "carry schema id 3. So it can be read today." in words
+            "carry schema id 3. So what these directories hold can be read." in words
         )
         assert words.endswith("and an instance that has restored since they were copied, are not seen in them.")
 

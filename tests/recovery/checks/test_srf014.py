@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.damage import store_rows_lost_their_schema as damage
-from srfix.fixtures.state_directory import write_task
+from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery.cluster import TopicConfigs
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.findings import Severity
 from srfix.recovery.state.reading import read_state_directory
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import frame_id
+from tests.recovery.staging import W1, R
 from tests.recovery.world import World, world_of
 
 
@@ -134,3 +135,35 @@ class TestLostInStore:
         diagnosis = world.examine().diagnosis
         assert {finding.code for finding in diagnosis.findings} == {"SRF003"}
         assert diagnosis.is_inconclusive
+
+
+class TestKeys:
+    """`users` with keys under a schema, and a store whose own keys carry an id that the registry has lost."""
+
+    LOST_KEY = frame_id(77, b"\x02")
+
+    @pytest.fixture
+    def keyed(self, world: World, tmp_path: Path) -> World:
+        world.registry.seed("users-value", W1)  # id 1
+        world.registry.seed("keys-of-somebody", R)  # id 2
+        world.put("users", (frame_id(1, b"\x02"), frame_id(1, b"\x02")), (frame_id(1, b"\x04"), frame_id(1, b"\x02")))
+        world.commit("shop", users=2)
+        folder = write_application(tmp_path / "state", "shop")
+        rows = {frame_id(1, b"\x02"): frame_id(1, b"\x02"), self.LOST_KEY: frame_id(1, b"\x02")}
+        write_task(folder, "0_0", damage.STORE, rows, checkpoint={(damage.SOURCE_TOPIC, 0): 1})
+        world.supplied = Supplied(state=read_state_directory(folder))
+        return world
+
+    def of_keys(self, world: World) -> dict[str, list[int]]:
+        return {
+            finding.code: [fault.schema_id for fault in finding.schema_ids]
+            for finding in world.examine().diagnosis.findings
+            if finding.role is Role.KEY
+        }
+
+    def test_that_are_certain_tell(self, keyed: World) -> None:
+        keyed.registry.seed("shop-users-store-changelog-key", W1)
+        assert self.of_keys(keyed)["SRF014"] == [77]
+
+    def test_that_are_only_taken_for_keys_of_a_registry_do_not(self, keyed: World) -> None:
+        assert set(self.of_keys(keyed)) == {"SRF001", "SRF017"}

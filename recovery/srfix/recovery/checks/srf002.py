@@ -52,8 +52,8 @@ def _explanation(
         sentences.append(srf001.why_nothing_fails(role, context))
     else:
         sentences.append(
-            "So it can be read today. The next restore puts them in, be it after a lost state directory, a move of the "
-            "partition to another instance or a standby's take-over, and then "
+            "So what these directories hold can be read. The next restore puts them in, be it after a lost state directory, a "
+            "move of the partition to another instance or a standby's take-over, and then "
             f"{srf001.failing_read(facts, role, faults, context)}. That is what the state directories hold which were handed "
             "over: standbys, and an instance that has restored since they were copied, are not seen in them."
         )

@@ -1,0 +1,61 @@
+"""Case 11: what the rows of a real state directory prove, on Kafka Streams 2.6.3: not yet broken, broken, repaired."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from srfix.fixtures.streams.application import lose_state
+from srfix.fixtures.streams.model import Row
+from tests.stack.scene import Scene, assert_query_fails, diagnose, make_plan, srfix
+
+pytestmark = pytest.mark.stack
+
+ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
+ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
+BOB: Final[dict[str, object]] = {"userId": 2, "fullName": "Bob", "homeCountry": None}
+
+
+def serious(scene: Scene, state: Path) -> list[tuple[str, str, str]]:
+    found = diagnose(scene, "--state-dir", str(state), code=1)
+    return [(each["code"], each["severity"], each["explanation"]) for each in found if each["severity"] != "note"]
+
+
+def test_the_rows_tell_whether_a_restore_has_happened(scene: Scene, tmp_path: Path) -> None:
+    state = scene.setup.state_directory / scene.setup.application
+    scene.produce(("ann", ANN), ("bob", BOB))
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        application.wait_for_commit(scene.setup.users)
+        assert application.query("ann") == ANN_ROW
+
+        # While it runs, what was flushed proves nothing.
+        ((code, _severity, words),) = serious(scene, state)
+        assert code == "SRF001"
+        assert "a process holds its lock" in words or "Whether a restore has happened yet cannot be told" in words
+
+    # Closed: every row is there, and none is foreign.
+    ((code, severity, words),) = serious(scene, state)
+    assert (code, severity) == ("SRF002", "breaks on restore")
+    assert "all its rows were read (2 rows, of partition" in words
+    shutil.copytree(state, tmp_path / "before" / scene.setup.application)
+
+    # Lost: the restore puts the writer's bytes in the store, and the rows show it once it is closed.
+    lose_state(scene.setup)
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        assert_query_fails(scene, application)
+    ((code, severity, words),) = serious(scene, state)
+    assert (code, severity) == ("SRF001", "broken")
+    assert f"A restore has happened: on disk rows carry schema id {scene.writer_id} (2 rows, in the store of" in words
+
+    # The plan of the time before is the same, and repairs it.
+    plan = make_plan(scene, "--state-dir", str(tmp_path / "before"))
+    srfix(scene, "apply", str(plan), "--yes")
+    srfix(scene, "verify", str(plan))
+    with scene.start() as application:
+        application.wait_for_state("RUNNING")
+        assert application.query("ann") == ANN_ROW
