@@ -20,7 +20,9 @@ from srfix.serde import bounds
 from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
 
 _CONNECTION: Final = frozenset({"--bootstrap-servers", "-X", "--kafka-config", "--registry", "-R", "--config"})
-_SELECTION: Final = frozenset({"--application", "--store", "--source", "--reader", "--streams-version", "--ignore"})
+_SELECTION: Final = frozenset(
+    {"--application", "--store", "--source", "--reader", "--streams-version", "--no-auto-register", "--ignore"}
+)
 _EVIDENCE: Final = frozenset(
     {"--state-dir", "--topology", "--ksqldb", "--ksqldb-config", "--ksqldb-user", "--ksqldb-text"}
 )

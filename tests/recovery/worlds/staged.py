@@ -299,7 +299,7 @@ class StagedWorld:
         return diagnose(
             survey,
             self,
-            context if world.registers or not LANDED else replace(context, auto_register=False),
+            context if world.registers else replace(context, no_auto_register=True),
             application=world.application,
             store=world.store,
             decode_values=world.decode_values,

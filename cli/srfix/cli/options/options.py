@@ -57,6 +57,8 @@ class Selection:
     """One of `READERS`."""
     streams_version: str | None
     """The Kafka Streams version, such as 2.6.3; None if not given."""
+    no_auto_register: bool = False
+    """True if the application's serializers register no schemas."""
     ignore: tuple[str, ...] = ()
     """Patterns over subjects whose findings a person has acknowledged."""
 
@@ -165,6 +167,13 @@ selection_options = handing_over(
         envvar="STREAMS_VERSION",
         metavar="VERSION",
         help="The application's Kafka Streams version, such as 2.6.3.",
+    ),
+    option(
+        "--no-auto-register",
+        envvar="NO_AUTO_REGISTER",
+        is_flag=True,
+        help="The application's serializers register no schemas (auto.register.schemas=false): a put whose schema is not "
+        "there is refused (SRF015).",
     ),
     option(
         "--ignore",

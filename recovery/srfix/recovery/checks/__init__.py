@@ -13,4 +13,4 @@ from srfix.recovery.checks.interface import (
     Width,
 )
 from srfix.recovery.checks.table import BY_CODE, CHECKS
-from srfix.recovery.checks.unchecked import FOREIGN_KEY_JOIN, ORPHANS, REFUSED_PUT, UNCHECKED, UPGRADE_REGISTERS
+from srfix.recovery.checks.unchecked import FOREIGN_KEY_JOIN, ORPHANS, UNCHECKED

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
         shown,
     )
     from srfix.recovery.facts.holders import Holder, Holders, find_holders, list_holders
+    from srfix.recovery.facts.internal_schemas import (
+        MARKS_OF_CONNECT,
+        is_first_of_its_own,
+        latest_own,
+        marks_in,
+        own_versions,
+    )
     from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
     from srfix.recovery.facts.key_role import KeyRole
     from srfix.recovery.facts.keys_of_store import keys_of_store
@@ -71,6 +78,7 @@ else:
                 "shown",
             ],
             "holders": ["Holder", "Holders", "find_holders", "list_holders"],
+            "internal_schemas": ["MARKS_OF_CONNECT", "is_first_of_its_own", "latest_own", "marks_in", "own_versions"],
             "key_asymmetry": ["KeyAsymmetry", "asymmetry"],
             "key_role": ["KeyRole"],
             "keys_of_store": ["keys_of_store"],
