@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.state_directory import write_application, write_task
+from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import Parts
 from tests.recovery.ksqldb.server import ksqldb_server
 
@@ -68,6 +70,19 @@ class TestStateDir:
         done = parts.srfix("plan", "--state-dir", state_dir, "--output", "json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["actions"]
+
+    def test_rows_that_are_all_the_applications_own_make_it_a_matter_of_the_next_restore(
+        self, parts: Parts, tmp_path: Path
+    ) -> None:
+        folder = write_application(tmp_path / "state", damage.APPLICATION)
+        for partition, committed in {0: 5, 1: 4, 2: 4}.items():
+            rows = {b"u": frame_id(3, b"")}
+            write_task(folder, f"0_{partition}", damage.STORE, rows, checkpoint={("users", partition): committed - 1})
+        done = parts.srfix("diagnose", "--state-dir", folder)
+        assert done.returncode == 1
+        assert f"SRF002, breaks on restore: {damage.APPLICATION} / {damage.STORE}\n" in done.stdout
+        done = parts.srfix("plan", "--state-dir", folder, "--output", "json")
+        assert [finding["code"] for finding in json.loads(done.stdout)["findings"]] == ["SRF002"]
 
     def test_one_of_another_application_says_that_it_tells_nothing(self, parts: Parts, tmp_path: Path) -> None:
         (tmp_path / "state" / "billing" / "0_0" / "rocksdb" / "bills").mkdir(parents=True)

@@ -158,7 +158,8 @@ class TestWithRowsOnDisk:
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [staged.internal_id]
         assert finding.explanation.endswith(
-            "The rows on disk that were read (1 row, of partition 0) carry none of them, but not all were read."
+            "The rows on disk that were read (1 row, of partition 0) carry none of them, but they are no proof that no "
+            "row does."
         )
 
     def test_ids_of_rows_count_without_any_phantom_subject(self, kept: tuple[World, damage.Staged]) -> None:
