@@ -12,6 +12,7 @@ from hypothesis.strategies import DrawFn
 
 from srfix.fixtures.broker.client import STREAMS_METADATA
 from tests.recovery.worlds.drawing import often, one, some
+from tests.recovery.worlds.families import FAMILIES
 from tests.recovery.worlds.relatives import with_relatives
 from tests.recovery.worlds.schemas import field_names, projection_of, record_name
 from tests.recovery.worlds.world import (
@@ -37,23 +38,6 @@ __all__ = ["METADATA_FROM_3_3", "worlds"]
 
 METADATA_FROM_3_3: Final = "Ag" + STREAMS_METADATA[2:]
 """The same with magic byte 2."""
-
-_FAMILIES: Final = {
-    "users": (
-        "User(userId long, name string)",
-        "User(userId long, name string, tier string?)",
-        "User(userId string, name string)",
-    ),
-    "orders": ("Order(orderId long, total long)", "Order(orderId long, total long, note string?)"),
-    "logins": ("Login(loginId long, userId long)", "Login(loginId long, userId long, device string?)"),
-    "clicks": ("Click(page string, at long)",),
-    "accounts": ("Account(accountId long, tier string?)", "Account(accountId long, tier string?, owner string?)"),
-    "places": ("~Place(code long, city string)", "~Place(code long, city string, zip string?)"),
-    "enriched": ("Enriched(userId long, name string, tier string?, loginId long)",),
-    "audits": ("Audit(userId long, name string, what string)",),
-    "inventory-db-changelog": ("Item(sku string, stock long)",),
-}
-"""Topics and the schemas of their values, oldest first. Some hold all fields of another one, and more."""
 
 _APPLICATIONS: Final = (
     "shop",
@@ -112,7 +96,7 @@ class _Draft:
 def worlds(draw: DrawFn) -> World:
     """Any world."""
     draft = _Draft()
-    for name in some(draw, tuple(_FAMILIES), 1, 4):
+    for name in some(draw, tuple(FAMILIES), 1, 4):
         draft.topics[name] = _topic(draw, name)
     for application in some(draw, _APPLICATIONS, 1, 2):
         _application(draw, draft, application)
@@ -126,7 +110,7 @@ def worlds(draw: DrawFn) -> World:
     for topic in draft.topics.values():
         _subjects_of_producers(draw, draft, topic)
     for subject in some(draw, _NOISE, 0, 1):
-        draft.subjects.setdefault(subject, SubjectSetup((Version(one(draw, _FAMILIES["users"])),)))
+        draft.subjects.setdefault(subject, SubjectSetup((Version(one(draw, FAMILIES["users"])),)))
     topics = {t.name: t.setup for t in draft.topics.values() if t.setup is not None and not t.is_deleted}
     world = World(
         topics={**topics, **draft.own},
@@ -141,7 +125,7 @@ def worlds(draw: DrawFn) -> World:
 
 def _topic(draw: DrawFn, name: str) -> _Topic:
     key_format = one(draw, (KeyFormat.STRING, KeyFormat.STRING, KeyFormat.BIGINT, KeyFormat.UUID, KeyFormat.AVRO))
-    family = _FAMILIES[name]
+    family = FAMILIES[name]
     topic = _Topic(
         name=name,
         versions=family[: one(draw, range(1, len(family) + 1))],

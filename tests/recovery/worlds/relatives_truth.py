@@ -107,7 +107,8 @@ def _logs_nothing(world: World, store: TrueStore) -> bool:
     if group is None or not lives(world, store.application) or store.changelog in world.topics:
         return False
     others = [s for s in world.truth if s.application == store.application and s != store]
-    beside = store.application in world.state_of and not any(s.kind is Kind.TABLE for s in others)
+    # A checkpoint that names nothing is no file.
+    beside = store.application in world.state_of and {s.kind for s in others} - {Kind.GLOBAL} == {Kind.AGGREGATE}
     is_there = f"{store.application}/{store.name}" not in world.disk or on_disk(world, store) is not None
     return store.application in world.topology_of or (beside and is_there)
 
