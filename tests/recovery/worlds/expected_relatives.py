@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from srfix.recovery.findings import Severity
 from tests.recovery.worlds.expectation import Expectation
+from tests.recovery.worlds.families import PRODUCED
 from tests.recovery.worlds.restoring import Row, id_of, ids_in_log, look_up
 from tests.recovery.worlds.schemas import LOST, record_name, text
 from tests.recovery.worlds.seen import OnDisk, asks_source, on_disk, row_ids

@@ -12,7 +12,7 @@ from tests.recovery.worlds.expected_relatives import unused_internal
 from tests.recovery.worlds.schemas import LOST
 from tests.recovery.worlds.seen import is_known_global, lives, looks_global, on_disk
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import Kind, TrueStore, World
+from tests.recovery.worlds.world import Kind, SubjectSetup, TrueStore, World
 
 __all__ = ["forbidden", "look_alikes", "missed"]
 
@@ -93,7 +93,8 @@ def missed(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
 
 def _missed_of(staged: StagedWorld, store: TrueStore, found: set[tuple[str, str]]) -> Iterator[str]:
     world, subject = staged.world, f"{store.changelog}-value"
-    is_told = store.kind is Kind.UNLOGGED and subject in world.subjects and _logs_nothing(world, store)
+    held = world.subjects.get(subject, SubjectSetup(()))
+    is_told = store.kind is Kind.UNLOGGED and any(not v.deleted for v in held.versions) and _logs_nothing(world, store)
     if is_told and ("SRF007", subject) not in found:
         yield f"SRF007 of {subject} is not there, though it is told that the store logs nothing"
     is_lost = _lost_in_changelog(staged, store) and lives(world, store.application)
