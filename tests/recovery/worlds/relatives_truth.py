@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.findings import Diagnosis, Finding, Severity
 from srfix.recovery.internal_topics import InternalTopicKind, operator_behind, recognise
 from srfix.serde.subjects import Subject, split_context, split_subject
@@ -33,7 +34,7 @@ def forbidden(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
         name = f"{finding.code} {finding.role.value} of {finding.application}/{finding.store} ({subject})"
         if subject in world.by_design:
             yield f"{name}, which is by design"
-        if finding.code != "SRF009" and finding.application in world.says_gone:
+        if finding.code != "SRF009" and finding.application in world.says_gone and "SRF009" in BY_CODE:
             yield f"{name}, whose application is gone, as the person says"
         why = _FORBIDS.get(finding.code, _nothing)(staged, finding)
         if why:
@@ -76,12 +77,12 @@ def missed(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
     found = {(finding.code, _bare(finding.subject)) for finding in diagnosis.findings}
     for join in world.joins:
         is_asked = world.application in (None, join.application)
-        if not join.is_living and is_asked and lives(world, join.application):
+        if "SRF008" in BY_CODE and not join.is_living and is_asked and lives(world, join.application):
             for subject in join.subjects:
                 if ("SRF008", subject) not in found:
                     yield f"SRF008 of {subject} is not there, though {join.application} lives and has no such join"
                     break
-    for application, left in world.gone.items() if world.application is None else ():
+    for application, left in world.gone.items() if world.application is None and "SRF009" in BY_CODE else ():
         for subject in left if application in world.says_gone else _signs(world, application):
             if ("SRF009", subject) not in found:
                 yield f"SRF009 of {subject} is not there, though {application} is gone"
@@ -97,7 +98,7 @@ def _missed_of(staged: StagedWorld, store: TrueStore, found: set[tuple[str, str]
     is_told = store.kind is Kind.UNLOGGED and any(not v.deleted for v in held.versions) and _logs_nothing(world, store)
     if is_told and ("SRF007", subject) not in found:
         yield f"SRF007 of {subject} is not there, though it is told that the store logs nothing"
-    is_lost = _lost_in_changelog(staged, store) and lives(world, store.application)
+    is_lost = _lost_in_changelog(staged, store) and lives(world, store.application) and "SRF009" in BY_CODE
     if is_lost and not any(code == "SRF014" and name.startswith(store.changelog) for code, name in found):
         yield f"SRF014 of {store.changelog} is not there, though it carries an id that the registry lost"
 

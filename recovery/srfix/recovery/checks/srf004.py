@@ -123,7 +123,8 @@ def _explanation(
     unknown = (
         "Whether the state was kept cannot be told from cluster and registry alone."
         if facts.rows is None
-        else f"The rows on disk that were read ({read_in_words(facts.rows)}) carry none of them, but they are no proof that no row does."
+        else f"The rows on disk that were read ({read_in_words(facts.rows)}) carry none of them, but they are no proof that no "
+        "row does."
     )
     return f"{first} {fails} Rows that were restored since are not concerned. {unknown}"
 

@@ -4,45 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
-from srfix.recovery.errors import LibraryMissingError
+from srfix.recovery.diagnosis.rows import learn_processed, learn_rows
 from srfix.recovery.evidence import Verdict, read_topics
 from srfix.recovery.facts import (
     Bodies,
     KeyRole,
-    ProcessedRows,
     RoleFacts,
     StoreFacts,
-    StoreRows,
     StreamsVersion,
     SubjectState,
     Survey,
     SuspectStore,
-    compare_rows,
     keys_of_store,
     newest_bodies,
     of_registry_roles,
-    own_processor,
-    places_of,
-    read_rows,
     read_subject_state,
     whole_bodies,
 )
 from srfix.recovery.findings import Source
-from srfix.recovery.state import OffsetMeaning, RowIds, count_row_ids
+from srfix.recovery.state import RowIds, count_row_ids
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
-_LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
-"""The first Kafka Streams whose checkpoints hold the offset of the last record; before, it was that of the next one."""
-_REPROCESSES_SINCE: Final = StreamsVersion(3, 8)
-"""The first Kafka Streams whose restore of a global store runs the processor of `addGlobalStore` (KIP-1024)."""
 _Decoded: TypeAlias = tuple[Topic, str | None, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 
 
@@ -147,7 +137,7 @@ def learn(
     states = _states(survey, suspect, census)
     keys = keys_of_store(survey, suspect, topic, census, states)
     census = keys.census
-    rows, rows_not_read = _rows(survey, counter, suspect, census, streams)
+    rows, rows_not_read = learn_rows(survey, suspect, census, counter.rows, streams)
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
         ids = census.ids(role)
@@ -177,55 +167,13 @@ def learn(
         keys=keys,
         rows=None if rows is None else of_registry_roles(rows, {role: role in roles for role in Role}),
         rows_not_read=rows_not_read,
-        processed=_processed(survey, counter, suspect, census, streams) if group is None else None,
+        processed=learn_processed(survey, suspect, census, counter.deadline_s, streams) if group is None else None,
         is_global=group is None,
         is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
         value_asks_no_registry=bool(states[Role.KEY].versions)
         and Role.VALUE not in roles
         and not survey.has_subject(suspect.source_subject(topic, Role.VALUE)),
     )
-
-
-def _rows(
-    survey: Survey, counter: Counter, suspect: SuspectStore, census: Census, streams: StreamsVersion | None
-) -> tuple[StoreRows | None, str | None]:
-    """What the rows on disk carry; None if no state directory holds the store, or, with the reason, they were not read."""
-    places = places_of(survey.supplied.state, suspect)
-    if not places:
-        return None, None
-    meaning = OffsetMeaning.UNKNOWN
-    if streams is not None:
-        meaning = OffsetMeaning.LAST_RECORD if streams >= _LAST_RECORD_SINCE else OffsetMeaning.POSITION
-    try:
-        return read_rows(places, census, counter.rows, meaning=meaning), None
-    except LibraryMissingError as error:
-        return None, error.message
-
-
-def _processed(
-    survey: Survey, counter: Counter, suspect: SuspectStore, census: Census, streams: StreamsVersion | None
-) -> ProcessedRows | None:
-    """What a topology says of a global store's processor, and its rows; None unless it is the user's own."""
-    if streams is not None and streams >= _REPROCESSES_SINCE:
-        return None
-    for given in survey.supplied.topologies:
-        own = own_processor(given.topology, suspect.name) if given.application in (None, suspect.application) else None
-        if own is None or own.topic != census.topic:
-            continue
-        found = ProcessedRows(processor=own.name, origin=given.origin)
-        try:
-            return compare_rows(
-                survey.cluster,
-                survey.registry,
-                census,
-                places_of(survey.supplied.state, suspect),
-                context=suspect.context,
-                found=found,
-                deadline_s=counter.deadline_s,
-            )
-        except LibraryMissingError as error:
-            return replace(found, not_compared=error.message)
-    return None
 
 
 def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) -> StoreFacts:

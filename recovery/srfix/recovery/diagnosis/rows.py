@@ -1,0 +1,69 @@
+"""What is learned of a store from its rows on disk, where a state directory that was handed over holds it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from srfix.recovery.census import Census
+from srfix.recovery.errors import LibraryMissingError
+from srfix.recovery.facts import (
+    ProcessedRows,
+    RowCounter,
+    StoreRows,
+    StreamsVersion,
+    Survey,
+    SuspectStore,
+    compare_rows,
+    own_processor,
+    places_of,
+    read_rows,
+)
+from srfix.recovery.state import OffsetMeaning
+
+_LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
+"""The first Kafka Streams whose checkpoints hold the offset of the last record; before, it was that of the next one."""
+_REPROCESSES_SINCE: Final = StreamsVersion(3, 8)
+"""The first Kafka Streams whose restore of a global store runs the processor of `addGlobalStore` (KIP-1024)."""
+
+
+def learn_rows(
+    survey: Survey, suspect: SuspectStore, census: Census, count: RowCounter, streams: StreamsVersion | None
+) -> tuple[StoreRows | None, str | None]:
+    """What the rows on disk carry; None if no state directory holds the store, or, with the reason, they were not read."""
+    places = places_of(survey.supplied.state, suspect)
+    if not places:
+        return None, None
+    meaning = OffsetMeaning.UNKNOWN
+    if streams is not None:
+        meaning = OffsetMeaning.LAST_RECORD if streams >= _LAST_RECORD_SINCE else OffsetMeaning.POSITION
+    try:
+        return read_rows(places, census, count, meaning=meaning), None
+    except LibraryMissingError as error:
+        return None, error.message
+
+
+def learn_processed(
+    survey: Survey, suspect: SuspectStore, census: Census, deadline_s: float | None, streams: StreamsVersion | None
+) -> ProcessedRows | None:
+    """What a topology says of a global store's processor, and its rows; None unless it is the user's own."""
+    if streams is not None and streams >= _REPROCESSES_SINCE:
+        return None
+    for given in survey.supplied.topologies:
+        own = own_processor(given.topology, suspect.name) if given.application in (None, suspect.application) else None
+        if own is None or own.topic != census.topic:
+            continue
+        found = ProcessedRows(processor=own.name, origin=given.origin)
+        try:
+            return compare_rows(
+                survey.cluster,
+                survey.registry,
+                census,
+                places_of(survey.supplied.state, suspect),
+                context=suspect.context,
+                found=found,
+                deadline_s=deadline_s,
+            )
+        except LibraryMissingError as error:
+            return replace(found, not_compared=error.message)
+    return None
