@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF001"
-OF_GLOBAL_STORE: Final = "SRF006"
-"""The code of the same damage in a global store: `srf006` finds it with what stands here."""
 
 _MOST_IDS: Final = 10
 """Ids of a subject that are named; the rest is counted."""
@@ -52,25 +50,22 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     return tuple(i for i in facts.census.restorable_ids(role.role) if role.memberships[i].is_missing)
 
 
-def code_of(facts: StoreFacts, context: CheckContext) -> str:
-    """The code under which missing ids of a store are told: of a global store the other one, but where a Kafka Streams with
-    the fix is known to run. While the source is undecided, that the group commits nothing on a candidate proves nothing.
+def is_of_global_store(facts: StoreFacts, context: CheckContext) -> bool:
+    """True if missing ids of a store are those of a global one (`srf006`): not where a Kafka Streams with the fix is known to
+    run. While the source is undecided, that the group commits nothing on a candidate proves nothing.
     """
     is_global = facts.is_told_global if facts.source is None else facts.is_global
-    return OF_GLOBAL_STORE if is_global and not context.asks_the_source_subject else CODE
+    return is_global and not context.asks_the_source_subject
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role with missing ids, of every store but a global one."""
-    return found_under(CODE, facts, context)
+    if not is_of_global_store(facts, context):
+        yield from found(CODE, facts, context)
 
 
-def found_under(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, if this is the code for such a store, and unless the rows on disk prove that none
-    of them is in it (SRF002).
-    """
-    if code != code_of(facts, context):
-        return
+def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role with missing ids, under this code, unless the rows on disk prove that none is in it (SRF002)."""
     for role in facts.roles.values():
         if facts.is_global and context.asks_the_source_subject and not role.state.versions:
             continue  # the subject was never there, and this Kafka Streams never asks it: a healthy global store
@@ -84,7 +79,7 @@ def found_under(code: str, facts: StoreFacts, context: CheckContext) -> Iterator
             severity=context.lookup_severity(role.subject),
             schema_ids=faults if facts.source is not None else (),
             explanation=_explanation(facts, role, faults, context),
-            next_step=_next(facts, role, context),
+            next_step=_next(code, facts, role, context),
             repairable=facts.source is not None,
         )
 
@@ -244,13 +239,13 @@ def _why_global(facts: StoreFacts) -> str:
     )
 
 
-def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
+def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
         return f"Say which topic the table is built on (candidates: {', '.join(_candidates(facts))})."
     of_it = ("--application", store.application, "--store", store.name)
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *of_it, "--also", code_of(facts, context), "-o", "plan.json")
+        command = context.given.quoted("plan", *of_it, "--also", code, "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
     plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
     apply = context.given.quoted("apply", "plan.json")
@@ -312,15 +307,16 @@ def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
     return wants
 
 
-def repair_of(code: str, also: str) -> Repair:
-    """The repair of missing ids that are told under one of the two codes.
+def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
+    """The repair of missing ids that are told under a code.
 
+    :param of_global_stores: True for those of global stores, False for those of all others.
     :param also: what `--also` with the code asks for, in a clause; with SRF001 it asks for both.
     """
     asked = frozenset((CODE, code))
 
     def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
-        if code != code_of(facts, context):
+        if of_global_stores is not is_of_global_store(facts, context):
             return
         want = want_of_phantom(facts, role, request, code=code)
         if context.lookup_severity(role.subject) is not Severity.NOTE or asked & request.also:
@@ -404,6 +400,8 @@ CHECK: Final = Check(
     ),
     find=check,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
-    repair=repair_of(CODE, also="ids that the reader does not ask for (a note), or not yet (SRF003)"),
+    repair=repair_of(
+        CODE, also="ids that the reader does not ask for (a note), or not yet (SRF003)", of_global_stores=False
+    ),
     advice=ADVICE,
 )

@@ -18,12 +18,13 @@ from srfix.recovery.findings import Finding
 if TYPE_CHECKING:
     from srfix.recovery.facts import CheckContext, StoreFacts
 
-CODE = srf001.OF_GLOBAL_STORE
+CODE = "SRF006"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role of a global store with missing ids, where a Kafka Streams before 2.7 may run."""
-    return srf001.found_under(CODE, facts, context)
+    if srf001.is_of_global_store(facts, context):
+        yield from srf001.found(CODE, facts, context)
 
 
 CHECK: Final = Check(
@@ -44,6 +45,6 @@ CHECK: Final = Check(
     ),
     find=check,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
-    repair=srf001.repair_of(CODE, also="the same of a global store"),
+    repair=srf001.repair_of(CODE, also="what SRF001 asks for, of global stores alone", of_global_stores=True),
     advice=srf001.ADVICE,
 )

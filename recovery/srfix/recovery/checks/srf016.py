@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CODE = "SRF016"
 
 _NO_SUCH_QUESTION: Final = frozenset({403, 404, 405, 501})
-"""Answers of a registry that has no compatibility check, or does not let this user ask; its own codes (40401) are others."""
+"""HTTP statuses of a registry that has no compatibility check, or does not let this user ask."""
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
@@ -61,8 +61,7 @@ def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContex
     try:
         refusals = context.refusals(asked, [registration])
     except (RegistryAnswerError, RegistryProtocolError) as error:
-        code = error.error_code if isinstance(error, RegistryAnswerError) else error.status
-        if code not in _NO_SUCH_QUESTION:
+        if error.status not in _NO_SUCH_QUESTION:
             raise
         return None, f"the registry answers no compatibility check (HTTP {error.status})"
     return (refusals[0].reason if refusals else None), None
