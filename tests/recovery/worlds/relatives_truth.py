@@ -202,7 +202,8 @@ def _polluted(staged: StagedWorld, finding: Finding) -> str:
 def _lost(staged: StagedWorld, finding: Finding) -> str:
     world = staged.world
     named = {int(fault.schema_id) for fault in finding.schema_ids}
-    if named - _LOST:
+    is_elsewhere = world.context and not world.by_context_url  # of a store without subjects nobody knows its context
+    if named - _LOST and not (is_elsewhere and _bare(finding.subject) not in world.subjects):
         return f"the registry knows {sorted(named - _LOST)}"
     store = _true(world, finding)
     if store is None:

@@ -296,14 +296,16 @@ class StagedWorld:
             reader=Reader(said),
             streams_version=None if version is None else StreamsVersion.parse(version),
         )
-        return diagnose(
+        ask: Callable[..., Examination] = diagnose
+        gone = {"gone": frozenset(world.says_gone)} if world.says_gone and "SRF009" in BY_CODE else {}
+        return ask(
             survey,
             self,
             context if world.registers else replace(context, no_auto_register=True),
             application=world.application,
             store=world.store,
             decode_values=world.decode_values,
-            **({"gone": frozenset(world.says_gone)} if world.says_gone and "SRF009" in BY_CODE else {}),
+            **gone,
         )
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
