@@ -58,6 +58,8 @@ class Judgement:
     """Those among them that srfix does not name a source for."""
     reached: list[str] = field(default_factory=list)
     """How far it came: kinds of worlds for the statistics."""
+    codes: list[str] = field(default_factory=list)
+    """The codes of its findings, each once."""
 
 
 def clock() -> str:
@@ -98,7 +100,7 @@ def judge_staged(staged: StagedWorld) -> Judgement:
         out.wrong += [(ROWS, what) for what in _wrong_rows(staged, examination)]
         out.wrong += [(RELATIVES, what) for what in (*forbidden(staged, diagnosis), *missed(staged, diagnosis))]
         out.wrong += [(LOOK_ALIKES, what) for what in look_alikes(diagnosis)]
-        out.reached += sorted({finding.code for finding in diagnosis.findings})
+        out.codes = sorted({finding.code for finding in diagnosis.findings})
         out.wrong += [(CLEAN_BILL, f"diagnose: {what}") for what in _unearned(staged, diagnosis)]
         if registry.writes:
             out.wrong.append((BOUNDS, f"diagnose wrote: {registry.write_log}"))

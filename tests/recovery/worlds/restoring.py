@@ -149,8 +149,11 @@ def rows_that_a_wipe_loses(staged: StagedWorld, store: TrueStore) -> list[DiskRo
     """Rows on disk of which the source topic holds no record any more; those with an id that is lost are lost already."""
     seen = on_disk(staged.world, store)
     setup = staged.world.topics.get(store.topic or "")
-    held = {record.key for log in setup.logs for record in log.records if record.value is not None} if setup else set()
-    return [row for row in seen.rows if row.key not in held and row.value not in LOST] if seen is not None else []
+    if seen is None or setup is None or setup.policy == "compact":
+        return []
+    # The application's own key schema does not make another key of it.
+    held = {r.key.number for log in setup.logs for r in log.records if r.key is not None and r.value is not None}
+    return [row for row in seen.rows if row.key.number not in held and row.value not in LOST]
 
 
 def look_up(staged: StagedWorld, subject: str, schema_id: int, *, by_id_alone: bool = False) -> int | None:
