@@ -17,7 +17,6 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
-from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster, GroupListing
 from srfix.recovery.cluster.raw_record import RawRecord
@@ -291,6 +290,7 @@ class StagedWorld:
             registry=client,
             sources={store: Topic(topic) for store, topic in self.world.sources.items()},
             supplied=self.supplied(),
+            gone=frozenset(self.world.says_gone),
         )
 
     def examine(self, survey: Survey) -> Examination:
@@ -304,16 +304,13 @@ class StagedWorld:
             reader=Reader(said),
             streams_version=None if version is None else StreamsVersion.parse(version),
         )
-        ask: Callable[..., Examination] = diagnose
-        gone = {"gone": frozenset(world.says_gone)} if world.says_gone and "SRF009" in BY_CODE else {}
-        return ask(
+        return diagnose(
             survey,
             self,
             context if world.registers else replace(context, no_auto_register=True),
             application=world.application,
             store=world.store,
             decode_values=world.decode_values,
-            **gone,
         )
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:

@@ -330,7 +330,6 @@ def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
     :param of_global_stores: True for those of global stores, False for those of all others.
     :param also: what `--also` with the code asks for, in a clause; with SRF001 it asks for both.
     """
-    asked = frozenset((CODE, code))
 
     def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
         if of_global_stores is not is_of_global_store(facts, context):
