@@ -8,6 +8,7 @@ from srfix.cli.options.groups import choice_of, handing_over, option
 from srfix.cli.options.options import (
     Hurry,
     Selection,
+    changelogs_option,
     connection_options,
     decode_values_option,
     details_option,

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
         topicless_subjects,
     )
     from srfix.recovery.facts.bodies import Bodies, UndecodableRows, newest_bodies, whole_bodies
+    from srfix.recovery.facts.changelogs import (
+        ChangelogFacts,
+        LostIds,
+        contexts_of,
+        real_changelogs,
+        registry_roles,
+        unknown_ids,
+    )
     from srfix.recovery.facts.circumstances import (
         Circumstances,
         KnownStore,
@@ -71,6 +79,14 @@ else:
                 "topicless_subjects",
             ],
             "bodies": ["Bodies", "UndecodableRows", "newest_bodies", "whole_bodies"],
+            "changelogs": [
+                "ChangelogFacts",
+                "LostIds",
+                "contexts_of",
+                "real_changelogs",
+                "registry_roles",
+                "unknown_ids",
+            ],
             "circumstances": [
                 "Circumstances",
                 "KnownStore",
