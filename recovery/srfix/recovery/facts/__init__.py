@@ -9,8 +9,11 @@ if TYPE_CHECKING:
         ApplicationFacts,
         TopiclessSubject,
         has_topics,
+        is_without_trace,
         ksqldb_lacks,
+        orphans,
         owners,
+        signs_of_absence,
         topicless_subjects,
     )
     from srfix.recovery.facts.bodies import Bodies, UndecodableRows, newest_bodies, whole_bodies
@@ -74,8 +77,11 @@ else:
                 "ApplicationFacts",
                 "TopiclessSubject",
                 "has_topics",
+                "is_without_trace",
                 "ksqldb_lacks",
+                "orphans",
                 "owners",
+                "signs_of_absence",
                 "topicless_subjects",
             ],
             "bodies": ["Bodies", "UndecodableRows", "newest_bodies", "whole_bodies"],
