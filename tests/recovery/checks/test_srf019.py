@@ -95,6 +95,13 @@ class TestTheFinding:
         assert codes(world, version) == []
         assert of_processor(world, version) == []
 
+    def test_rows_on_disk_without_a_framing_say_that_the_serde_asks_no_registry(
+        self, world: World, staged: damage.Staged
+    ) -> None:
+        assert not world.examine(streams_version="3.8").diagnosis.is_inconclusive
+        hand_over(world, staged, state=False)
+        assert world.examine(streams_version="3.8").diagnosis.is_inconclusive
+
     def test_says_where_a_restore_may_have_happened(self, world: World, tmp_path: Path) -> None:
         stage(world, tmp_path, restored=(b"USD",))
         words = world.findings(streams_version=damage.STREAMS_VERSION)["SRF019"].explanation
