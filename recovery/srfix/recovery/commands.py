@@ -31,7 +31,7 @@ _HURRY: Final = frozenset({"--deadline", "--max-records"})
 _ENGINE: Final = frozenset({"--engine", "--master", "--processes", "--spark-conf"})
 
 KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
-    "diagnose": _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE | {"--decode-values"},
+    "diagnose": _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE | {"--changelogs", "--decode-values"},
     "plan": _CONNECTION
     | _SELECTION
     | _EVIDENCE
