@@ -45,6 +45,8 @@ _MOST_VERSIONS: Final = 20
 _PEEKED_OFFSETS: Final = 5
 """Offsets at the end of each partition that a peek reads, beside its first one."""
 _PEEKED_PARTITIONS: Final = 16
+_MOST_PASSED: Final = 10_000
+"""Tombstones that a peek passes in a partition in search of a value."""
 _MOST_ONE_BY_ONE: Final = 50
 """Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
 _SCHEMA_NOT_FOUND: Final = 40403
@@ -319,8 +321,8 @@ class Survey:
             records = [record for record in found if record.value is not None]
             for partition, (start, end) in () if records else marks.items():
                 # Compaction left nothing there.
-                left = (r for r in self.cluster.read(topic, partition, start, end) if r.value is not None)
-                records.extend(islice(left, 1))
+                read = islice(self.cluster.read(topic, partition, start, end), _MOST_PASSED)
+                records.extend(islice((record for record in read if record.value is not None), 1))
             self._samples[topic] = tuple(records)
         return self._samples[topic]
 
