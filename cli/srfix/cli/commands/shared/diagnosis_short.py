@@ -141,7 +141,7 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
     finding = store.finding
     yield "subject", finding.subject
     if BY_CODE[finding.code].find_of_application is not None:
-        yield "ids there", some(list(finding.registered_ids)) or "none"
+        yield "ids there", some([str(schema_id) for schema_id in finding.registered_ids]) or "none"
     elif finding.source is None:
         topics = list(dict.fromkeys(each.topic for each in finding.considered if each.topic is not None))
         yield "source", f"not decided: {some(topics)}" if topics else "not decided"
