@@ -46,6 +46,7 @@ INNOCENT = (
     '"referenceFormat", "").lower()',
     "text.upper() == level.value",
     "licen[cs]e",
+    "str(value).upper()",
 )
 """What decides on letter case, and not on a column's, a field's or an option's name: the word of a type or of a protocol, an
 escape, a sentence's first letter, a file."""
