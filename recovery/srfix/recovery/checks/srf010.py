@@ -82,7 +82,8 @@ def _why_internal(
             return f"{counted(rows, 'row')} of the store {'carries' if rows == 1 else 'carry'} it on disk"
     if schema_id not in role.state.schema_ids:
         return None
-    if is_first_of_its_own(role.state, source, carried, schema_id):
+    # After a repair the phantom subject begins with the source's own versions.
+    if not is_first and is_first_of_its_own(role.state, source, carried, schema_id):
         return f"it stands first under {role.subject}, before any copy of the source's schemas"
     of_producers = [m.schema.text for i, m in role.memberships.items() if i in carried and m.schema is not None]
     if of_producers and membership.schema is not None and not is_producers:
