@@ -48,7 +48,7 @@ class TestACode:
         assert code["remedy"].endswith(".")
 
     def test_it_says_when_a_code_is_not_looked_for_yet(self) -> None:
-        assert "does not look for it" in run("SRF006")[1].stdout
+        assert "does not look for it" in run("SRF019")[1].stdout
         assert "since srfix 0.1.0" in run("SRF001")[1].stdout
 
     def test_without_an_argument_all_codes_are_listed(self) -> None:

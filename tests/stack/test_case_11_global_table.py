@@ -89,7 +89,7 @@ def test_the_topic_that_no_group_commits_is_found_as_its_source_and_repaired(
         assert_join_kills(scene, application, login_value=login_value)
 
     # It restores every record, whatever the group has committed.
-    repair(scene, keep="auto", live_keys=2)
+    repair(scene, keep="auto", live_keys=2, code="SRF006")
     with scene.start() as application:
         application.wait_for_state("RUNNING")
         application.wait_for_commit(logins)

@@ -145,7 +145,7 @@ class TestGlobalTable:
             if version == "2.6.3":
                 assert [code for code, *_ in world.diagnose()] == ["SRF001"]
                 source = f"{world.setup.store}={world.setup.users}"
-                assert world.diagnose("--source", source) == [("SRF001", "broken", world.phantom)]
+                assert world.diagnose("--source", source) == [("SRF006", "broken", world.phantom)]
             lose_state(world.setup)
             # It is restored before the application runs.
             with world.start() as application:

@@ -21,7 +21,10 @@ from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
 
 _CONNECTION: Final = frozenset({"--bootstrap-servers", "-X", "--kafka-config", "--registry", "-R", "--config"})
 _SELECTION: Final = frozenset(
-    {"--application", "--store", "--source", "--reader", "--streams-version", "--ignore", "--isolation", "--gone"}
+    {
+        *("--application", "--store", "--source", "--reader", "--streams-version", "--no-auto-register", "--ignore"),
+        *("--isolation", "--gone"),
+    }
 )
 _EVIDENCE: Final = frozenset(
     {"--state-dir", "--topology", "--ksqldb", "--ksqldb-config", "--ksqldb-user", "--ksqldb-text"}

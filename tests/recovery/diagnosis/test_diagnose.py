@@ -163,7 +163,7 @@ class TestATopicThatNobodyCommits:
         world.commit("tills", orders=0)
 
     def test_all_of_it_is_restored(self, world: World) -> None:
-        (finding,) = [f for f in world.examine(application="tills").diagnosis.findings if f.code == "SRF001"]
+        (finding,) = [f for f in world.examine(application="tills").diagnosis.findings if f.code == "SRF006"]
         assert [fault.live_keys for fault in finding.schema_ids] == [1]
 
     def test_nothing_is_where_a_topology_says_that_it_is_a_table(self, world: World) -> None:

@@ -76,7 +76,7 @@ def examine(world: World, supplied: Supplied, *, application: str | None = None,
 
 
 def incident(examination: Examination) -> Finding:
-    (finding,) = [found for found in examination.diagnosis.findings if found.code == "SRF001"]
+    (finding,) = [found for found in examination.diagnosis.findings if found.code in ("SRF001", "SRF006")]
     return finding
 
 
@@ -151,11 +151,22 @@ class TestStateDirectory:
         for checkpoint in ("shop-counts-changelog 0 7", ""):
             folder = tmp_path / f"state-{len(checkpoint)}"
             examination = examine(world, state(folder, checkpoint, "users-store"))
-            assert examination.diagnosis.findings == ()
-            assert "its logging is disabled, so its subjects have no topic by design" in reasons(examination)
-            assert not any(
-                "logging" in skipped.reason and skipped.could_hide for skipped in examination.diagnosis.skipped
-            )
+            (note,) = examination.diagnosis.findings
+            assert (note.code, note.subject, note.source) == ("SRF007", PHANTOM, None)
+            assert "its state directory says that nothing is restored into it" in note.explanation
+            assert not any(skipped.subjects for skipped in examination.diagnosis.skipped)
+
+    def test_of_one_that_was_reset_it_is_said_that_it_was_not_looked_at(self, world: World, tmp_path: Path) -> None:
+        """The tool that resets an application commits the starts of its topics."""
+        with_phantom(world)
+        world.commit("shop", users=0, clients=0)
+        examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "users-store"))
+        assert examination.diagnosis.findings == ()
+        assert (
+            "its state directory says that nothing is restored into it: its logging is disabled, so its subjects have no topic "
+            "by design (`srfix explain SRF007`), or the application was reset or is gone" in reasons(examination)
+        )
+        assert not any("logging" in skipped.reason and skipped.could_hide for skipped in examination.diagnosis.skipped)
 
     def test_a_person_may_say_that_it_restores_all_the_same(self, world: World, tmp_path: Path) -> None:
         with_phantom(world)

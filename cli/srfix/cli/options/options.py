@@ -63,6 +63,8 @@ class Selection:
     """How restores read; None to go by the applications' transactional ids."""
     gone: tuple[str, ...] = ()
     """Applications that the person says are gone for good."""
+    no_auto_register: bool = False
+    """True if the application's serializers register no schemas."""
     ignore: tuple[str, ...] = ()
     """Patterns over subjects whose findings a person has acknowledged."""
 
@@ -199,6 +201,13 @@ selection_options = handing_over(
         multiple=True,
         metavar="APPLICATION",
         help="An application that is gone for good; repeatable. What it left is litter then (SRF009).",
+    ),
+    option(
+        "--no-auto-register",
+        envvar="NO_AUTO_REGISTER",
+        is_flag=True,
+        help="The application's serializers register no schemas (auto.register.schemas=false): a put whose schema is not "
+        "there is refused (SRF015).",
     ),
     option(
         "--ignore",

@@ -5,10 +5,9 @@ A person's `--reader` and `--streams-version` win over every hint.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from srfix.recovery.advice.streams_generation import (
     GenerationHint,
@@ -18,6 +17,7 @@ from srfix.recovery.advice.streams_generation import (
     version_range,
 )
 from srfix.recovery.facts import (
+    MARKS_OF_CONNECT,
     CheckContext,
     Circumstances,
     KnownStore,
@@ -25,6 +25,7 @@ from srfix.recovery.facts import (
     RestoreIsolation,
     Survey,
     SuspectStore,
+    marks_in,
 )
 from srfix.recovery.findings import Observation, Weight
 from srfix.recovery.ids_in_words import counted
@@ -32,14 +33,6 @@ from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.ksqldb import is_at_least
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Role, Subject, Topic
-
-_MARK: Final = re.compile(
-    r'"(connect\.(?:name|version|parameters|default|internal\.type)|avro\.java\.string)"\s*:|\b(KsqlDataSourceSchema)'
-)
-_OF_CONNECT: Final = frozenset(
-    ("connect.name", "connect.version", "connect.parameters", "connect.default", "connect.internal.type")
-) | {"KsqlDataSourceSchema"}
-"""What Connect's converter and ksqlDB write into their schemas; the other mark, avro.java.string, is of generated classes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,12 +155,12 @@ def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> I
         if latest is None:
             continue
         where = f"the schema under {subject}, version {latest.version},"
-        marks = _marks(latest.schema.text)
+        marks = marks_in(latest.schema.text)
         is_compared = False
         if marks:
             source = None if topic is None else store.source_subject(topic, role)
             marks, is_compared = _beyond_source(marks, source, survey)
-        if marks & _OF_CONNECT:
+        if marks & MARKS_OF_CONNECT:
             detail = f"{where} has the marks of Connect's converter, which looks versions up under the subject"
             if not is_compared:
                 detail += "; its source may have brought them along, which cannot be compared"
@@ -176,11 +169,6 @@ def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> I
         elif marks:
             detail = f"{where} has avro.java.string, as generated classes have; those are usually read by id alone"
             yield ReaderHint(reader=Reader.PLAIN, weight=Weight.WEAK, detail=detail)
-
-
-def _marks(text: str) -> frozenset[str]:
-    """The marks in a schema of what wrote it."""
-    return frozenset(match[1] or match[2] for match in _MARK.finditer(text))
 
 
 def _beyond_source(marks: frozenset[str], source: Subject | None, survey: Survey) -> tuple[frozenset[str], bool]:
@@ -193,7 +181,7 @@ def _beyond_source(marks: frozenset[str], source: Subject | None, survey: Survey
         return marks, False
     registry = survey.registry
     for number in sorted(registry.versions(source, deleted=True), reverse=True):
-        marks -= _marks(registry.version(source, number, deleted=True).schema.text)
+        marks -= marks_in(registry.version(source, number, deleted=True).schema.text)
         if not marks:
             break
     return marks, True

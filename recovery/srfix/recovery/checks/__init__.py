@@ -16,4 +16,4 @@ from srfix.recovery.checks.srf001 import want_of_phantom
 from srfix.recovery.checks.srf008 import CODE as FOREIGN_KEY_JOIN
 from srfix.recovery.checks.srf009 import CODE as LITTER
 from srfix.recovery.checks.table import BY_CODE, CHECKS
-from srfix.recovery.checks.unchecked import REFUSED_PUT, UNCHECKED, UPGRADE_REGISTERS
+from srfix.recovery.checks.unchecked import UNCHECKED

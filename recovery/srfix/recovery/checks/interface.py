@@ -160,6 +160,8 @@ class Rules:
     """Why wiping the state does not help."""
     upgrade: str | None = None
     """Why not to upgrade to Kafka Streams 2.7 or later yet."""
+    of_notes: bool = True
+    """False if a finding that is a note forbids nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

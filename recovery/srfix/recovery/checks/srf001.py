@@ -50,8 +50,24 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     return tuple(i for i in facts.census.restorable_ids(role.role) if role.memberships[i].is_missing)
 
 
+def is_of_global_store(facts: StoreFacts, context: CheckContext) -> bool:
+    """True if missing ids of a store are those of a global one (`srf006`): not where a Kafka Streams with the fix is known to
+    run. While the source is undecided, that the group commits nothing on a candidate proves nothing.
+    """
+    is_global = facts.is_told_global if facts.source is None else facts.is_global
+    return is_global and not context.asks_the_source_subject
+
+
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, unless the rows on disk prove that none of them is in the store (SRF002)."""
+    """One finding per role with missing ids, of every store but a global one, unless the rows on disk prove that none of them
+    is in the store (SRF002).
+    """
+    if not is_of_global_store(facts, context):
+        yield from found(CODE, facts, context)
+
+
+def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role with missing ids, under this code."""
     for role in facts.roles.values():
         missing = missing_ids(facts, role)
         if not missing or facts.census is None or prove_absent(facts, role, missing):
@@ -60,12 +76,12 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             continue  # nobody asks that subject, and nobody ever did
         faults = at_fault(facts.census, role.role, missing)
         yield facts.finding(
-            CODE,
+            code,
             role.role,
             severity=context.lookup_severity(role.subject),
             schema_ids=faults if facts.source is not None else (),
             explanation=_explanation(facts, role, faults, context),
-            next_step=_next(facts, role, context),
+            next_step=_next(code, facts, role, context),
             repairable=facts.source is not None,
         )
 
@@ -154,7 +170,7 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
     if facts.is_global:
         when = (
             "A global table restores the records that stand in the topic at its very first start too, so that no wipe is "
-            "needed for this."
+            f"needed for this. {_why_global(facts)}"
         )
     else:
         when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
@@ -214,13 +230,23 @@ def _seen_on_disk(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
     )
 
 
-def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
+def _why_global(facts: StoreFacts) -> str:
+    store = f"{facts.store.name} is a global store"
+    if facts.is_told_global:
+        return f"That {store} is told by a state directory or a topology."
+    return (
+        f"That {store} is concluded: its group has committed offsets, and none of topic "
+        f"{facts.source.topic if facts.source is not None else ''}. --state-dir or --topology tells."
+    )
+
+
+def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     store = facts.store
     if facts.source is None:
         return f"Say which topic the table is built on (candidates: {', '.join(_candidates(facts))})."
     of_it = ("--application", store.application, "--store", store.name)
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *of_it, "--also", CODE, "-o", "plan.json")
+        command = context.given.quoted("plan", *of_it, "--also", code, "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
     plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
     apply = context.given.quoted("apply", "plan.json")
@@ -231,15 +257,18 @@ def _candidates(facts: StoreFacts) -> list[str]:
     return sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against})
 
 
-def want_of_phantom(facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None) -> Want:
+def want_of_phantom(
+    facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None, *, code: str = CODE
+) -> Want:
     """What the phantom subject of a store lacks.
 
+    :param code: the code under which it is planned.
     :param finding: what was found of it; None if nothing fails, or no census tells.
     """
     own = facts.source_of(role.role)
     ids = () if finding is None else tuple(fault.schema_id for fault in finding.schema_ids)
     return Want(
-        code=CODE,
+        code=code,
         owner=Owner.APPLICATION,
         facts=facts,
         role=role,
@@ -264,29 +293,40 @@ def _missing(
 
 
 def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
-    """What a finding of this code lacks under the phantom subject."""
+    """What a finding of this code lacks under the phantom subject; `--also` with SRF001 asks for it too."""
 
     def wants(finding: Finding, request: RepairRequest) -> Wanted:
         facts = request.facts_of(finding)
         if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
             return
         if finding.severity is Severity.NOTE and request.also.isdisjoint({CODE, code}):
-            yield _not_needed(facts, finding.subject, request, code)
+            yield _not_needed(code, facts, finding.subject, request)
         else:
-            yield replace(want_of_phantom(facts, facts.roles[finding.role], request, finding), code=code)
+            yield want_of_phantom(facts, facts.roles[finding.role], request, finding, code=code)
 
     return wants
 
 
-def _without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
-    want = want_of_phantom(facts, role, request)
-    if context.lookup_severity(role.subject) is not Severity.NOTE or CODE in request.also:
-        yield want
-    elif want.missing:
-        yield _not_needed(facts, role.subject, request, CODE)
+def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
+    """The repair of missing ids that are told under a code.
+
+    :param of_global_stores: True for those of global stores, False for those of all others.
+    :param also: what `--also` with the code asks for, in a clause; with SRF001 it asks for both.
+    """
+
+    def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
+        if of_global_stores is not is_of_global_store(facts, context):
+            return
+        want = want_of_phantom(facts, role, request, code=code)
+        if context.lookup_severity(role.subject) is not Severity.NOTE or not request.also.isdisjoint({CODE, code}):
+            yield want
+        elif want.missing:
+            yield _not_needed(code, facts, role.subject, request)
+
+    return Repair(wants=wants_of(code), without_census=without_census, also=also)
 
 
-def _not_needed(facts: StoreFacts, subject: Subject, request: RepairRequest, code: str) -> PassedOver:
+def _not_needed(code: str, facts: StoreFacts, subject: Subject, request: RepairRequest) -> PassedOver:
     return PassedOver(
         code=code,
         subject=subject,
@@ -327,6 +367,9 @@ def _advise_of_note(known: Circumstances) -> str:
     return f"Nothing to repair and nothing to restart: {known.why_nothing_fails}."
 
 
+ADVICE: Final = Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not)
+"""What to do around the repair, whichever of the two codes it is told under."""
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -340,7 +383,7 @@ CHECK: Final = Check(
         "one brings. The rows of a state directory (--state-dir) tell: either they carry such an id, which the finding then "
         "says, or all of them were read and none does, which is SRF002.",
         cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all the source topic of a table serves as "
-        "its changelog, and a global table always does without one; yet the store's serdes are handed the name "
+        "its changelog, and a global table always does without one (SRF006); yet the store's serdes are handed the name "
         "<application>-<store>-changelog. While processing, rows are written again under the reader's own schema, which "
         "is registered under that phantom subject. After a lost state directory, a rebalance to another instance or a "
         "standby's take-over, the rows carry the source's schema ids instead. Readers that look a version up under the "
@@ -356,10 +399,8 @@ CHECK: Final = Check(
     ),
     find=check,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
-    repair=Repair(
-        wants=wants_of(CODE),
-        without_census=_without_census,
-        also="ids that the reader does not ask for (a note), or not yet (SRF003)",
+    repair=repair_of(
+        CODE, also="ids that the reader does not ask for (a note), or not yet (SRF003)", of_global_stores=False
     ),
-    advice=Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not),
+    advice=ADVICE,
 )

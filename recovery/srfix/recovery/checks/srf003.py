@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks import srf001
+from srfix.recovery.checks import srf001, srf006
 from srfix.recovery.checks.counting import answered_through, at_fault
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Repair, RepairRequest, Wanted, Width
 from srfix.recovery.checks.srf005 import stands_beside
@@ -76,8 +76,11 @@ def _standing(
 def _wants(finding: Finding, request: RepairRequest) -> Wanted:
     """What else is in the log or under the source's subject, and will be missing; only where that was asked for."""
     facts = request.facts_of(finding)
-    if srf001.CODE in request.also and facts is not None and request.width is Width.WIDE:
-        yield srf001.want_of_phantom(facts, facts.roles[finding.role], request, replace(finding, schema_ids=()))
+    asked = request.also & {srf001.CODE, srf006.CODE}
+    if asked and facts is not None and request.width is Width.WIDE:
+        code = srf006.CODE if facts.is_global else srf001.CODE
+        none = replace(finding, schema_ids=())
+        yield srf001.want_of_phantom(facts, facts.roles[finding.role], request, none, code=code)
 
 
 def _advise_of_note(known: Circumstances) -> str:

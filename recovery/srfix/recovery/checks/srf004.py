@@ -143,7 +143,7 @@ def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
         f"Either keep the state directory and register the ids: {register}. Or, where 2.7 or later runs on every instance and "
-        "diagnose finds no SRF017, wipe it and let it restore."
+        "diagnose finds no SRF016 and no SRF017, wipe it and let it restore."
     )
 
 

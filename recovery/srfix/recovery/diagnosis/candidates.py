@@ -10,6 +10,7 @@ from srfix.recovery.cluster import did_you_mean
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.supplied_candidates import supplied_skips, supplied_stores
+from srfix.recovery.diagnosis.without_logging import shown_to_restore_nothing
 from srfix.recovery.evidence import Applications
 from srfix.recovery.facts import Survey, Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
@@ -196,8 +197,11 @@ def _named(
 
 
 def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
-    """Why a name says that nothing is restored from a source topic; None if it does not, or the person knows better."""
+    """Why a name says that nothing is restored from a source topic; None if it does not, or the person knows better, or
+    hands over what shows it."""
     if any(survey.named_source(split) is not None for split in suspect.splits):
+        return None
+    if any(shown_to_restore_nothing(survey, split) is not None for split in suspect.splits):
         return None
     operator = operator_behind(suspect.changelog)
     if operator is not None:

@@ -13,10 +13,11 @@ from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.applications import left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
-from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn
+from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn, without_source
 from srfix.recovery.diagnosis.mirrors import with_mirrors
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.weighing import weigh_all
+from srfix.recovery.diagnosis.without_logging import is_alive, shown_to_restore_nothing
 from srfix.recovery.evidence import Verdict, unseen_source
 from srfix.recovery.facts import (
     ApplicationFacts,
@@ -130,7 +131,12 @@ class _Gathered:
         left_out = self._not_asked_for(verdict)
         if left_out is None:
             self.examined.append(verdict.store)
-            left_out = self._not_examined(verdict)
+            left_out = _refused(self.survey, verdict.store)
+            shown = None if left_out is not None else shown_to_restore_nothing(self.survey, verdict.store)
+            if shown is not None:
+                self._of_nothing(verdict, shown)
+                return
+            left_out = left_out or self._not_examined(verdict)
         if left_out is not None:
             self.skipped.append(left_out)
             return
@@ -151,19 +157,27 @@ class _Gathered:
         return None
 
     def _not_examined(self, verdict: Verdict) -> Skipped | None:
-        """Why the store is not examined: it may not be read, or nothing can be restored from its source."""
-        survey, suspect, given = self.survey, verdict.store, self.said.given
-        refused = _refused(survey, suspect)
-        if refused is not None:
-            return refused
+        """Why the store is not examined: nothing can be restored from its source."""
+        survey, given = self.survey, self.said.given
         if verdict.taken is not None:
             return undecided.taken(verdict, given)
-        if survey.named_source(suspect) is None and _is_without_logging(survey, suspect):
-            return not_looked_at.from_nowhere(suspect, given)
         unseen = unseen_source(verdict, survey, given)
         if unseen is not None:
             return unseen
         return undecided.gone(verdict, given) if verdict.chosen is not None and verdict.chosen.is_gone else None
+
+    def _of_nothing(self, verdict: Verdict, shown: str) -> None:
+        """A store into which nothing is restored: what its subjects are there for, or that it was not looked at."""
+        suspect = verdict.store
+        hints = gather_hints(suspect, self.survey)
+        found: tuple[Finding, ...] = ()
+        if is_alive(self.survey, suspect.application):
+            facts = without_source(self.survey, suspect, logs_nothing=shown)
+            found = tuple(_check(facts, with_hints(self.said, hints)))
+        if found:
+            self._keep(verdict, None, found, hints)
+        else:
+            self.skipped.append(not_looked_at.from_nowhere(suspect, shown, self.said.given))
 
     def _of_source(self, verdict: Verdict, topic: Topic, context: CheckContext) -> Sequence[Finding]:
         """What every check finds in a store whose source is decided."""
@@ -280,16 +294,6 @@ def _have_changelogs(survey: Survey, application: str) -> bool:
         if on_disk.prefix == application or on_disk.prefix.startswith(f"{application}-"):
             changelogs[on_disk.name] = on_disk.own_changelog in topics or changelogs.get(on_disk.name, False)
     return bool(changelogs) and all(changelogs.values())
-
-
-def _is_without_logging(survey: Survey, suspect: SuspectStore) -> bool:
-    """True if a state directory shows it, and none shows anything that it restores from."""
-    found = [
-        on_disk
-        for on_disk in survey.supplied.stores_on_disk()
-        if (on_disk.prefix, on_disk.name) == (suspect.application, suspect.name)
-    ]
-    return any(on_disk.restores_from_nowhere for on_disk in found) and not any(on_disk.sources for on_disk in found)
 
 
 def _without_application(survey: Survey, verdict: Verdict, given: Given) -> Skipped:

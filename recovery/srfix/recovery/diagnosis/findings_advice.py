@@ -16,11 +16,12 @@ def upon_findings(known: Circumstances, findings: Collection[Finding], *, given:
     codes = {finding.code for finding in findings}
     found = [check for check in CHECKS if check.code in codes]
     serious = [finding for finding in findings if finding.severity is not Severity.NOTE]
-    rules = _rules(found)
+    rules = _rules(found, {finding.code for finding in serious})
     advised = 0
     for check in found:
-        own = tuple(finding for finding in serious if finding.code == check.code)
-        if own and check.advice.serious is not None:
+        alike = {other.code for other in found if other.advice.serious is check.advice.serious}
+        own = tuple(finding for finding in serious if finding.code in alike)
+        if own and check.advice.serious is not None and check.code == min(alike):
             yield from check.advice.serious(
                 AdviceRequest(known=known, findings=own, rules=rules, given=given or Given())
             )
@@ -46,8 +47,12 @@ def forbidden(known: Circumstances, findings: Collection[Finding]) -> tuple[str,
     return tuple(dict.fromkeys(words for do_not in told for words in do_not(known)))
 
 
-def _rules(found: Sequence[Check]) -> Rules:
-    rules = [check.advice.rules for check in found if check.advice.rules is not None]
+def _rules(found: Sequence[Check], serious: Collection[str]) -> Rules:
+    rules = [
+        rules
+        for check in found
+        if (rules := check.advice.rules) is not None and (rules.of_notes or check.code in serious)
+    ]
     return Rules(
         wiping=next((each.wiping for each in rules if each.wiping is not None), None),
         upgrade=next((each.upgrade for each in rules if each.upgrade is not None), None),

@@ -178,6 +178,20 @@ def learn(
     )
 
 
+def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) -> StoreFacts:
+    """What is known of a store into which nothing is restored: its subjects.
+
+    :param logs_nothing: what shows it, in a clause.
+    :raises RegistryError: if the registry does not answer.
+    """
+    roles = {
+        role: RoleFacts(role=role, subject=subject, state=read_subject_state(survey.registry, subject), memberships={})
+        for role in Role
+        if survey.has_subject(subject := suspect.subject(role))
+    }
+    return StoreFacts(store=suspect, source=None, evidence=(), census=None, roles=roles, logs_nothing=logs_nothing)
+
+
 def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Role, SubjectState]:
     """What stands under the phantom subjects. Of one that is not listed nothing is asked, unless a finding may need it."""
     states: dict[Role, SubjectState] = {}

@@ -169,11 +169,14 @@ def by_record_name(subject: Subject) -> Skipped:
     )
 
 
-def from_nowhere(suspect: SuspectStore, given: Given) -> Skipped:
-    """Its logging is disabled."""
+def from_nowhere(suspect: SuspectStore, shown: str, given: Given) -> Skipped:
+    """Nothing is restored into it, and its application shows no sign of life, or it left no subject.
+
+    :param shown: what shows it, in a clause.
+    """
     named = given.quoted("diagnose", "--source", f"{suspect.application}/{suspect.name}=TOPIC")
     return suspect.skipped(
-        "its state directory says that nothing is restored into it: its logging is disabled, so its subjects have no "
-        f"topic by design (`srfix explain SRF007`). If that is wrong, name its topic: {named}",
+        f"{shown}: its logging is disabled, so its subjects have no topic by design (`srfix explain SRF007`), or the "
+        f"application was reset or is gone. If that is wrong, name its topic: {named}",
         could_hide=False,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from srfix.recovery.checks import REFUSED_PUT, srf001, srf004, srf011, srf012, srf013
+from srfix.recovery.checks import srf001, srf004, srf011, srf012, srf013, srf015
 
 
 class Symptom(Enum):
@@ -73,7 +73,7 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         "store's serde tries to register its internal schema there (SRF016).",
     ),
     Symptom.REFUSED_WRITE: (
-        REFUSED_PUT,
+        srf015.CODE,
         "A schema could not be registered under the subject that the serde was handed",
         "Registration is turned off (auto.register.schemas=false, and the schema is not there), forbidden by credentials or "
         "by the subject's mode, or the registry takes the schema for invalid. A store's first put fails like this under a "

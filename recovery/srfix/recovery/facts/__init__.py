@@ -31,6 +31,13 @@ if TYPE_CHECKING:
         shown,
     )
     from srfix.recovery.facts.holders import Holder, Holders, find_holders, list_holders
+    from srfix.recovery.facts.internal_schemas import (
+        MARKS_OF_CONNECT,
+        is_first_of_its_own,
+        latest_own,
+        marks_in,
+        own_versions,
+    )
     from srfix.recovery.facts.isolation import RestoreIsolation
     from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
     from srfix.recovery.facts.key_role import KeyRole
@@ -89,6 +96,7 @@ else:
             ],
             "holders": ["Holder", "Holders", "find_holders", "list_holders"],
             "isolation": ["RestoreIsolation"],
+            "internal_schemas": ["MARKS_OF_CONNECT", "is_first_of_its_own", "latest_own", "marks_in", "own_versions"],
             "key_asymmetry": ["KeyAsymmetry", "asymmetry"],
             "key_role": ["KeyRole"],
             "keys_of_store": ["keys_of_store"],

@@ -84,6 +84,8 @@ class CheckContext:
     reader: Reader = Reader.UNKNOWN
     streams_version: StreamsVersion | None = None
     """Which Kafka Streams runs; None if nobody said."""
+    no_auto_register: bool = False
+    """True if the person said that the application's serializers register no schemas (auto.register.schemas=false)."""
     given: Given = field(default_factory=Given)
     """What the person gave on the command line, for the commands that findings print."""
 

@@ -147,6 +147,8 @@ class StoreFacts:
     """True if a state directory or a topology says so; else it is concluded from offsets that are committed elsewhere alone."""
     value_asks_no_registry: bool = False
     """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""
+    logs_nothing: str | None = None
+    """What shows that nothing is ever restored into it, in a clause; None if nothing does."""
     rows: StoreRows | None = None
     """What the store's rows carry on disk; None where no state directory that was handed over holds the store."""
     rows_not_read: str | None = None

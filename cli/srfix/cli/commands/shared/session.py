@@ -59,6 +59,7 @@ class ClusterSession:
             registry=self.survey.registry,
             reader=Reader(self.selection.reader),
             streams_version=None if version is None else StreamsVersion.parse(version),
+            no_auto_register=self.selection.no_auto_register,
             given=given_options(),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from srfix.recovery.checks import UPGRADE_REGISTERS, Owner, Width
+from srfix.recovery.checks import Owner, Width, srf016
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.repair.planning.repairs import SubjectRepair
 from srfix.serde.printable import capitalized
@@ -161,7 +161,7 @@ def _users(repair: SubjectRepair) -> str:
         return (
             f"The subject is that of topic {topic} itself: its producers register there, and consumers that take the latest "
             "version look there. From Kafka Streams 2.7 on the application registers its internal schema "
-            f"there by itself too, and may meet 409 (`srfix explain {UPGRADE_REGISTERS}`)."
+            f"there by itself too, and may meet 409 (`srfix explain {srf016.CODE}`)."
         )
     alone = "No topic has the subject's name: only the store's own serde uses it"
     if not repair.also_by:

@@ -8,7 +8,15 @@ from enum import Enum
 
 from srfix.recovery.checks import Owner, PassedOver, Want, Width
 from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import CheckContext, Membership, RoleFacts, StoreFacts, Survey, foreseen_refusals
+from srfix.recovery.facts import (
+    CheckContext,
+    Membership,
+    RoleFacts,
+    StoreFacts,
+    Survey,
+    foreseen_refusals,
+    own_versions,
+)
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import Omission
@@ -269,20 +277,15 @@ def _soft_deleted(
 def _own_versions(want: Want, survey: Survey) -> tuple[OwnVersion, ...]:
     """The versions that the owner of the subject has registered itself, ascending."""
     role, registry = want.role, survey.registry
-    repaired = set(want.at_fault)
-    if want.owner is Owner.APPLICATION:
-        repaired |= role.memberships.keys()
-        repaired |= {m.answered_id for m in role.memberships.values() if m.answered_id is not None}
-        asked = (
-            []
-            if want.known_under == role.subject
-            else [survey.membership(want.known_under, i) for i in role.state.schema_ids]
-        )
-        repaired |= {m.schema_id for m in asked if m.is_known and m.error_code is None and m.answered_subject is None}
+    versions = (
+        own_versions(role, want.known_under, survey.membership)
+        if want.owner is Owner.APPLICATION
+        else role.state.versions
+    )
     return tuple(
         OwnVersion(state=version, schema=registry.version(role.subject, version.version, deleted=True).schema)
-        for version in role.state.versions
-        if version.schema_id not in repaired
+        for version in versions
+        if version.schema_id not in want.at_fault
     )
 
 

@@ -1,0 +1,50 @@
+"""SRF006, the incident in a global store: ids of its topic are not registered under the phantom subject.
+
+A global store has no changelog in any version and configuration: `storeToChangelogTopic` names its source topic always, and
+every start without state loads the whole of it, whatever the group has committed (`GlobalStateManagerImpl`). Before 2.7.0
+its serdes are handed the phantom name all the same (KAFKA-10179, pull request 8902).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.checks import srf001
+from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.findings import Finding
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, StoreFacts
+
+CODE = "SRF006"
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role of a global store with missing ids, where a Kafka Streams before 2.7 may run."""
+    if srf001.is_of_global_store(facts, context):
+        yield from srf001.found(CODE, facts, context)
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="A global table on an affected version cannot be read: its schema ids are not under the phantom subject",
+        severity="broken",
+        meaning="A global store has no changelog: every start without state, the very first one too, loads the whole source "
+        "topic, whatever topology.optimization says and whatever was committed. Before 2.7.0 its serdes are handed a phantom "
+        "name, so a reader that looks a version up under the subject fails on the loaded rows as with SRF001.",
+        cause="globalTable or addGlobalStore with a registry serde on Kafka Streams 2.6.3 or older (KAFKA-10179).",
+        detection="The checks of SRF001 without a limit by committed offsets. That the store is global is told by a state "
+        "directory (global/) or a topology, or concluded where the group has committed offsets and none of this topic; the "
+        "finding says which.",
+        remedy="As for SRF001: srfix plan, srfix apply, srfix verify. Then upgrade to 2.7.0 or later, after SRF004, SRF016 "
+        "and SRF017; turning the reuse off does not concern a global store.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
+    repair=srf001.repair_of(CODE, also="what SRF001 asks for, of global stores alone", of_global_stores=True),
+    advice=srf001.ADVICE,
+)

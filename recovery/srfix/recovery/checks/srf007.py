@@ -1,0 +1,61 @@
+"""SRF007, a changelog subject of a store that logs nothing: no topic of that name exists by design. A note.
+
+With `withLoggingDisabled()` and no source topic reused, `ProcessorContextUtils.changelogFor` has no topic for the store, and
+its serdes are handed `<application>-<store>-changelog` all the same, in every version (seen on 2.5.0, 2.6.3 and 2.7.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check
+from srfix.recovery.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, Circumstances, StoreFacts
+
+CODE = "SRF007"
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One note per role with a live version, if something shows that nothing is restored into the store."""
+    if facts.logs_nothing is None:
+        return
+    store = facts.store
+    named = context.given.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
+    for role in facts.roles.values():
+        if role.state.live:
+            yield facts.finding(
+                CODE,
+                role.role,
+                severity=Severity.NOTE,
+                explanation=f"Store {store.name} of application {store.application} logs nothing: {facts.logs_nothing}. There "
+                f"is no changelog topic either, though the application is alive. So {role.subject} has no topic by design: "
+                "the name is only handed to the store's serdes. Nothing is restored into the store, so nothing of a topic "
+                "can be unreadable in it.",
+                next_step=f"Nothing to do. If it is wrong, name the topic that the store restores from: {named}.",
+            )
+
+
+def _advise_of_note(_known: Circumstances) -> str:
+    return "Nothing to repair: a store without logging starts empty, and its subject needs no topic."
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="A changelog subject of a store that logs nothing",
+        severity="note",
+        meaning="The subject exists without a topic because the store's logging is off. Nothing is ever restored.",
+        cause="withLoggingDisabled() with a registry serde, on any version.",
+        detection="A changelog subject without a topic, of an application that is alive (a member, or offsets committed behind "
+        "the start of a topic). Its state directory names nothing that the store restores from (--state-dir), or a printed "
+        "topology shows that the store is not the table of one topic (--topology with --application). The store's name alone "
+        "proves nothing: on Kafka Streams 2.6.3 or older a table that reuses its source topic leaves the same subject.",
+        remedy="None is needed. It only looks like SRF001.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+    advice=Advice(note=_advise_of_note),
+)

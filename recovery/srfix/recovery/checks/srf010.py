@@ -1,0 +1,133 @@
+"""SRF010, pollution: a live version of the source's subject that is an internal schema, and that no record carries.
+
+From Kafka Streams 2.7.0 on the side effect of a put into a store that reuses its source topic, or a global one, moved from the
+phantom subject to the source's (seen on 2.7.0): the reader's schema is registered there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.findings import Finding, IdAtFault, Severity
+from srfix.recovery.ids_in_words import counted, listed
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, Membership, RoleFacts, StoreFacts, SubjectState
+    from srfix.serde.wire import SchemaId
+
+CODE = "SRF010"
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role with such versions. Nothing, unless every record was counted and carries its id itself."""
+    if facts.source is None or facts.census is None or facts.census.is_partial:
+        return
+    for role in facts.roles.values():
+        if any(partition.of(role.role).guids for partition in facts.census.partitions):
+            continue
+        internal = dict(_internal(facts, role, facts.census.ids(role.role), context))
+        if not internal:
+            continue
+        subject = facts.store.source_subject(facts.source.topic, role.role)
+        yield facts.finding(
+            CODE,
+            role.role,
+            severity=Severity.LITTER,
+            subject=subject,
+            schema_ids=tuple(
+                IdAtFault(schema_id=schema_id, live_keys=None, records=0, partitions=())
+                for schema_id in sorted(internal)
+            ),
+            registered_ids=context.state_of(subject).schema_ids,
+            explanation=_explanation(facts, subject, facts.source.topic, internal),
+            next_step=_next(facts, internal),
+        )
+
+
+def _internal(
+    facts: StoreFacts, role: RoleFacts, carried: Collection[SchemaId], context: CheckContext
+) -> Iterator[tuple[SchemaId, str]]:
+    """The ids that are live under the source's subject and that no record carries, and what shows them to be internal."""
+    if facts.source is None:
+        return
+    subject = facts.store.source_subject(facts.source.topic, role.role)
+    on_disk = frozenset() if facts.rows is None else facts.rows.ids(role.role)
+    there = {i: context.membership(subject, i) for i in sorted({*role.state.schema_ids, *on_disk}.difference(carried))}
+    if not any(m.is_known and m.error_code is None and m.answered_subject is None for m in there.values()):
+        return
+    source = context.state_of(subject)
+    live = {version.schema_id for version in source.live}
+    for schema_id, membership in there.items():
+        if schema_id in live:
+            why = _why_internal(facts, role, source, carried, membership)
+            if why is not None:
+                yield schema_id, why
+
+
+def _why_internal(
+    facts: StoreFacts, role: RoleFacts, source: SubjectState, carried: Collection[SchemaId], membership: Membership
+) -> str | None:
+    from srfix.recovery.facts import MARKS_OF_CONNECT, is_first_of_its_own, marks_in
+
+    schema_id = membership.schema_id
+    # The producers' first schema stands first: a store puts nothing before it has read a record of theirs.
+    is_producers = source.versions[0].schema_id == schema_id and any(i in source.schema_ids for i in carried)
+    if facts.rows is not None and not is_producers:
+        rows = facts.rows.schema_ids.get(role.role, {}).get(schema_id, 0)
+        if rows:
+            return f"{counted(rows, 'row')} of the store {'carries' if rows == 1 else 'carry'} it on disk"
+    if schema_id not in role.state.schema_ids:
+        return None
+    if is_first_of_its_own(role.state, source, carried, schema_id):
+        return f"it stands first under {role.subject}, before any copy of the source's schemas"
+    of_producers = [m.schema.text for i, m in role.memberships.items() if i in carried and m.schema is not None]
+    if of_producers and membership.schema is not None and not is_producers:
+        theirs = frozenset().union(*map(marks_in, of_producers))
+        marks = (marks_in(membership.schema.text) & MARKS_OF_CONNECT) - theirs
+        if marks:
+            named = ", ".join(sorted(marks))
+            return f"it stands under {role.subject} and has a mark of Connect's converter or ksqlDB ({named})"
+    return None
+
+
+def _explanation(facts: StoreFacts, subject: str, topic: str, internal: dict[SchemaId, str]) -> str:
+    told = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
+    return (
+        f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} carries, and "
+        f"that the serde of {facts.store.in_words} registered, not a producer ({told}). It counts in the compatibility rules "
+        "of the producers' next schema, and readers that take the latest version may get it."
+    )
+
+
+def _next(facts: StoreFacts, internal: dict[SchemaId, str]) -> str:
+    ids = f"schema id{'s' if len(internal) > 1 else ''} {listed(sorted(internal))}"
+    first = (
+        "let the global table's reader write the writer's schema first, or the next put registers it again"
+        if facts.is_global
+        else "turn the reuse off first, with a seeded changelog of the store's own, or the next put registers it again"
+    )
+    return (
+        f"Keep {ids} while a store may hold rows with it: they cannot be read without it. To be rid of it later, {first}. "
+        "srfix plans no deletion here."
+    )
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Pollution: the source subject holds an internal schema that no record uses",
+        severity="litter",
+        meaning="A version of the source subject was registered by a store's serde, not by a producer. It counts in the "
+        "compatibility rules of the producers' next schema.",
+        cause="Kafka Streams 2.7.0 and later with a reused source topic or a global table: the side effect "
+        "of writing to the store moved from the phantom subject to the source's.",
+        detection="A live version that no record of the topic carries (the whole log counted), and that rows of the store "
+        "carry on disk, or that the phantom subject holds: as its first version, before any copy of the source's schemas, or "
+        "with the marks of Connect's converter or ksqlDB that the records' own schemas have not.",
+        remedy="Keep it while a store may hold its id. Turn reuse off before removing it.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+)

@@ -1,0 +1,96 @@
+"""SRF015: the store's next put is refused, for the schema that it writes is not registered and cannot be.
+
+Not about repairs: what keeps one from being registered is SRF012's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.puts import NextPut, next_put, why_none_registers, written_subject
+from srfix.recovery.findings import Finding, IdAtFault, Severity
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+
+CODE = "SRF015"
+
+
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role whose next put is certain to be refused.
+
+    A subject with live versions is left alone, unless the application's own schema is known and not among them: it may be.
+    """
+    if facts.source is None:
+        return
+    for role in facts.roles.values():
+        subject = written_subject(facts, role, context)
+        if subject == role.subject and role.state.live:
+            continue
+        own_mode = role.state.mode if subject == role.subject else context.registry.mode(subject)
+        why = why_none_registers(subject, own_mode, context)
+        put = None if why is None else next_put(facts, role, context)
+        if why is None or put is None or not put.is_new:
+            continue
+        # Its look-up asks for live versions alone: a subject without any does not exist for it.
+        met = "42205" if not context.no_auto_register else "40403" if put.state.live else "40401"
+        own = () if put.own_id is None else (put.own_id,)
+        yield facts.finding(
+            CODE,
+            role.role,
+            severity=Severity.BROKEN,
+            subject=put.subject,
+            schema_ids=tuple(IdAtFault(schema_id=i, live_keys=None, records=0, partitions=()) for i in own),
+            registered_ids=put.state.schema_ids,
+            explanation=_explanation(facts, role, put, why, met, context),
+            next_step=_next(put, is_read_only=met == "42205"),
+        )
+
+
+def _explanation(facts: StoreFacts, role: RoleFacts, put: NextPut, why: str, met: str, context: CheckContext) -> str:
+    lacks = (
+        "holds no live version at all"
+        if put.own_id is None
+        else f"lacks schema id {put.own_id}, the application's own, which {role.subject} holds"
+    )
+    unless = (
+        " If Kafka Streams 2.7 or later runs, it is the source's own subject that is written to: say so with --streams-version."
+        if context.streams_version is None
+        else ""
+    )
+    return (
+        f"The next put into {facts.store.in_words} fails and ends its stream thread: its {role.role.value} serde writes its "
+        f"schema under {put.subject}, which {lacks}, and {why} ({met}).{unless}"
+    )
+
+
+def _next(put: NextPut, *, is_read_only: bool) -> str:
+    schema = "the schema that the application's serde writes" if put.own_id is None else f"schema id {put.own_id}"
+    first = "Have the mode set to READWRITE, or have" if is_read_only else "Have"
+    return (
+        f"{first} {schema} registered under {put.subject} before the application puts its next row"
+        + (" (while it is read-only only its owner can)" if is_read_only else "")
+        + ". srfix plan does not do it: it registers the source's schemas, not the application's."
+    )
+
+
+CHECK: Final = Check(
+    entry=CatalogueEntry(
+        code=CODE,
+        title="Writing to the store would be refused",
+        severity="broken",
+        meaning="The serde may not register its schema under the subject that it is handed, so the first put "
+        "fails (42205); with auto.register.schemas=false it looks the schema up there and gets 40401 or 40403.",
+        cause="Registration is turned off or forbidden, and nobody registered the application's own schema under the phantom "
+        "subject (from Kafka Streams 2.7 on: under the source topic's own).",
+        detection="The subject that a put writes to has no live version, or lacks the application's own schema where the "
+        "phantom subject shows it; and the mode in force is READONLY or READONLY_OVERRIDE, or --no-auto-register says that the "
+        "application registers nothing. What its credentials may do is not known to srfix.",
+        remedy="Register the application's own schema under that subject, or let it register. A repair of SRF001 does not "
+        "help: it registers the source's schemas.",
+        checked_since="0.1.0",
+    ),
+    find=check,
+)

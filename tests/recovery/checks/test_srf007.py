@@ -1,0 +1,115 @@
+"""SRF007: a changelog subject of a store that logs nothing, told by evidence and never by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.damage import shop
+from srfix.fixtures.damage import store_without_logging as damage
+from srfix.recovery.facts.supplied import Supplied
+from srfix.recovery.findings import Severity
+from srfix.recovery.repair.planning.plan import make_plan
+from tests.recovery.checks.staged import examined, noted, of_state, of_topology, wrong
+from tests.recovery.world import World, world_of
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with world_of(damage.TOPICS) as made:
+        damage.stage(made.broker, made.client())
+        yield made
+
+
+@pytest.fixture(params=["topology", "state directory"])
+def supplied(request: pytest.FixtureRequest, tmp_path: Path) -> Supplied:
+    if request.param == "topology":
+        return of_topology(damage.TOPOLOGY)
+    damage.write_state(tmp_path)
+    return of_state(tmp_path)
+
+
+class TestTheDamage:
+    def test_is_a_note_under_its_code_and_no_other(self, world: World, supplied: Supplied) -> None:
+        diagnosis = examined(world, supplied).diagnosis
+        (note,) = diagnosis.findings
+        assert (note.code, note.severity, note.subject) == ("SRF007", Severity.NOTE, damage.PHANTOM_SUBJECT)
+        assert (note.source, note.schema_ids, note.repairable) == (None, (), False)
+        assert not diagnosis.is_inconclusive
+        assert diagnosis.examined == ("shop/users-cache",)
+
+    def test_says_what_shows_it(self, world: World) -> None:
+        (note,) = examined(world, of_topology(damage.TOPOLOGY)).diagnosis.findings
+        assert note.explanation == (
+            "Store users-cache of application shop logs nothing: the printed topology shows that it is not the table of one "
+            "topic, so no source topic can serve as its changelog. There is no changelog topic either, though the application "
+            "is alive. So shop-users-cache-changelog-value has no topic by design: the name is only handed to the store's "
+            "serdes. Nothing is restored into the store, so nothing of a topic can be unreadable in it."
+        )
+        assert note.next == (
+            "Nothing to do. If it is wrong, name the topic that the store restores from: "
+            "`srfix diagnose --source shop/users-cache=TOPIC`."
+        )
+
+    def test_is_told_of_a_key_subject_too(self, world: World) -> None:
+        world.registry.seed("shop-users-cache-changelog-key", '"string"')
+        diagnosis = examined(world, of_topology(damage.TOPOLOGY)).diagnosis
+        assert [finding.role.value for finding in diagnosis.findings] == ["key", "value"]
+
+    def test_a_store_that_streams_named_is_told_too(self, world: World) -> None:
+        """Its name says that it restores from no source topic, and leaves open whether the application was reset."""
+        name = "KSTREAM-AGGREGATE-STATE-STORE-0000000002"
+        shop.register_internal(world.client(), shop.phantom_subject(name))
+        text = damage.TOPOLOGY.replace(damage.STORE, name)
+        diagnosis = examined(world, of_topology(text), store=name, application="shop").diagnosis
+        assert noted(diagnosis) == ["SRF007"]
+
+    def test_nothing_is_planned(self, world: World) -> None:
+        survey = world.survey()
+        survey.supplied = of_topology(damage.TOPOLOGY)
+        plan = make_plan(world.examine(survey=survey), survey)
+        assert (plan.actions, plan.omissions) == ((), ())
+
+
+class TestItsLookAlikes:
+    def test_without_evidence_the_same_subject_is_the_incident(self, world: World) -> None:
+        """A table that reuses its source topic leaves the same on cluster and registry."""
+        (finding,) = examined(world).diagnosis.findings
+        assert finding.code == "SRF001"
+        assert "A store whose logging is disabled looks the same from here" in finding.explanation
+
+    def test_a_topology_that_shows_a_table_of_one_topic_is_the_incident(self, world: World) -> None:
+        assert wrong(examined(world, of_topology(shop.table_topology(damage.STORE))).diagnosis) == ["SRF001"]
+
+    def test_a_table_that_a_person_named_may_be_one_of_one_topic(self, world: World) -> None:
+        """`addReadOnlyStateStore`, or a source and a processor of a person's own."""
+        text = shop.table_topology(damage.STORE)
+        text = text.replace("KSTREAM-SOURCE-0000000000", "read").replace("KTABLE-SOURCE-0000000001", "keep")
+        assert wrong(examined(world, of_topology(text)).diagnosis) == ["SRF001"]
+
+    def test_a_topology_of_nobody_says_nothing_of_the_store(self, world: World) -> None:
+        assert wrong(examined(world, of_topology(damage.TOPOLOGY, application=None)).diagnosis) == ["SRF001"]
+
+    def test_a_person_who_names_a_source_knows_better(self, world: World) -> None:
+        survey = world.survey(**{"shop/users-cache": "users"})
+        survey.supplied = of_topology(damage.TOPOLOGY)
+        assert wrong(world.examine(survey=survey).diagnosis) == ["SRF001"]
+
+    def test_a_changelog_of_its_own_is_no_case(self, world: World) -> None:
+        world.broker.create_topic("shop-users-cache-changelog", 1)
+        assert examined(world, of_topology(damage.TOPOLOGY)).diagnosis.findings == ()
+
+    def test_of_an_application_that_was_reset_nothing_is_claimed(self, world: World) -> None:
+        world.commit("shop", users=0, logins=0)
+        world.broker.commit("shop", {("users", 1): 0})
+        diagnosis = examined(world, of_topology(damage.TOPOLOGY)).diagnosis
+        assert diagnosis.findings == ()
+        (skipped,) = [skip for skip in diagnosis.skipped if "logging" in skip.reason]
+        assert not skipped.could_hide
+        assert "or the application was reset or is gone" in skipped.reason
+
+    def test_a_soft_deleted_subject_is_none(self, world: World) -> None:
+        world.client().delete_version(damage.PHANTOM_SUBJECT, 1)
+        assert examined(world, of_topology(damage.TOPOLOGY)).diagnosis.findings == ()

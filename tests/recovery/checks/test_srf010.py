@@ -1,0 +1,181 @@
+"""SRF010: an internal schema under the source's own subject that no record carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from srfix.fixtures.damage import source_subject_polluted_by_internal_schema as damage
+from srfix.recovery.census.interface import CensusRequest
+from srfix.recovery.checks import srf010
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.store_rows import StoreRows
+from srfix.recovery.findings import Finding, Severity
+from srfix.serde.registry.models import Schema
+from srfix.serde.subjects.names import Role
+from srfix.serde.wire import SchemaId
+from tests.recovery.checks.staged import examined, noted, of_topology, wrong
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2
+from tests.recovery.world import World, value, world_of
+
+W3 = W2.replace("tier", "level")
+ALIKE = '{"type":"record","name":"User","fields":[{"name":"userid","type":"long"}]}'
+"""An internal schema without any mark."""
+
+
+@pytest.fixture
+def empty() -> Iterator[World]:
+    with world_of(damage.TOPICS) as made:
+        yield made
+
+
+@pytest.fixture
+def plain() -> Iterator[World]:
+    """`users` of one partition; what stands under the subjects, the test says."""
+    with world_of({"users": 1}) as made:
+        yield made
+
+
+def seed(world: World, subject: str, *texts: str) -> list[int]:
+    client = world.client()
+    client.set_config(subject, {"compatibility": "NONE"})
+    ids = [int(client.register(subject, Schema(text=text))) for text in texts]
+    client.delete_config(subject)
+    return ids
+
+
+def found(world: World, rows: StoreRows | None = None, **how: object) -> list[Finding]:
+    """What the check itself finds, with what rows on disk carry."""
+    world.sources = {"users-store": "users"}  # type: ignore[dict-item]
+    (facts,) = world.examine(application="shop", store="users-store", **how).facts  # type: ignore[arg-type]
+    return list(srf010.check(replace(facts, rows=rows), CheckContext(registry=world.client())))
+
+
+def rows_with(*ids: int) -> StoreRows:
+    return StoreRows(rows=len(ids), schema_ids={Role.VALUE: {SchemaId(i): 1 for i in ids}})
+
+
+class TestTheDamage:
+    def test_is_litter_under_its_code_and_no_other(self, empty: World) -> None:
+        internal = damage.stage(empty.broker, empty.client())
+        diagnosis = examined(empty, of_topology(damage.TOPOLOGY), streams_version=damage.STREAMS_VERSION).diagnosis
+        assert (wrong(diagnosis), noted(diagnosis)) == (["SRF010"], ["SRF003"])
+        finding = diagnosis.findings[0]
+        assert (finding.severity, finding.subject, finding.repairable) == (
+            Severity.LITTER,
+            damage.SOURCE_SUBJECT,
+            False,
+        )
+        assert ([fault.schema_id for fault in finding.schema_ids], finding.registered_ids) == ([internal], (1, 2))
+        assert finding.explanation == (
+            "users-value holds a version that no record of topic users carries, and that the serde of store users-store of "
+            "application shop registered, not a producer (schema id 2: it stands first under "
+            "shop-users-store-changelog-value, before any copy of the source's schemas). It counts in the compatibility rules "
+            "of the producers' next schema, and readers that take the latest version may get it."
+        )
+        assert finding.next == (
+            "Keep schema id 2 while a store may hold rows with it: they cannot be read without it. To be rid of it later, turn "
+            "the reuse off first, with a seeded changelog of the store's own, or the next put registers it again. srfix plans "
+            "no deletion here."
+        )
+
+    def test_no_plan_touches_it(self, empty: World) -> None:
+        damage.stage(empty.broker, empty.client())
+        empty.sources = {"users-store": "users"}  # type: ignore[dict-item]
+        assert empty.plan(streams_version="2.7").actions == ()
+
+
+class TestWhatShowsIt:
+    def test_a_first_version_that_no_copy_can_be(self, plain: World) -> None:
+        """The records' own schema is older, and a serde that writes the writer's schemas back would have copied it."""
+        seed(plain, SOURCE_SUBJECT, W1, ALIKE)
+        seed(plain, PHANTOM, ALIKE)
+        plain.put("users", ("a", value(1)))
+        plain.commit("shop", users=1)
+        assert [fault.schema_id for finding in found(plain) for fault in finding.schema_ids] == [2]
+
+    def test_a_mark_of_connect_that_the_records_own_schemas_have_not(self, plain: World) -> None:
+        marked = ALIKE.replace('"name":"User"', '"name":"User","connect.name":"User"')
+        seed(plain, SOURCE_SUBJECT, W1, marked)
+        seed(plain, PHANTOM, W1, marked)
+        plain.put("users", ("a", value(1)))
+        plain.commit("shop", users=1)
+        (finding,) = found(plain)
+        assert "it stands under shop-users-store-changelog-value and has a mark of Connect's converter or ksqlDB" in (
+            finding.explanation
+        )
+
+    def test_rows_on_disk_where_no_phantom_subject_stands(self, plain: World) -> None:
+        seed(plain, SOURCE_SUBJECT, W1, ALIKE)
+        plain.put("users", ("a", value(1)))
+        plain.commit("shop", users=1)
+        assert found(plain, streams_version="2.7") == []
+        (finding,) = found(plain, rows_with(1, 2), streams_version="2.7")
+        assert "(schema id 2: 1 row of the store carries it on disk)" in finding.explanation
+
+    def test_a_key_schema_likewise(self, plain: World) -> None:
+        key = '{"type":"record","name":"K","fields":[{"name":"id","type":"long"}]}'
+        seed(plain, SOURCE_SUBJECT, W1)
+        seed(plain, "users-key", key, key.replace('"id"', '"ID"'))
+        seed(plain, PHANTOM, W1)
+        seed(plain, "shop-users-store-changelog-key", key.replace('"id"', '"ID"'))
+        plain.put("users", (value(2), value(1)))
+        plain.commit("shop", users=1)
+        assert [(finding.role, finding.subject) for finding in found(plain)] == [(Role.KEY, "users-key")]
+
+
+class TestItsHealthyTwins:
+    def test_an_old_schema_of_the_producers_that_the_serde_copied(self, plain: World) -> None:
+        """A generic serde writes the writer's schemas back; compaction took the records of the first."""
+        seed(plain, SOURCE_SUBJECT, W1, W2)
+        seed(plain, PHANTOM, W1, W2)
+        plain.put("users", ("a", value(2, b"\x02\x00")))
+        plain.commit("shop", users=1)
+        assert found(plain) == []
+
+    def test_one_that_a_repair_registered_under_the_phantom(self, plain: World) -> None:
+        seed(plain, SOURCE_SUBJECT, W1, W2)
+        seed(plain, PHANTOM, ALIKE, W1, W2)
+        plain.put("users", ("a", value(2, b"\x02\x00")))
+        plain.commit("shop", users=1)
+        assert found(plain) == []
+
+    def test_one_of_the_producers_whose_mark_the_records_own_schemas_have_too(self, plain: World) -> None:
+        """Debezium's schemas have `connect.name` themselves."""
+        first, second = (text.replace('"name":"User"', '"name":"User","connect.name":"User"') for text in (W1, W2))
+        seed(plain, SOURCE_SUBJECT, first, second)
+        seed(plain, PHANTOM, first, second)
+        plain.put("users", ("a", value(2, b"\x02\x00")))
+        plain.commit("shop", users=1)
+        assert found(plain) == []
+
+    def test_the_producers_first_schema_in_rows_that_are_older_than_the_log(self, plain: World) -> None:
+        seed(plain, SOURCE_SUBJECT, W1, W2)
+        plain.put("users", ("a", value(2, b"\x02\x00")))
+        plain.commit("shop", users=1)
+        assert found(plain, rows_with(1), streams_version="2.7") == []
+
+    def test_one_that_is_soft_deleted_under_the_source(self, empty: World) -> None:
+        damage.stage(empty.broker, empty.client())
+        empty.client().delete_version(damage.SOURCE_SUBJECT, 2)
+        empty.sources = {"users-store": "users"}  # type: ignore[dict-item]
+        assert "SRF010" not in empty.findings(streams_version="2.7")
+
+    def test_one_that_a_record_carries(self, empty: World) -> None:
+        internal = damage.stage(empty.broker, empty.client())
+        empty.put("users", ("z", value(int(internal), b"\x02\x02")))
+        empty.sources = {"users-store": "users"}  # type: ignore[dict-item]
+        assert "SRF010" not in empty.findings(streams_version="2.7")
+
+    def test_nothing_is_said_while_the_log_was_not_read_to_its_end(self, empty: World) -> None:
+        damage.stage(empty.broker, empty.client())
+        survey = empty.survey(**{"users-store": "users"})
+
+        class InPart:
+            def count(self, request: CensusRequest, *, on_progress: object = None) -> object:
+                return empty.engine.count(replace(request, max_records=1))
+
+        diagnosis = empty.examine(survey=survey, streams_version="2.7", engine=InPart()).diagnosis  # type: ignore[arg-type]
+        assert "SRF010" not in {finding.code for finding in diagnosis.findings}

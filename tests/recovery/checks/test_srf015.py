@@ -1,0 +1,120 @@
+"""SRF015: the next put is refused, for nothing can be registered where it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from srfix.fixtures.damage import phantom_subject_may_not_be_written as damage
+from srfix.fixtures.damage import shop
+from srfix.recovery.diagnosis.diagnose import diagnose
+from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
+from srfix.recovery.findings import Diagnosis, Finding, Severity
+from tests.recovery.checks.staged import examined, of_topology, wrong
+from tests.recovery.checks.test_srf012 import set_mode
+from tests.recovery.world import World, world_of
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """The damage before anybody set a mode."""
+    with world_of(damage.TOPICS) as made:
+        damage.stage_writable(made.broker, made.client())
+        yield made
+
+
+def looked_at(world: World, *, streams_version: str | None = None, no_auto_register: bool = False) -> Diagnosis:
+    survey = world.survey()
+    survey.supplied = of_topology(damage.TOPOLOGY)
+    context = CheckContext(
+        registry=survey.registry,
+        reader=Reader(damage.READER),
+        streams_version=None if streams_version is None else StreamsVersion.parse(streams_version),
+        no_auto_register=no_auto_register,
+    )
+    return diagnose(survey, world.engine, context).diagnosis
+
+
+def of_code(diagnosis: Diagnosis) -> list[Finding]:
+    return [finding for finding in diagnosis.findings if finding.code == "SRF015"]
+
+
+class TestTheDamage:
+    def test_is_found_under_its_code_and_no_other(self) -> None:
+        with world_of(damage.TOPICS) as world:
+            damage.stage(world.broker, world.client())
+            diagnosis = examined(world, of_topology(damage.TOPOLOGY), reader=Reader(damage.READER)).diagnosis
+            assert wrong(diagnosis) == ["SRF015"]
+            (finding,) = of_code(diagnosis)
+            assert (finding.severity, finding.subject) == (Severity.BROKEN, damage.PHANTOM_SUBJECT)
+            assert finding.explanation == (
+                "The next put into store users-store of application shop fails and ends its stream thread: its value serde "
+                "writes its schema under shop-users-store-changelog-value, which holds no live version at all, and the "
+                "subject's mode is READONLY (42205). If Kafka Streams 2.7 or later runs, it is the source's own subject that "
+                "is written to: say so with --streams-version."
+            )
+            assert finding.next == (
+                "Have the mode set to READWRITE, or have the schema that the application's serde writes registered under "
+                "shop-users-store-changelog-value before the application puts its next row (while it is read-only only its "
+                "owner can). srfix plan does not do it: it registers the source's schemas, not the application's."
+            )
+
+    @pytest.mark.parametrize("mode", ["READONLY", "READONLY_OVERRIDE"])
+    def test_a_mode_of_the_whole_registry_does_it_too(self, world: World, mode: str) -> None:
+        set_mode(world, mode)
+        (finding,) = of_code(looked_at(world))
+        assert f"and the registry's mode is {mode} (42205)." in finding.explanation
+
+    def test_an_application_that_registers_nothing_meets_40401(self, world: World) -> None:
+        diagnosis = looked_at(world, no_auto_register=True)
+        assert wrong(diagnosis) == ["SRF015"]
+        assert (
+            "holds no live version at all, and the application's serializers register nothing (--no-auto-register) (40401)."
+            in of_code(diagnosis)[0].explanation
+        )
+
+    def test_on_2_7_its_own_schema_that_the_source_lacks_meets_40403(self, world: World) -> None:
+        internal = shop.register_internal(world.client(), damage.PHANTOM_SUBJECT)
+        (finding,) = of_code(looked_at(world, streams_version="2.7", no_auto_register=True))
+        assert (finding.subject, [fault.schema_id for fault in finding.schema_ids]) == (shop.USERS_SUBJECT, [internal])
+        assert (
+            "under users-value, which lacks schema id 2, the application's own, which shop-users-store-changelog-value holds, "
+            "and the application's serializers register nothing (--no-auto-register) (40403)." in finding.explanation
+        )
+
+    def test_on_2_7_a_source_subject_without_any_version_does_it_too(self, world: World) -> None:
+        """Its producers name their subjects otherwise."""
+        client = world.client()
+        client.register("User", client.version(shop.USERS_SUBJECT, 1).schema)
+        for permanent in (False, True):
+            client.delete_version(shop.USERS_SUBJECT, 1, permanent=permanent)
+        (finding,) = of_code(looked_at(world, streams_version="2.7", no_auto_register=True))
+        assert finding.subject == shop.USERS_SUBJECT
+        assert "(40401)" in finding.explanation
+
+
+class TestItsHealthyTwins:
+    def test_a_subject_that_can_be_written_to(self, world: World) -> None:
+        assert of_code(looked_at(world)) == []
+
+    def test_a_subject_that_holds_the_applications_own_schema(self, world: World) -> None:
+        shop.register_internal(world.client(), damage.PHANTOM_SUBJECT)
+        world.client().set_mode(damage.PHANTOM_SUBJECT, "READONLY")
+        assert of_code(looked_at(world)) == []
+        assert of_code(looked_at(world, no_auto_register=True)) == []
+
+    def test_on_2_7_the_phantom_subjects_mode_plays_no_part(self, world: World) -> None:
+        world.client().set_mode(damage.PHANTOM_SUBJECT, "READONLY")
+        assert of_code(looked_at(world, streams_version="2.7")) == []
+
+    def test_on_2_7_a_source_subject_with_versions_may_hold_it(self, world: World) -> None:
+        world.client().set_mode(shop.USERS_SUBJECT, "READONLY")
+        assert of_code(looked_at(world, streams_version="2.7")) == []
+
+    def test_on_2_7_a_source_subject_that_holds_it(self, world: World) -> None:
+        client = world.client()
+        shop.register_internal(client, damage.PHANTOM_SUBJECT)
+        client.set_config(shop.USERS_SUBJECT, {"compatibility": "NONE"})
+        shop.register_internal(client, shop.USERS_SUBJECT)
+        assert of_code(looked_at(world, streams_version="2.7", no_auto_register=True)) == []
