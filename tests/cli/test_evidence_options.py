@@ -167,3 +167,31 @@ class TestObservations:
         assert ("reader", "connect", "strong") in [
             (seen["kind"], seen["says"], seen["weight"]) for seen in finding["observations"]
         ]
+
+
+class TestNoAutoRegister:
+    """Through the option, the environment and the file, to the finding and the commands that it prints."""
+
+    @pytest.fixture
+    def asked(self, parts: Parts, tmp_path: Path) -> tuple[str | Path, ...]:
+        """A store of which no subject stands, told by its topology."""
+        printed = tmp_path / "topology.txt"
+        printed.write_text(TOPOLOGY.replace(damage.STORE, "other-store"))
+        return ("--topology", printed, "--application", damage.APPLICATION, "--store", "other-store")
+
+    def test_a_put_that_is_refused_is_found(self, parts: Parts, asked: tuple[str | Path, ...]) -> None:
+        found = diagnosis(parts, *asked, "--no-auto-register")["findings"]
+        (refused,) = [finding for finding in found if finding["code"] == "SRF015"]
+        assert "(--no-auto-register) (40401)" in refused["explanation"]
+        (incident,) = [finding for finding in found if finding["code"] == "SRF001"]
+        assert "--no-auto-register" in incident["next"]
+
+    def test_without_it_nothing_of_the_kind_is_said(self, parts: Parts, asked: tuple[str | Path, ...]) -> None:
+        assert "SRF015" not in {finding["code"] for finding in diagnosis(parts, *asked)["findings"]}
+
+    def test_the_configuration_file_may_say_it(
+        self, parts: Parts, asked: tuple[str | Path, ...], tmp_path: Path
+    ) -> None:
+        config = tmp_path / "srfix.toml"
+        config.write_text("[diagnose]\nno-auto-register = true\n")
+        assert "SRF015" in {f["code"] for f in diagnosis(parts, "--config", config, *asked)["findings"]}

@@ -11,6 +11,7 @@ from srfix.fixtures.damage import shop
 from srfix.recovery.diagnosis.diagnose import diagnose
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
 from srfix.recovery.findings import Diagnosis, Finding, Severity
+from srfix.serde.registry.errors import OperationNotPermittedError
 from tests.recovery.checks.staged import examined, of_topology, wrong
 from tests.recovery.checks.test_srf012 import set_mode
 from tests.recovery.world import World, world_of
@@ -92,6 +93,15 @@ class TestTheDamage:
         (finding,) = of_code(looked_at(world, streams_version="2.7", no_auto_register=True))
         assert finding.subject == shop.USERS_SUBJECT
         assert "(40401)" in finding.explanation
+
+    def test_a_soft_deleted_schema_has_to_be_registered_anew(self, world: World) -> None:
+        client = world.client()
+        shop.register_internal(client, damage.PHANTOM_SUBJECT)
+        client.delete_version(damage.PHANTOM_SUBJECT, 1)
+        client.set_mode(damage.PHANTOM_SUBJECT, "READONLY")
+        with pytest.raises(OperationNotPermittedError):
+            shop.register_internal(client, damage.PHANTOM_SUBJECT)
+        assert [finding.subject for finding in of_code(looked_at(world))] == [damage.PHANTOM_SUBJECT]
 
 
 class TestItsHealthyTwins:

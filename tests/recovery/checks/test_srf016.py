@@ -27,10 +27,12 @@ def world() -> Iterator[World]:
         yield made
 
 
-def found(world: World, *, reader: Reader = Reader.UNKNOWN, version: str | None = "2.7") -> list[Finding]:
+def found(
+    world: World, *, reader: Reader = Reader.UNKNOWN, version: str | None = "2.7", application: str = "shop"
+) -> list[Finding]:
     """What the check finds where no row on disk concerns SRF004."""
     world.sources = {"users-store": "users"}  # type: ignore[dict-item]
-    (facts,) = world.examine(application="shop").facts
+    (facts,) = world.examine(application=application).facts
     context = CheckContext(
         registry=world.client(),
         reader=reader,
@@ -164,6 +166,16 @@ class TestWhichSchemaIsTheApplicationsOwn:
 
     def test_a_dual_subject_reader_goes_on_writing_under_the_phantom(self, world: World) -> None:
         assert found(world, reader=Reader.DUAL) == []
+
+    def test_a_query_of_ksqldb_does_too(self) -> None:
+        """Its StaticTopicSerde is handed the changelog's name on every Kafka Streams."""
+        query = "_confluent-ksql-default_query_CSAS_J_0"
+        with world_of(damage.TOPICS) as ksqldb:
+            shop.stage_records(ksqldb.broker, ksqldb.client())
+            ksqldb.registry.seed(f"{query}-users-store-changelog-value", shop.INTERNAL_SCHEMA)
+            ksqldb.broker.commit(query, {("users", 0): 2, ("users", 1): 1})
+            ksqldb.sources = {"users-store": "users"}  # type: ignore[dict-item]
+            assert found(ksqldb, application=query) == []
 
 
 class TestWhatCannotBeTold:

@@ -33,10 +33,13 @@ class NextPut:
 def written_subject(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> Subject:
     """The subject that the store's serde is handed for a put; the phantom one while the source is undecided.
 
-    A reader with the dual-subject fallback goes on writing under the changelog's name on every Kafka Streams, as ksqlDB's
-    StaticTopicSerde does.
+    A reader with the dual-subject fallback goes on writing under the changelog's name on every Kafka Streams, and so does
+    ksqlDB: where it reuses a source topic on 2.7 or later, its serde is a StaticTopicSerde (ksql pull 5823).
     """
-    if facts.source is None or not context.asks_the_source_subject or context.is_dual:
+    from srfix.recovery.internal_topics import ksqldb_query
+
+    is_of_ksqldb = ksqldb_query(facts.store.application) is not None
+    if facts.source is None or not context.asks_the_source_subject or context.is_dual or is_of_ksqldb:
         return role.subject
     return facts.store.source_subject(facts.source.topic, role.role)
 

@@ -59,15 +59,13 @@ def is_of_global_store(facts: StoreFacts, context: CheckContext) -> bool:
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, of every store but a global one, unless the rows on disk prove that none of them
-    is in the store (SRF002).
-    """
+    """One finding per role with missing ids, of every store but a global one."""
     if not is_of_global_store(facts, context):
         yield from found(CODE, facts, context)
 
 
 def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, under this code."""
+    """One finding per role with missing ids, under this code, unless the rows on disk prove that none is in it (SRF002)."""
     for role in facts.roles.values():
         missing = missing_ids(facts, role)
         if not missing or facts.census is None or prove_absent(facts, role, missing):
@@ -167,14 +165,15 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         if context.streams_version is None and not role.state.versions
         else ""
     )
+    when = _seen_on_disk(facts, role, faults)
     if facts.is_global:
-        when = (
+        at_start = (
             "A global table restores the records that stand in the topic at its very first start too, so that no wipe is "
-            f"needed for this. {_why_global(facts)}"
+            "needed for this."
         )
-    else:
+        when = f"{when or at_start} {_why_global(facts)}"
+    elif not when:
         when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
-    when = _seen_on_disk(facts, role, faults) or when
     return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
 
 
@@ -293,13 +292,14 @@ def _missing(
 
 
 def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
-    """What a finding of this code lacks under the phantom subject; `--also` with SRF001 asks for it too."""
+    """What a finding of this code lacks under the phantom subject; `--also` with it, or with SRF001, asks for a note's."""
+    asked = frozenset((CODE, code))
 
     def wants(finding: Finding, request: RepairRequest) -> Wanted:
         facts = request.facts_of(finding)
         if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
             return
-        if finding.severity is Severity.NOTE and request.also.isdisjoint({CODE, code}):
+        if finding.severity is Severity.NOTE and not asked & request.also:
             yield _not_needed(code, facts, finding.subject, request)
         else:
             yield want_of_phantom(facts, facts.roles[finding.role], request, finding, code=code)
@@ -313,12 +313,13 @@ def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
     :param of_global_stores: True for those of global stores, False for those of all others.
     :param also: what `--also` with the code asks for, in a clause; with SRF001 it asks for both.
     """
+    asked = frozenset((CODE, code))
 
     def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
         if of_global_stores is not is_of_global_store(facts, context):
             return
         want = want_of_phantom(facts, role, request, code=code)
-        if context.lookup_severity(role.subject) is not Severity.NOTE or not request.also.isdisjoint({CODE, code}):
+        if context.lookup_severity(role.subject) is not Severity.NOTE or asked & request.also:
             yield want
         elif want.missing:
             yield _not_needed(code, facts, role.subject, request)

@@ -1,9 +1,7 @@
-"""Which versions of a subject are its owner's own, and what becomes of the owner's next schema when others stay live there.
+"""What becomes of the next schema of a subject's owner when versions of others stay live there.
 
-A phantom subject holds what the application has registered itself, and what repairs have registered for the records of the
-source topic. The two are told apart by the ids: those that the source's subject has, or that the records carry, are the
-repairs'. A version of the application's that the source has too is taken for a repair's; that is the safe side, for then
-nothing of the application's own is known, and nothing stays live in its way.
+Which are its own, `facts.internal_schemas` tells. A version of the application's that the source has too is taken for a
+repair's; that is the safe side here, for then nothing of the application's own is known, and nothing stays live in its way.
 """
 
 from __future__ import annotations
