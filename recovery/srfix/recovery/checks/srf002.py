@@ -25,6 +25,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         missing = srf001.missing_ids(facts, role)
         if not missing or facts.census is None or facts.rows is None or not prove_absent(facts, role, missing):
             continue
+        if context.asks_the_source_subject and not role.state.versions:
+            continue  # nobody asks that subject, and nobody ever did
         faults = at_fault(facts.census, role.role, missing)
         needs = context.lookup_severity(role.subject) is not Severity.NOTE
         yield facts.finding(
