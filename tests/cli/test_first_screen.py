@@ -192,7 +192,7 @@ class TestWhatIsRefused:
         screen = on_terminal("explain", "SRF01")
         assert screen.code == 2
         assert max(map(len, screen.lines)) <= 80
-        assert screen.words.startswith("srfix: 'SRF01' is neither a finding code (SRF001 to SRF019) nor a file.")
+        assert screen.words.startswith("srfix: 'SRF01' is neither a finding code (SRF001 to SRF020) nor a file.")
         assert screen.commands() == ["srfix explain", "srfix explain -"]
 
     def test_a_name_is_whole_and_each_problem_begins_a_line(self, tmp_path: Path) -> None:

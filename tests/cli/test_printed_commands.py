@@ -165,6 +165,9 @@ class TestEveryReport:
             ("subjects",),
             ("subjects", "--application", NAMES[2]),
             ("scan", "bad"),
+            ("check", "bad"),
+            ("check", "users", "--reader", "connect", "--subject", "x-value", "--role", "value"),
+            ("plan", "--topic", "users", "--subject", "x-value", "-o", "a topic's plan.json"),
             ("doctor",),
             ("verify", "it's a plan.json"),
             ("explain",),
@@ -183,7 +186,7 @@ class TestEveryReport:
             if context.info_name != "explain":
                 assert context.params["registry"] == world.registry.url, command
                 assert context.params["bootstrap_servers"] == world.broker.bootstrap_servers, command
-        if arguments[0] in {"diagnose", "plan", "subjects"}:
+        if arguments[0] in {"diagnose", "plan", "subjects"} and "--topic" not in arguments:
             assert commands, done.stdout
 
     def test_what_a_pasted_trace_leads_to(self, tmp_path: Path) -> None:

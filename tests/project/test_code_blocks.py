@@ -60,8 +60,14 @@ IS_NOT_RUN: Final = {
 """How a shell's line begins → why it is not run."""
 
 CODES: Final[Mapping[str, tuple[int, ...]]] = {
+    "check users --reader connect --subject sink.users-value": (1,),
     "diagnose": (1, 0),
     "diagnose --kafka-config /etc/ksqldb/ksql-server.properties": (1,),
+    "guard --topology topology.txt --application shop --streams-version 2.6.3 --optimization all --reader connect": (
+        1,
+    ),
+    "guard --topology topology.txt --application shop --streams-version 2.6.3 --optimization all --to 3.9": (1,),
+    "guard --subject users-value --schema new.avsc": (1,),
 }
 """A line → its exit codes, the first time and each later one; 0 where there is none. README's session repairs the incident, and
 rolls back."""
@@ -69,7 +75,10 @@ rolls back."""
 FILES: Final = {
     "/etc/ksqldb/ksql-server.properties": (
         "bootstrap.servers={SRFIX_BOOTSTRAP_SERVERS}\nksql.schema.registry.url={SRFIX_REGISTRY}\n"
-    )
+    ),
+    "topology.txt": "Topologies:\n   Sub-topology: 0\n    Source: KSTREAM-SOURCE-0000000000 (topics: [users])\n"
+    "      --> KTABLE-SOURCE-0000000001\n    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])\n      --> none\n",
+    "new.avsc": '{{"type":"record","name":"User","namespace":"com.example.shop","fields":[{{"name":"userId","type":"long"}}]}}',
 }
 """A file of the reader's that a line names → what stands in it here."""
 

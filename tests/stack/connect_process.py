@@ -95,6 +95,13 @@ class _Java:
                 return [self._serialized(kind, row) for row in rows]
             case {"do": "deserialize", "kind": kind, "rows": rows}:
                 return [self._deserialized(kind, self._bytes(base64.b64decode(row))) for row in rows]
+            case {"do": "convert", "registry": url, "topic": topic, "key": key, "rows": rows, "settings": more}:
+                made = self._class("io.confluent.connect.avro.AvroConverter")()
+                settings = self._map()
+                for name, value in {"schema.registry.url": url, **more}.items():
+                    settings.put(name, value)
+                made.configure(settings, key)
+                return [self._converted(made, topic, base64.b64decode(row)) for row in rows]
             case {"do": "has_class", "name": name}:
                 try:
                     self._class(name)
@@ -133,6 +140,18 @@ class _Java:
     def _read(self, converter: Any, payload: bytes) -> Json:
         found = converter.toConnectData("t", self._bytes(payload))
         return [self._described(found.schema()), self._wire(found.schema(), found.value())]
+
+    def _converted(self, converter: Any, topic: str, payload: bytes) -> str | None:
+        """What a sink's task would die of; None if the record is read."""
+        try:
+            converter.toConnectData(topic, self._bytes(payload))
+        except self._jpype.JException as error:
+            texts, cause = [], error
+            while cause is not None:
+                texts.append(str(cause.getMessage()))
+                cause = cause.getCause()
+            return " <- ".join(texts)
+        return None
 
     def _bytes(self, value: bytes) -> Any:
         return self._jpype.JArray(self._jpype.JByte)(value)

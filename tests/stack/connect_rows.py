@@ -90,6 +90,19 @@ class Connect:
         rows: list[Json] = [_packed(body) for body in payloads]
         return cast("list[Json]", self._ask({"do": "deserialize", "kind": kind, "rows": rows}))
 
+    def convert(
+        self, registry: str, topic: str, payloads: list[bytes], *, is_key: bool, **settings: str
+    ) -> list[str | None]:
+        """`AvroConverter.toConnectData` of each, as a sink's task calls it, with a registry that answers: what it throws, or
+        None.
+
+        :param settings: the converter's, with underscores for dots.
+        """
+        rows: list[Json] = [_packed(payload) for payload in payloads]
+        more: dict[str, Json] = {name.replace("_", "."): value for name, value in settings.items()}
+        request: dict[str, Json] = {"do": "convert", "registry": registry, "topic": topic, "key": is_key}
+        return cast("list[str | None]", self._ask({**request, "rows": rows, "settings": more}))
+
     def has_class(self, name: str) -> bool:
         """Whether a class is on the class path."""
         return bool(self._ask({"do": "has_class", "name": name}))

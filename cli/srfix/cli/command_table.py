@@ -30,7 +30,9 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "explain": CommandEntry(
         "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
     ),
+    "guard": CommandEntry("srfix.cli.commands.guard:guard", "Foretell what a restore, an upgrade or a schema breaks."),
     "scan": CommandEntry("srfix.cli.commands.scan:scan", "Count which schema ids live where in a topic."),
+    "check": CommandEntry("srfix.cli.commands.check:check", "Are a topic's schema ids readable by its reader?"),
     "decode": CommandEntry("srfix.cli.commands.decode:decode", "Read records, or bytes, as a chosen reader does."),
     "encode": CommandEntry("srfix.cli.commands.encode:encode", "Rows as bytes in any format; registers nothing."),
     "schema": CommandEntry("srfix.cli.commands.schema:schema", "The internal schema of columns, and where it stands."),

@@ -22,8 +22,15 @@ from srfix.serde.printable import COMMAND_IN_TEXT, is_printable
 _CONNECTION: Final = frozenset({"--bootstrap-servers", "-X", "--kafka-config", "--registry", "-R", "--config"})
 _SELECTION: Final = frozenset(
     {
-        *("--application", "--store", "--source", "--reader", "--streams-version", "--no-auto-register", "--ignore"),
-        *("--isolation", "--gone"),
+        "--application",
+        "--store",
+        "--source",
+        "--reader",
+        "--streams-version",
+        "--no-auto-register",
+        "--ignore",
+        "--isolation",
+        "--gone",
     }
 )
 _EVIDENCE: Final = frozenset(
@@ -32,6 +39,7 @@ _EVIDENCE: Final = frozenset(
 _SIGN_OFF: Final = frozenset({"--expect-digest"})
 _HURRY: Final = frozenset({"--deadline", "--max-records"})
 _ENGINE: Final = frozenset({"--engine", "--master", "--processes", "--spark-conf"})
+_TOPIC: Final = frozenset({"--role", "--subject", "--group", "--strategy", "--with-metadata", "--isolation"})
 
 KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "diagnose": _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE | {"--decode-values"},
@@ -40,7 +48,9 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _EVIDENCE
     | _HURRY
     | _ENGINE
-    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--version-limit"},
+    | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--version-limit", "--topic"}
+    | _TOPIC,
+    "check": _CONNECTION | _HURRY | _ENGINE | _TOPIC | {"--reader"},
     "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key", "--only"},
     "watch": _CONNECTION
     | _SELECTION
@@ -73,6 +83,7 @@ _REPEATABLE: Final = frozenset(
         "--ksqldb",
         "--ksqldb-text",
         "--spark-conf",
+        "--with-metadata",
     }
 )
 _OPTIONS_END: Final = "--"

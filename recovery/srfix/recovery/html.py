@@ -98,8 +98,8 @@ def plan_html(plan: Plan, steps: Iterable[tuple[str, str]]) -> str:
                 (
                     (
                         found.code,
-                        found.application,
-                        found.store,
+                        found.application or "",
+                        found.store or "",
                         found.subject,
                         found.source_topic,
                         ", ".join(map(str, found.schema_ids)),

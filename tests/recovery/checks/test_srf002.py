@@ -207,3 +207,49 @@ class TestTheRepair:
         plan = world.plan(reader=Reader.PLAIN, also=(also,))
         assert [finding.code for finding in plan.findings] == [srf002.CODE]
         assert plan.actions
+
+
+class TestIdsThatRowsAloneCarry:
+    """Somebody deleted the phantom subject for good, while another subject held its schema: the rows cannot be read now."""
+
+    @pytest.fixture
+    def without_own(self, world: World, staged: damage.Staged) -> int:
+        incident, client = staged.incident, world.client()
+        own = client.version(incident.phantom_subject, 1)
+        world.registry.seed("somewhere-value", own.schema.text)
+        client.delete_subject(incident.phantom_subject)
+        client.delete_subject(incident.phantom_subject, permanent=True)
+        return own.schema_id
+
+    def test_they_are_at_fault_beside_those_that_a_restore_loads(
+        self, world: World, staged: damage.Staged, without_own: int
+    ) -> None:
+        (finding,) = (f for f in world.examine().diagnosis.findings if f.severity is not Severity.NOTE)
+        assert (finding.code, finding.severity) == ("SRF001", Severity.BROKEN)
+        assert [int(fault.schema_id) for fault in finding.schema_ids] == sorted(
+            [*map(int, staged.incident.writer_ids), without_own]
+        )
+        assert (
+            f"Rows of the store on disk carry schema id {without_own} (7 rows, in the store of partitions 0, 1 and 2), which "
+            f"no record of topic {staged.incident.source_topic} carries any more: no restore brings them back, and reading "
+            "them fails now." in finding.explanation
+        )
+
+    def test_alone_they_are_the_incident_too_and_the_repair_registers_them(
+        self, world: World, staged: damage.Staged, without_own: int, tmp_path: Path
+    ) -> None:
+        subject = staged.incident.phantom_subject
+        for schema_id in staged.incident.writer_ids:
+            world.registry.seed(subject, world.client().schema_by_id(schema_id).schema.text)
+        (finding,) = (f for f in world.examine().diagnosis.findings if f.severity is not Severity.NOTE)
+        assert (finding.code, [int(fault.schema_id) for fault in finding.schema_ids]) == ("SRF001", [without_own])
+        plan = world.plan()
+        assert plan.findings[0].planned_ids == (without_own,)
+        world.apply(plan, tmp_path / "j")
+        assert not world.examine().diagnosis.has_findings
+        assert world.client().lookup(subject, world.client().schema_by_id(without_own).schema, deleted=True)
+
+    @pytest.mark.usefixtures("without_own")
+    def test_a_kafka_streams_that_never_asks_that_subject_is_another_matter(self, world: World) -> None:
+        found = world.examine(streams_version="2.7").diagnosis.findings
+        assert "SRF001" not in {finding.code for finding in found}

@@ -124,8 +124,9 @@ class TestItsHealthyTwin:
     def test_while_the_source_is_undecided_a_conclusion_from_offsets_is_none(self, empty: World) -> None:
         """Another topic with the same schema: which it is, nothing tells, and so not whether the group reads it."""
         damage.stage(empty.broker, empty.client())
+        shop.register_internal(empty.client(), shop.phantom_subject("kept"))
         empty.broker.create_topic("people", 1)
         empty.registry.seed("people-value", shop.WRITER_SCHEMA)
         empty.put("people", ("a", b"\x00\x00\x00\x00\x01\x02"))
-        codes = wrong(examined(empty).diagnosis)
-        assert codes in (["SRF001"], ["SRF006"])
+        (undecided,) = examined(empty, application="shop", store="kept").diagnosis.findings
+        assert (undecided.code, undecided.source) == ("SRF001", None)

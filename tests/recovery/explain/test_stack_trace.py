@@ -491,7 +491,7 @@ class TestConnectTasks:
         assert (found.topic, found.schema_id) == (topic, schema_id)
         assert (found.application, found.store, found.possible_applications) == (None, None, ())
         assert "this is not the incident" in found.title
-        assert found.next_command == f"srfix scan {topic or 'TOPIC'}"
+        assert found.next_command == f"srfix check --reader connect {topic or 'TOPIC'}"
 
     def test_what_it_rests_on_is_said(self) -> None:
         assert "The frames are those of a Kafka Connect task." in read(SINK).clues

@@ -154,3 +154,15 @@ class TestInDiagnosisAndPlan:
         world.client().set_config(PHANTOM, {"compatibility": "NONE"})
         assert "refuse" not in world.findings()["SRF012"].explanation  # only that a repair may have been interrupted
         assert {action.kind for action in world.plan().actions} == {"register"}
+
+
+class TestACompatibilityCheckThatMayNotBeMade:
+    def test_it_foretells_nothing_and_hides_no_finding(self) -> None:
+        with world_of({"users": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W1)
+            world.registry.seed(PHANTOM, R)
+            world.put("users", ("a", value(1)))
+            world.commit("shop", users=1)
+            with world.registry.deny(method="POST", path="/compatibility/"):
+                (finding,) = world.examine().diagnosis.findings
+        assert (finding.code, finding.notes) == ("SRF001", ())

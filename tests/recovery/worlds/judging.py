@@ -227,6 +227,8 @@ def _wrong_plan(world: World, diagnosis: Diagnosis, plan: Plan) -> Iterator[str]
     for planned in plan.findings:
         if (planned.application, planned.store) in beside:
             continue
+        assert planned.application is not None
+        assert planned.store is not None
         store = _true(world, planned.application, planned.store)
         if store is None or store.topic != planned.source_topic:
             truth = "no such store" if store is None else f"{store.kind.value} of {store.topic}"

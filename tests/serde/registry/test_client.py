@@ -64,6 +64,11 @@ CALLS: list[tuple[Callable[[RegistryClient], object], object, str]] = [
         "GET /schemas/ids/7?subject=s%2Fx",
     ),
     (lambda client: client.schema_by_guid("5a2e61c3"), {"schema": TEXT}, "GET /schemas/guids/5a2e61c3"),
+    (
+        lambda client: client.ids_of_guid("5a2e61c3"),
+        [{"context": ".", "id": 7}],
+        "GET /schemas/guids/5a2e61c3/ids",
+    ),
     (lambda client: client.lookup("s", AVRO, normalize=True), VERSION, "POST /subjects/s?normalize=true"),
     (lambda client: client.subjects(prefix="a b"), [], "GET /subjects?subjectPrefix=a%20b"),
     (lambda client: client.referenced_by("s", 2), [7], "GET /subjects/s/versions/2/referencedby"),

@@ -6,16 +6,19 @@ from collections.abc import Collection
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import ignored_line, open_session, plan_report
+from srfix.cli.commands.shared import ignored_line, open_session, plan_report, show_progress
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
+    READERS,
     CensusEngineChoice,
     EvidenceOptions,
     Hurry,
     Selection,
+    TopicChoice,
     choice_of,
     connection_options,
     details_option,
@@ -24,7 +27,8 @@ from srfix.cli.options import (
     given_options,
     hurry_options,
     output_option,
-    selection_options,
+    plan_selection_options,
+    topic_options,
 )
 from srfix.cli.output import OutputFormat, say, show, write_report
 from srfix.recovery.census import NOT_READ, NoCensus
@@ -32,13 +36,20 @@ from srfix.recovery.checks import Width
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.findings import Severity
 from srfix.recovery.repair import Plan, is_journal, save_plan, shell_script
-from srfix.recovery.repair.planning import ON_REQUEST, ONLY_ON_REQUEST, Keep, make_plan
+from srfix.recovery.repair.planning import ON_REQUEST, ONLY_ON_REQUEST, Keep, make_plan, make_topic_plan
+from srfix.recovery.topic_check import TopicCheck, check_topic
 from srfix.serde.errors import UsageError
 
 
 @click.command()
 @connection_options
-@selection_options
+@plan_selection_options
+@click.option(
+    "--topic",
+    metavar="TOPIC",
+    help="Plan the repair of what `srfix check TOPIC` finds, for the topic's reader, instead of stores'.",
+)
+@topic_options
 @evidence_options
 @hurry_options
 @engine_options
@@ -90,6 +101,8 @@ from srfix.serde.errors import UsageError
 def plan(
     connection: Connection,
     selection: Selection,
+    topic: str | None,
+    asked: TopicChoice,
     evidence: EvidenceOptions,
     hurry: Hurry,
     engine: CensusEngineChoice,
@@ -105,24 +118,53 @@ def plan(
     version_limit: int | None,
     detailed_exitcode: bool,
 ) -> ExitCode:
-    """Plan the repair of what `srfix diagnose` finds. Reads only; `srfix apply FILE` carries the plan out."""
+    """Plan the repair of what `srfix diagnose` finds, or with --topic `srfix check`. Reads only.
+
+    `srfix apply FILE` carries the plan out.
+    """
     if only_live and all_versions:
         raise UsageError("--only-live needs a census and --all-versions makes none: give one of them.")
     width = Width.ALL_VERSIONS if all_versions else Width.ONLY_LIVE if only_live else Width.WIDE
+    _refuse_mixture(topic, selection, asked)
     with open_session(connection, selection, evidence, hurry, choice=engine) as session:
-        examination = session.examine(engine=NoCensus() if all_versions else None)
-        made = make_plan(
-            examination,
-            session.survey,
-            keep=Keep(keep),
-            width=width,
-            exact_ids=exact_ids,
-            also=also,
-            said=session.said,
-            bootstrap_servers=connection.kafka.get("bootstrap.servers"),
-            version_limit=version_limit,
-            engine=None if all_versions else session.engine,
-        )
+        bootstrap_servers = connection.kafka.get("bootstrap.servers")
+        if topic is not None:
+            looked = check_topic(
+                asked.question(topic, selection.reader),
+                session.survey,
+                session.engine,
+                given=given_options(),
+                deadline_s=hurry.deadline_s,
+                max_records=hurry.max_records,
+                on_progress=show_progress(),
+            )
+            made = make_topic_plan(
+                looked,
+                session.survey,
+                keep=Keep(keep),
+                width=width,
+                exact_ids=exact_ids,
+                also=also,
+                given=given_options(),
+                bootstrap_servers=bootstrap_servers,
+            )
+            beyond, ignored = _beyond_topic(looked, made), None
+        else:
+            examination = session.examine(engine=NoCensus() if all_versions else None)
+            made = make_plan(
+                examination,
+                session.survey,
+                keep=Keep(keep),
+                width=width,
+                exact_ids=exact_ids,
+                also=also,
+                said=session.said,
+                bootstrap_servers=bootstrap_servers,
+                version_limit=version_limit,
+                engine=None if all_versions else session.engine,
+            )
+            beyond = _beyond(examination, made, also)
+            ignored = ignored_line(examination.diagnosis) if examination.diagnosis.ignored else None
     if path is not None and made.actions:
         if is_journal(path):
             raise UsageError(
@@ -134,10 +176,9 @@ def plan(
     else:
         report = plan_report(made, path=path, given=given_options(), details=details, folds=output.folds)
         write_report(report, output)
-    if examination.diagnosis.ignored:
-        say(ignored_line(examination.diagnosis), err=True)
+    if ignored is not None:
+        say(ignored, err=True)
     left_out = [f"Not in the plan: {reason}" for reason in made.left_out]
-    beyond = _beyond(examination, made, also)
     is_shown = bool(made.actions) and not as_shell and output is not OutputFormat.JSON
     for line in beyond if is_shown else left_out + beyond:
         say(line, err=True)
@@ -165,4 +206,41 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
         lines += [
             f"Not looked at: {s.what}: {s.reason}" for s in diagnosis.skipped if s.could_hide and s.reason != wished
         ]
+    return lines
+
+
+def _refuse_mixture(topic: str | None, selection: Selection, asked: TopicChoice) -> None:
+    """:raises UsageError: if options of stores and options of a topic stand together."""
+    if topic is None:
+        if asked.typed:
+            raise UsageError(f"{', '.join(asked.typed)} say how a topic is read: name it with --topic.")
+        if selection.reader not in READERS:
+            raise UsageError(f"--reader {selection.reader} reads topics: name one with --topic.")
+        return
+    ctx = click.get_current_context()
+    of_stores = {
+        "application": "--application",
+        "store": "--store",
+        "source": "--source",
+        "streams_version": "--streams-version",
+        "ignore": "--ignore",
+    }
+    typed = [
+        name for param, name in of_stores.items() if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        raise UsageError(
+            f"{', '.join(typed)} say which stores are meant, and --topic asks for no store: give one of them."
+        )
+
+
+def _beyond_topic(found: TopicCheck, plan: Plan) -> list[str]:
+    """What is wrong with the topic, or was not looked at, and this plan does nothing about."""
+    lines = [
+        f"Not in the plan: {finding.code} {finding.topic}. {finding.explanation} {finding.next}"
+        for finding in found.findings
+        if finding.severity is not Severity.NOTE and not finding.repairable
+    ]
+    if not found.has_findings or not plan.actions:
+        lines += [f"Not looked at: {s.what}: {s.reason}" for s in found.skipped if s.could_hide]
     return lines

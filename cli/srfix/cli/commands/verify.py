@@ -110,7 +110,7 @@ def verify(
     require_digest(plan, expect_digest, where=path)
     plan = part_of(plan, only)
     connection = connection_of_plan(connection, plan)
-    applications = sorted({finding.application for finding in plan.findings})
+    applications = sorted({f.application for f in plan.findings if f.application is not None})
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
     problems = [f"ksqlDB ({answers.origin}): {problem}" for answers in supplied.ksqldb for problem in answers.problems]
     if not quiet:

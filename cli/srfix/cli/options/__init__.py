@@ -6,6 +6,7 @@ from srfix.cli.options.gate import SEVERITIES, Gate, gate_options, quiet_option
 from srfix.cli.options.given import CONFIG_PATH, given_options
 from srfix.cli.options.groups import choice_of, handing_over, option
 from srfix.cli.options.options import (
+    READERS,
     Hurry,
     Selection,
     connection_options,
@@ -17,6 +18,8 @@ from srfix.cli.options.options import (
     isolation_option,
     only_option,
     output_option,
+    plan_selection_options,
     selection_options,
     yes_option,
 )
+from srfix.cli.options.topic import TopicChoice, topic_options, topic_reader_option

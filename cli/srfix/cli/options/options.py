@@ -11,7 +11,7 @@ def diagnose(connection, selection, output): …
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from srfix.cli.lazy_group import loaded
 from srfix.cli.options.config_file import ConfigFile, read_config
 from srfix.cli.options.config_values import TableKey
 from srfix.cli.options.given import CONFIG_PATH
-from srfix.cli.options.groups import choice_of, handing_over, option
+from srfix.cli.options.groups import Decorator, choice_of, handing_over, option
 from srfix.cli.options.lines import Lines
 from srfix.cli.options.properties import parse_property
 from srfix.cli.options.table_keys import table_keys
@@ -39,6 +39,8 @@ AUTO = "auto"
 """What `--isolation` is unless a person says how restores read."""
 READERS = ("connect", "plain", "dual", "unknown")
 """What reads the store, as `--reader` spells it."""
+TOPIC_READERS = ("connect", "ksqldb", "plain", "latest", "dual", "unknown")
+"""What reads a topic."""
 
 _CONFIG = "srfix.cli.config"
 _LAYERS = (ParameterSource.DEFAULT_MAP, ParameterSource.ENVIRONMENT, ParameterSource.COMMANDLINE)
@@ -56,7 +58,7 @@ class Selection:
     sources: Mapping[str, Topic]
     """Per store the topic that it restores from, where the person said so."""
     reader: str
-    """One of `READERS`."""
+    """One of `READERS`; of `srfix plan` one of `TOPIC_READERS`."""
     streams_version: str | None
     """The Kafka Streams version, such as 2.6.3; None if not given."""
     isolation: Isolation | None = None
@@ -165,61 +167,71 @@ isolation_option = option(
 )
 """Adds `--isolation`; the command gets `isolation: str`, for `isolation_of`."""
 
-selection_options = handing_over(
-    "selection",
-    _selection,
-    option("--application", envvar="APPLICATION", metavar="ID", help="The application.id; default: all."),
-    option("--store", envvar="STORE", metavar="NAME", help="The state store; default: all."),
-    option(
-        "--source",
-        envvar="SOURCES",
-        type=Lines("key=value"),
-        multiple=True,
-        metavar="[APPLICATION/]STORE=TOPIC",
-        help="The topic that a store restores from; repeatable. APPLICATION is needed where several have such a store.",
-    ),
-    option(
-        "--reader",
-        envvar="READER",
-        type=Choice(READERS),
-        default="unknown",
-        show_default=True,
-        help="What reads the store: Connect's converters and ksqlDB (connect), plain Avro "
-        "deserializers (plain), a dual-subject reader (dual).",
-    ),
-    option(
-        "--streams-version",
-        envvar="STREAMS_VERSION",
-        metavar="VERSION",
-        help="The application's Kafka Streams version, such as 2.6.3.",
-    ),
-    isolation_option,
-    option(
-        "--gone",
-        envvar="GONE",
-        type=Lines("text"),
-        multiple=True,
-        metavar="APPLICATION",
-        help="An application that is gone for good; repeatable. What it left is litter then (SRF009).",
-    ),
-    option(
-        "--no-auto-register",
-        envvar="NO_AUTO_REGISTER",
-        is_flag=True,
-        help="The application's serializers register no schemas (auto.register.schemas=false): a put whose schema is not "
-        "there is refused (SRF015).",
-    ),
-    option(
-        "--ignore",
-        envvar="IGNORE",
-        type=Lines("pattern"),
-        multiple=True,
-        metavar="SUBJECT-PATTERN",
-        help="Leave out what concerns subjects that fit (shop-*-changelog-value): findings, what could not be "
-        "looked at, and repairs of them. It is counted and named in one line. Repeatable.",
-    ),
-)
+
+def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decorator:
+    return handing_over(
+        "selection",
+        _selection,
+        option("--application", envvar="APPLICATION", metavar="ID", help="The application.id; default: all."),
+        option("--store", envvar="STORE", metavar="NAME", help="The state store; default: all."),
+        option(
+            "--source",
+            envvar="SOURCES",
+            type=Lines("key=value"),
+            multiple=True,
+            metavar="[APPLICATION/]STORE=TOPIC",
+            help="The topic that a store restores from; repeatable. APPLICATION is needed where several have such a store.",
+        ),
+        option(
+            "--reader",
+            envvar="READER",
+            type=Choice(readers),
+            default="unknown",
+            show_default=True,
+            help="What reads the store: Connect's converters and ksqlDB (connect), plain Avro "
+            "deserializers (plain), a dual-subject reader (dual)." + of_topics,
+        ),
+        option(
+            "--streams-version",
+            envvar="STREAMS_VERSION",
+            metavar="VERSION",
+            help="The application's Kafka Streams version, such as 2.6.3.",
+        ),
+        option(
+            "--no-auto-register",
+            envvar="NO_AUTO_REGISTER",
+            is_flag=True,
+            help="The application's serializers register no schemas (auto.register.schemas=false): a put whose schema is not "
+            "there is refused (SRF015).",
+        ),
+        isolation_option,
+        option(
+            "--gone",
+            envvar="GONE",
+            type=Lines("text"),
+            multiple=True,
+            metavar="APPLICATION",
+            help="An application that is gone for good; repeatable. What it left is litter then (SRF009).",
+        ),
+        option(
+            "--ignore",
+            envvar="IGNORE",
+            type=Lines("pattern"),
+            multiple=True,
+            metavar="SUBJECT-PATTERN",
+            help="Leave out what concerns subjects that fit (shop-*-changelog-value): findings, what could not be "
+            "looked at, and repairs of them. It is counted and named in one line. Repeatable.",
+        ),
+    )
+
+
+selection_options = _selection_options(READERS)
 """Adds the options that say which stores are meant; the command gets `selection: Selection`."""
+
+plan_selection_options = _selection_options(
+    TOPIC_READERS, of_topics=" With --topic also ksqlDB (ksqldb), and readers with use.latest.version (latest)."
+)
+"""The same for `srfix plan`, which takes the readers of a topic too."""
 
 
 def _hurry(*, deadline: float | None, max_records: int | None) -> Hurry:

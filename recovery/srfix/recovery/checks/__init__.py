@@ -1,6 +1,6 @@
 """One module per finding."""
 
-from srfix.recovery.checks.counting import answered_through
+from srfix.recovery.checks.counting import answered_through, at_fault
 from srfix.recovery.checks.interface import (
     AdviceRequest,
     CatalogueEntry,
@@ -16,4 +16,3 @@ from srfix.recovery.checks.srf001 import want_of_phantom
 from srfix.recovery.checks.srf008 import CODE as FOREIGN_KEY_JOIN
 from srfix.recovery.checks.srf009 import CODE as LITTER
 from srfix.recovery.checks.table import BY_CODE, CHECKS
-from srfix.recovery.checks.unchecked import UNCHECKED

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Survey,
     )
     from srfix.recovery.findings import Finding
+    from srfix.recovery.topic_check import TopicFacts
     from srfix.serde.subjects import Subject
     from srfix.serde.wire import SchemaId
 
@@ -65,7 +66,7 @@ class Owner(Enum):
     APPLICATION = "application"
     """The application's: a phantom subject."""
     PRODUCERS = "producers"
-    """The source topic's producers'."""
+    """The source topic's producers', or of whoever else writes under a subject that a topic's readers ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +75,15 @@ class Want:
 
     code: str
     owner: Owner
-    facts: StoreFacts
+    facts: StoreFacts | TopicFacts
+    """The store, or the topic whose readers ask the subject."""
     role: RoleFacts
     """The subject that lacks them, and what stands there: the phantom one, or the source's own."""
     at_fault: tuple[SchemaId, ...]
     """The ids that a reader fails on; none where no census tells, or nothing fails yet."""
     missing: tuple[Membership, ...]
     known_under: Subject
-    """The other of the store's two subjects, which should hold them."""
+    """The other of the store's two subjects, or of a topic's repair another one, which should hold them."""
     mirrors: tuple[Subject, ...] = ()
     """Copies of the subject in other contexts that lack them too, and that the repair leaves alone."""
 

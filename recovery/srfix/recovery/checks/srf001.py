@@ -50,6 +50,15 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     return tuple(i for i in facts.census.restorable_ids(role.role) if role.memberships[i].is_missing)
 
 
+def missing_on_disk(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> tuple[SchemaId, ...]:
+    """The ids of rows on disk that no record carries, and whose schema the registry knows, but not under the phantom subject;
+    ascending. None where a Kafka Streams with the fix may never have asked that subject.
+    """
+    if context.asks_the_source_subject or not (role.state.versions or missing_ids(facts, role)):
+        return ()
+    return tuple(sorted(i for i, membership in role.row_memberships.items() if membership.is_missing))
+
+
 def is_of_global_store(facts: StoreFacts, context: CheckContext) -> bool:
     """True if missing ids of a store are those of a global one (`srf006`): not where a Kafka Streams with the fix is known to
     run. While the source is undecided, that the group commits nothing on a candidate proves nothing.
@@ -59,20 +68,24 @@ def is_of_global_store(facts: StoreFacts, context: CheckContext) -> bool:
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, of every store but a global one."""
+    """One finding per role with missing ids, of every store but a global one, and unless the rows on disk prove that none of
+    them is in the store (SRF002).
+    """
     if not is_of_global_store(facts, context):
         yield from found(CODE, facts, context)
 
 
 def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, under this code, unless the rows on disk prove that none is in it (SRF002)."""
+    """One finding per role with missing ids, under this code."""
     for role in facts.roles.values():
-        missing = missing_ids(facts, role)
-        if not missing or facts.census is None or prove_absent(facts, role, missing):
+        missing, on_disk = missing_ids(facts, role), missing_on_disk(facts, role, context)
+        if facts.census is None or not (missing or on_disk):
+            continue
+        if not on_disk and prove_absent(facts, role, missing):
             continue
         if context.asks_the_source_subject and not role.state.versions:
             continue  # nobody asks that subject, and nobody ever did
-        faults = at_fault(facts.census, role.role, missing)
+        faults = at_fault(facts.census, role.role, (*missing, *on_disk))
         yield facts.finding(
             code,
             role.role,
@@ -98,11 +111,17 @@ def _explanation(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
             f"{its} restores from one of {', '.join(candidates)}, and the evidence does not say from which. At least one of "
             f"them holds schema ids that are not registered under {role.subject}."
         )
-    sentences = [
-        what_it_restores(facts, faults),
-        what_the_subject_lacks(role, faults),
-        _what_happens(facts, role, faults, context),
-    ]
+    restored = tuple(fault for fault in faults if fault.schema_id in role.memberships)
+    on_disk = [fault.schema_id for fault in faults if fault.schema_id not in role.memberships]
+    sentences = [what_it_restores(facts, restored)] if restored else []
+    if on_disk and facts.rows is not None:
+        sentences.append(
+            f"Rows of the store on disk carry {rows_in_words(facts.rows, role.role, on_disk)}, which no record of topic "
+            f"{facts.source.topic} carries any more: no restore brings them back, and reading them fails now."
+        )
+    sentences.append(what_the_subject_lacks(role, faults))
+    if restored:
+        sentences.append(_what_happens(facts, role, restored, context))
     return " ".join(sentences) + stands_beside(facts)
 
 
@@ -118,9 +137,7 @@ def what_it_restores(facts: StoreFacts, faults: tuple[IdAtFault, ...]) -> str:
 def what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
     """Which of these ids the phantom subject does not hold, and what it does."""
     lacks = [fault.schema_id for fault in faults]
-    codes = ", ".join(
-        str(code) for code in sorted({role.memberships[schema_id].error_code or 0 for schema_id in lacks})
-    )
+    codes = ", ".join(str(code) for code in sorted({role.membership(schema_id).error_code or 0 for schema_id in lacks}))
     if not role.state.versions:
         return f"The subject that the store's reader asks, {role.subject}, does not exist ({codes})."
     return (
@@ -165,15 +182,14 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         if context.streams_version is None and not role.state.versions
         else ""
     )
-    when = _seen_on_disk(facts, role, faults)
     if facts.is_global:
-        at_start = (
+        when = (
             "A global table restores the records that stand in the topic at its very first start too, so that no wipe is "
-            "needed for this."
+            f"needed for this. {_why_global(facts)}"
         )
-        when = f"{when or at_start} {_why_global(facts)}"
-    elif not when:
+    else:
         when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
+    when = _seen_on_disk(facts, role, faults) or when
     return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
 
 
@@ -282,9 +298,9 @@ def _missing(
     facts: StoreFacts, role: RoleFacts, at_fault: Sequence[SchemaId], request: RepairRequest
 ) -> Iterator[Membership]:
     if request.width is Width.ONLY_LIVE:
-        yield from (role.memberships[schema_id] for schema_id in at_fault)
+        yield from (role.membership(schema_id) for schema_id in at_fault)
         return
-    ids, own = set(role.memberships), facts.source_of(role.role)
+    ids, own = {*role.memberships, *role.row_memberships}, facts.source_of(role.role)
     if own is not None:
         ids |= request.survey.ids_under(own.subject, deleted=request.width is Width.ALL_VERSIONS)
     asked = (request.survey.membership(role.subject, schema_id) for schema_id in sorted(ids))
@@ -292,14 +308,13 @@ def _missing(
 
 
 def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
-    """What a finding of this code lacks under the phantom subject; `--also` with it, or with SRF001, asks for a note's."""
-    asked = frozenset((CODE, code))
+    """What a finding of this code lacks under the phantom subject."""
 
     def wants(finding: Finding, request: RepairRequest) -> Wanted:
         facts = request.facts_of(finding)
         if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
             return
-        if finding.severity is Severity.NOTE and not asked & request.also:
+        if finding.severity is Severity.NOTE and request.also.isdisjoint({CODE, code}):
             yield _not_needed(code, facts, finding.subject, request)
         else:
             yield want_of_phantom(facts, facts.roles[finding.role], request, finding, code=code)
@@ -313,13 +328,12 @@ def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
     :param of_global_stores: True for those of global stores, False for those of all others.
     :param also: what `--also` with the code asks for, in a clause; with SRF001 it asks for both.
     """
-    asked = frozenset((CODE, code))
 
     def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
         if of_global_stores is not is_of_global_store(facts, context):
             return
         want = want_of_phantom(facts, role, request, code=code)
-        if context.lookup_severity(role.subject) is not Severity.NOTE or asked & request.also:
+        if context.lookup_severity(role.subject) is not Severity.NOTE or not request.also.isdisjoint({CODE, code}):
             yield want
         elif want.missing:
             yield _not_needed(code, facts, role.subject, request)

@@ -25,6 +25,7 @@ from srfix.recovery.checks import (
     srf017,
     srf018,
     srf019,
+    srf020,
 )
 from srfix.recovery.checks.interface import Check
 
@@ -48,5 +49,6 @@ CHECKS: Final[tuple[Check, ...]] = (
     srf017.CHECK,
     srf018.CHECK,
     srf019.CHECK,
+    srf020.CHECK,
 )
 BY_CODE: Final[Mapping[str, Check]] = {check.code: check for check in CHECKS}

@@ -11,4 +11,8 @@ from srfix.recovery.diagnosis.baseline import (
     load_baseline,
     save_baseline,
 )
+from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.diagnose import Examination, diagnose
+from srfix.recovery.diagnosis.learning import Counter, is_global
+from srfix.recovery.diagnosis.undecided import refused_groups
+from srfix.recovery.diagnosis.weighing import weigh_all

@@ -156,6 +156,7 @@ def learn(
             subject=subject,
             state=state,
             memberships={schema_id: survey.membership(subject, schema_id) for schema_id in ids},
+            row_memberships={i: survey.membership(subject, i) for i in sorted(frozenset(on_disk).difference(ids))},
             source_memberships={schema_id: survey.membership(own, schema_id) for schema_id in restored},
         )
     return StoreFacts(

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from srfix.recovery.checks import CHECKS, UNCHECKED, CatalogueEntry
+from srfix.recovery.checks import CHECKS, CatalogueEntry
 
 CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(
-    sorted((*(check.entry for check in CHECKS), *UNCHECKED), key=lambda known: known.code)
+    sorted((check.entry for check in CHECKS), key=lambda known: known.code)
 )
 """Every code, in order."""
 

@@ -290,7 +290,7 @@ def _next_command(
     reads_versions: bool = False,
 ) -> str:
     if symptom is Symptom.CONNECT_TASK:
-        return srfix_command("scan", *positional(topic or "TOPIC"))
+        return srfix_command("check", "--reader", "connect", *positional(topic or "TOPIC"))
     words = ["diagnose"]
     if symptom is Symptom.UNAUTHORIZED:
         words += ["-R", "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"]

@@ -96,7 +96,7 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         None,
         "A Kafka Connect task failed, not a state store: this is not the incident",
         "The converter of a connector (a sink, or a source) could not do its work. It reads or writes the topic itself: no "
-        "store is restored, and srfix has nothing to repair. Look at the ids in the topic and at who holds them. If the "
+        "store is restored. srfix check asks for the ids in the topic as the converter does, and names who holds them. If the "
         "topic's own subject lacks them, producer and connector name subjects differently "
         "(value.converter.value.subject.name.strategy), or the topic was mirrored. If nobody holds them, the connector asks "
         "another registry than the producer's. If the records are not framed, another converter belongs there.",

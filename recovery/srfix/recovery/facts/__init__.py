@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.isolation import RestoreIsolation
     from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
     from srfix.recovery.facts.key_role import KeyRole
-    from srfix.recovery.facts.keys_of_store import keys_of_store
+    from srfix.recovery.facts.keys_of_store import keys_of_store, keys_under
     from srfix.recovery.facts.live_records import LiveRecord, newest_live
     from srfix.recovery.facts.processed_rows import ProcessedRows, compare_rows
     from srfix.recovery.facts.reader import WITH_FIX, CheckContext, Reader, StreamsVersion, range_in_words
@@ -99,7 +99,7 @@ else:
             "internal_schemas": ["MARKS_OF_CONNECT", "is_first_of_its_own", "latest_own", "marks_in", "own_versions"],
             "key_asymmetry": ["KeyAsymmetry", "asymmetry"],
             "key_role": ["KeyRole"],
-            "keys_of_store": ["keys_of_store"],
+            "keys_of_store": ["keys_of_store", "keys_under"],
             "live_records": ["LiveRecord", "newest_live"],
             "processed_rows": ["ProcessedRows", "compare_rows"],
             "reader": ["CheckContext", "Reader", "StreamsVersion", "WITH_FIX", "range_in_words"],

@@ -32,14 +32,26 @@ def keys_of_store(
     if not census.ids(Role.KEY):
         return key_role(census, phantom, nothing, KeySample(keys=(), window=None))
     source = read_subject_state(survey.registry, subject) if survey.has_subject(subject) else nothing
+    return keys_under(survey, census, phantom, source, context=store.context)
+
+
+def keys_under(survey: Survey, census: Census, asked: SubjectState, source: SubjectState, *, context: str) -> KeyRole:
+    """Decides it for keys that begin as framed ones do: reads some of them.
+
+    :param asked: what stands under the key subject that the reader asks.
+    :param source: what stands under the topic's own key subject.
+    :param context: the registry context whose ids they are.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
     sample = sample_keys(
         survey.cluster,
         census,
-        ById(survey.registry, context=store.context),
-        _newest_schemas(survey, (phantom, source)),
-        more=not (phantom.versions or source.versions),
+        ById(survey.registry, context=context),
+        _newest_schemas(survey, (asked, source)),
+        more=not (asked.versions or source.versions),
     )
-    return key_role(census, phantom, source, sample)
+    return key_role(census, asked, source, sample)
 
 
 def _newest_schemas(survey: Survey, states: Iterable[SubjectState]) -> Iterator[ResolvedSchema]:

@@ -9,7 +9,14 @@ from srfix.recovery.facts.stores import Membership, RoleFacts
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import SchemaError
 from srfix.serde.printable import foreign
-from srfix.serde.registry import InvalidSchemaError, SubjectNotFoundError, VersionNotFoundError, schema_references
+from srfix.serde.registry import (
+    EndpointNotSupportedError,
+    ForbiddenError,
+    InvalidSchemaError,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+    schema_references,
+)
 from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
 from srfix.serde.wire import SchemaId
 
@@ -90,8 +97,8 @@ def _incompatible(
             answer = registry.check_compatibility(
                 role.subject, schema, version=None if level.endswith("_TRANSITIVE") else "latest"
             )
-        except (SubjectNotFoundError, VersionNotFoundError):
-            continue
+        except (SubjectNotFoundError, VersionNotFoundError, ForbiddenError, EndpointNotSupportedError):
+            continue  # apply hears it then, and nothing is written
         except InvalidSchemaError as error:
             reason = f"it is invalid there ({foreign(error.registry_message)})"
             yield RegistrationRefusal(schema_id=schema_id, reason=reason, is_overcome=False)

@@ -117,9 +117,18 @@ class RoleFacts:
     """What stands under it."""
     memberships: Mapping[SchemaId, Membership]
     """Per id in the log of the source topic."""
+    row_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
+    """Per id that rows on disk carry, and no record in the log of the source topic; empty where no rows were read."""
     source_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
     """Per id that a restore loads, whether its schema is registered under the source topic's own subject of this role:
     what Kafka Streams 2.7 asks, and a dual-subject reader second. Empty while the source is undecided."""
+
+    def membership(self, schema_id: SchemaId) -> Membership:
+        """That of an id in the log, or on disk.
+
+        :raises KeyError: if neither carries it.
+        """
+        return self.memberships.get(schema_id) or self.row_memberships[schema_id]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

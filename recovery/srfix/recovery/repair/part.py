@@ -49,7 +49,7 @@ def shared_subjects(plan: Plan, part: Plan) -> tuple[Subject, ...]:
 
 def _refuse_unknown(plan: Plan, codes: Collection[str], applications: Collection[str]) -> None:
     known_codes = sorted({finding.code for finding in plan.findings})
-    known_applications = sorted({finding.application for finding in plan.findings})
+    known_applications = sorted({finding.application for finding in plan.findings if finding.application is not None})
     for code in sorted(set(codes) - set(known_codes)):
         raise UsageError(f"The plan repairs no {code}; it repairs {', '.join(known_codes) or 'nothing'}.")
     for name in sorted(set(applications) - set(known_applications)):

@@ -23,6 +23,7 @@ from srfix.recovery.facts import (
 )
 from srfix.recovery.html import plan_html
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
+from srfix.recovery.topic_check import TopicRead, read_document, read_from
 from srfix.serde import bounds
 from srfix.serde.files import parse_json, read_file, write_whole
 from srfix.serde.printable import capitalized, printable_json
@@ -38,18 +39,22 @@ class PlannedFinding:
     """A finding that the plan repairs, with what a later verify needs."""
 
     code: str
-    application: str
-    store: str
+    application: str | None
+    """None for a topic's finding: no store is concerned."""
+    store: str | None
+    """None for a topic's finding."""
     role: Role
     subject: Subject
-    """The phantom subject."""
+    """The phantom subject, or the one that the topic's reader asks."""
     source_topic: Topic
-    """The topic that the store restores from."""
+    """The topic that the store restores from, or that is read."""
     schema_ids: tuple[SchemaId, ...]
     """The ids at fault, ascending."""
     planned_ids: tuple[SchemaId, ...] = ()
     """Every id whose schema the plan registers under `subject`, as records carry it, ascending: more than are at fault now,
     for the committed offset moves on."""
+    read: TopicRead | None = None
+    """How the topic is read, for a topic's finding; None for a store's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +118,7 @@ class Plan:
         told = {known.application for known in self.applications}
         stores: dict[str, dict[str, KnownStore]] = {}
         for finding in self.findings:
-            if finding.application not in told:
+            if finding.application is not None and finding.store is not None and finding.application not in told:
                 of_it = stores.setdefault(finding.application, {})
                 of_it[finding.store] = KnownStore(name=finding.store, topic=finding.source_topic)
         untold = (
@@ -150,6 +155,8 @@ def plan_document(plan: Plan) -> dict[str, Json]:
                 "source_topic": f.source_topic,
                 "schema_ids": [int(schema_id) for schema_id in f.schema_ids],
                 "planned_ids": [int(schema_id) for schema_id in f.planned_ids],
+                # Not null where there is none: the digests of plans that are under way would change.
+                **({} if f.read is None else {"read": read_document(f.read)}),
             }
             for f in plan.findings
         ],
@@ -296,15 +303,17 @@ def _finding(document: Json, steps: tuple[Action, ...]) -> PlannedFinding:
     match document:
         case {
             "code": str(code),
-            "application": str(application),
-            "store": str(store),
+            "application": (None | str()) as application,
+            "store": (None | str()) as store,
             "role": str(role),
             "subject": str(subject),
             "source_topic": str(topic),
             "schema_ids": list(schema_ids),
             **more,
         }:
-            planned = more.get("planned_ids")
+            planned, read = more.get("planned_ids"), more.get("read")
+            if read is None and (application is None or store is None):
+                raise ValueError("a finding is of no store, and does not say how its topic is read")
             return PlannedFinding(
                 code=code,
                 application=application,
@@ -314,6 +323,7 @@ def _finding(document: Json, steps: tuple[Action, ...]) -> PlannedFinding:
                 source_topic=Topic(topic),
                 schema_ids=_ids(schema_ids),
                 planned_ids=_ids(planned) if isinstance(planned, list) else _registered_under(Subject(subject), steps),
+                read=None if read is None else read_from(cast("Json", read)),
             )
     raise ValueError("a finding has another form")
 

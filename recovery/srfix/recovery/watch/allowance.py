@@ -83,6 +83,8 @@ def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
     pairs: list[AllowedPair] = []
     seen: set[tuple[str, str, Subject]] = set()
     for finding in plan.findings:
+        if finding.application is None or finding.store is None:
+            continue  # a topic's: no store restores by it
         context, _name = split_context(finding.subject)
         phantom = join_context(context, subject_for(changelog_topic(finding.application, finding.store), finding.role))
         steps = [action for action in plan.actions if action.subject == finding.subject]

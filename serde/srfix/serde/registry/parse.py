@@ -47,6 +47,11 @@ def schema(answer: Answer) -> Schema:
     return _schema(answer, _object(answer))
 
 
+def ids_by_context(answer: Answer) -> dict[str, SchemaId]:
+    """`GET /schemas/guids/{guid}/ids`."""
+    return {_text(answer, item, "context"): _schema_id(answer, item) for item in _objects(answer)}
+
+
 def registration(answer: Answer) -> Registration:
     """`POST /subjects/{s}/versions`."""
     body = _object(answer)

@@ -63,6 +63,14 @@ class SchemaReads(ClientBase):
         path = path_of("schemas", "guids", guid)
         return self._unknown_ids.unless_known(guid, lambda: _parse.schema(self._request_if_there("GET", path)))
 
+    def ids_of_guid(self, guid: str) -> Mapping[str, SchemaId]:
+        """Per context the id of the content with a GUID (Confluent 8.0 on); none where no version holds it. Never cached.
+
+        :raises SchemaNotFoundError: if the registry does not know the GUID.
+        :raises EndpointNotSupportedError: if the registry knows no GUIDs.
+        """
+        return _parse.ids_by_context(self._request_if_there("GET", path_of("schemas", "guids", guid, "ids")))
+
     def schemas(
         self, *, deleted: bool = False, prefix: str | None = None, latest_only: bool = False
     ) -> Iterator[SchemaVersion]:

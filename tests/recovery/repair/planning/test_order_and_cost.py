@@ -9,6 +9,7 @@ import pytest
 
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.errors import PlanError
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Severity
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
 from srfix.recovery.repair.plan_file import plan_document, plan_from
@@ -58,7 +59,11 @@ def ordered(world: World, *, states: dict[str, str | None], worst: str | None = 
         ),
     )
     return list(
-        dict.fromkeys(repair.want.facts.store.application for repair in by_what_they_unblock(needed[::-1], examination))
+        dict.fromkeys(
+            repair.want.facts.store.application
+            for repair in by_what_they_unblock(needed[::-1], examination)
+            if isinstance(repair.want.facts, StoreFacts)
+        )
     )
 
 

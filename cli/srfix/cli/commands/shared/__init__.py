@@ -1,9 +1,11 @@
 """What several commands do alike."""
 
 from srfix.cli.commands.shared.advice import advice_blocks, ignored_line, secrets_to_add
+from srfix.cli.commands.shared.check_report import check_blocks
 from srfix.cli.commands.shared.diagnosis_details import diagnosis_in_detail
 from srfix.cli.commands.shared.diagnosis_short import diagnosis_in_short, foreseen
 from srfix.cli.commands.shared.diagnosis_words import verdict_of
+from srfix.cli.commands.shared.guard_words import forecast_blocks, forecast_summary
 from srfix.cli.commands.shared.half import (
     InternalSchemaChoice,
     RecordHalf,

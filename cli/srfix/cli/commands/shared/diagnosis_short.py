@@ -17,7 +17,7 @@ from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.facts import StoreFacts
 from srfix.recovery.findings import Diagnosis, Finding
-from srfix.recovery.ids_in_words import counted
+from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.repair.planning import ONLY_ON_REQUEST, make_plan
 from srfix.recovery.report import InShort, StoreInShort, ids_in_short, in_short
 from srfix.serde.errors import SrfixError
@@ -141,7 +141,7 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
     finding = store.finding
     yield "subject", finding.subject
     if BY_CODE[finding.code].find_of_application is not None:
-        yield "ids there", some(list(finding.registered_ids)) or "none"
+        yield "ids there", enumerated(finding.registered_ids) or "none"
     elif finding.source is None:
         topics = list(dict.fromkeys(each.topic for each in finding.considered if each.topic is not None))
         yield "source", f"not decided: {some(topics)}" if topics else "not decided"

@@ -47,7 +47,7 @@ def picture_before(plan: Plan, subject: Subject) -> Iterator[Picture]:
     state = plan.expects.get(subject)
     held = {int(version.schema_id) for version in state.versions} if state is not None else set()
     for planned in plan.findings:
-        if planned.subject == subject:
+        if planned.subject == subject and planned.application is not None and planned.store is not None:
             of_topic = split_context(subject)[1] == subject_for(planned.source_topic, planned.role)
             ids = tuple(sorted(map(int, planned.schema_ids)))
             yield Picture(

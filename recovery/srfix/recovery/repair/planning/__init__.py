@@ -2,4 +2,5 @@
 
 from srfix.recovery.repair.planning.plan import make_plan, plan_wants
 from srfix.recovery.repair.planning.repairs import Keep
+from srfix.recovery.repair.planning.topics import make_topic_plan
 from srfix.recovery.repair.planning.wanted import ON_REQUEST, ONLY_ON_REQUEST

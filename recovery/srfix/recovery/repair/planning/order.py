@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from srfix.recovery.diagnosis import Examination
+from srfix.recovery.facts import StoreFacts
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.repair.planning.repairs import SubjectRepair
 from srfix.serde.subjects import Role
@@ -29,15 +30,14 @@ def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examinat
     states = {known.application: known.state for known in examination.applications}
 
     def of_repair(repair: SubjectRepair) -> tuple[int, int]:
-        store = repair.want.facts.store
-        of_it = found.get((store.application, store.name, repair.want.role.role), ())
+        of_it = found.get((*_store_of(repair), repair.want.role.role), ())
         own = [finding for finding in of_it if finding.code == repair.want.code]
         # Without a census nothing tells how bad it is: then as bad as can be.
         return min((_SEVERITY[finding.severity] for finding in own), default=0), -_live_keys(own)
 
     together: dict[str, list[SubjectRepair]] = {}
     for repair in repairs:
-        together.setdefault(repair.want.facts.store.application, []).append(repair)
+        together.setdefault(_store_of(repair)[0], []).append(repair)
 
     def of_application(name: str) -> tuple[int, int, int, str]:
         ranks = [of_repair(repair) for repair in together[name]]
@@ -46,8 +46,14 @@ def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examinat
     return tuple(
         repair
         for name in sorted(together, key=of_application)
-        for repair in sorted(together[name], key=lambda repair: (*of_repair(repair), repair.want.facts.store.name))
+        for repair in sorted(together[name], key=lambda repair: (*of_repair(repair), _store_of(repair)[1]))
     )
+
+
+def _store_of(repair: SubjectRepair) -> tuple[str, str]:
+    """Application and store; empty of a topic's repair."""
+    facts = repair.want.facts
+    return (facts.store.application, facts.store.name) if isinstance(facts, StoreFacts) else ("", "")
 
 
 def _live_keys(findings: Iterable[Finding]) -> int:

@@ -21,7 +21,7 @@ from srfix.recovery.checks import BY_CODE, PassedOver, Want, Width
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import CheckContext, Survey, concerned, list_holders
+from srfix.recovery.facts import CheckContext, StoreFacts, Survey, concerned, list_holders
 from srfix.recovery.findings import Severity
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.cost import cost_of
@@ -76,12 +76,9 @@ def make_plan(
     left_out = tuple(f"{capitalized(omission.reason)}." for omission in omissions)
     if left_out and not needed and not going:
         raise PlanError("No plan: " + " ".join(left_out))
-    planned = _planned_ids(needed)
-    applications = concerned(
-        examination.applications,
-        [(repair.want.facts.store.application, repair.want.facts.store.name) for repair in needed],
-    )
-    actions = _all_actions(needed)
+    planned = planned_ids(needed)
+    applications = concerned(examination.applications, stores_of(needed))
+    actions = actions_of(needed)
     for deletion in going:
         actions += tuple(_numbered(deletion.actions, start=len(actions) + 1))
     held = None if version_limit is None or not actions else len(list_holders(survey.registry))
@@ -98,7 +95,7 @@ def make_plan(
         created_at=clock(),
         srfix=version("srfix"),
         findings=(
-            *(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
+            *(planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
             *(_planned_deletion(deletion) for deletion in going),
         ),
         actions=actions,
@@ -136,27 +133,20 @@ def plan_wants(
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
     omissions = tuple(each for each in decided if isinstance(each, Omission))
-    planned = _planned_ids(needed)
+    planned = planned_ids(needed)
     return Plan(
         registry=survey.registry.url,
         bootstrap_servers=None,
         created_at=clock(),
         srfix=version("srfix"),
-        findings=tuple(_planned(repair, planned[repair.want.role.subject]) for repair in needed),
-        actions=_all_actions(needed),
+        findings=tuple(planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
+        actions=actions_of(needed),
         expects={repair.want.role.subject: repair.want.role.state for repair in needed},
         price=tuple(price(needed, width=Width.WIDE)),
         left_out=tuple(f"{capitalized(omission.reason)}." for omission in omissions),
         omissions=omissions,
         playbook=(),
     )
-
-
-def _all_actions(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
-    actions: list[Action] = []
-    for repair in needed:
-        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
-    return tuple(actions)
 
 
 def _undecided(examination: Examination) -> Iterator[Omission]:
@@ -173,7 +163,7 @@ def _undecided(examination: Examination) -> Iterator[Omission]:
 
 def _beyond_repair(examination: Examination, needed: Iterable[SubjectRepair]) -> Iterator[Omission]:
     """What is broken in stores that the plan does not repair, and no plan does."""
-    planned = {(repair.want.facts.store.application, repair.want.facts.store.name) for repair in needed}
+    planned = stores_of(needed)
     for finding in examination.diagnosis.findings:
         if (finding.application, finding.store) in planned or finding.source is None:
             continue
@@ -193,7 +183,21 @@ def _unseen(examination: Examination, planned: Collection[Subject]) -> Iterator[
             yield Omission(subject=skipped.subjects[0], reason=reason, is_unseen=True)
 
 
-def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
+def stores_of(needed: Iterable[SubjectRepair]) -> frozenset[tuple[str, str]]:
+    """The stores that the repairs are for, as (application, store)."""
+    facts = (repair.want.facts for repair in needed)
+    return frozenset((each.store.application, each.store.name) for each in facts if isinstance(each, StoreFacts))
+
+
+def actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
+    """What the repairs write, in order, numbered."""
+    actions: list[Action] = []
+    for repair in needed:
+        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
+    return tuple(actions)
+
+
+def planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
     """Per subject what is registered there, whichever store's repair it stands in."""
     ids: dict[Subject, set[SchemaId]] = {}
     for repair in needed:
@@ -264,19 +268,25 @@ def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
         yield replace(action, step=step)
 
 
-def _planned(repair: SubjectRepair, planned_ids: tuple[SchemaId, ...]) -> PlannedFinding:
-    source = repair.want.facts.source
-    if source is None:
-        raise PlanError(f"The source of store {repair.want.facts.store} is not known; name it with --source.")
+def planned_finding(repair: SubjectRepair, ids: tuple[SchemaId, ...]) -> PlannedFinding:
+    """What a repair is for, as a plan says it.
+
+    :param ids: every id that the plan registers under its subject.
+    :raises PlanError: if the store's source is not known.
+    """
+    facts = repair.want.facts
+    if facts.source is None:
+        raise PlanError(f"The source of store {facts.store} is not known; name it with --source.")
     return PlannedFinding(
         code=repair.want.code,
-        application=repair.want.facts.store.application,
-        store=repair.want.facts.store.name,
+        application=facts.store.application if isinstance(facts, StoreFacts) else None,
+        store=facts.store.name if isinstance(facts, StoreFacts) else None,
         role=repair.want.role.role,
         subject=repair.want.role.subject,
-        source_topic=source.topic,
+        source_topic=facts.source.topic,
         schema_ids=repair.at_fault,
-        planned_ids=planned_ids,
+        planned_ids=ids,
+        read=None if isinstance(facts, StoreFacts) else facts.read,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from srfix.recovery.checks import Owner, Width, srf016
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.repair.planning.repairs import SubjectRepair
+from srfix.recovery.topic_check import TopicFacts
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects import Subject
 
@@ -65,10 +66,14 @@ def _beside_subject(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
         )
     elif census is not None and census.is_partial:
         yield (
-            f"Topic {census.topic} was not read to its end (--deadline, --max-records, or what srfix diagnose names): ids "
-            "that are only in what was not read may be missing from this plan. Run srfix diagnose without a limit after the "
+            f"Topic {census.topic} was not read to its end (--deadline, --max-records, or what {_look(repair)} names): ids "
+            f"that are only in what was not read may be missing from this plan. Run {_look(repair)} without a limit after the "
             "repair."
         )
+
+
+def _look(repair: SubjectRepair) -> str:
+    return "srfix check" if isinstance(repair.want.facts, TopicFacts) else "srfix diagnose"
 
 
 def _versions(repair: SubjectRepair) -> Iterator[str]:
@@ -156,6 +161,17 @@ def _listed(repair: SubjectRepair, *, deleted: bool) -> str:
 
 
 def _users(repair: SubjectRepair) -> str:
+    facts = repair.want.facts
+    if isinstance(facts, TopicFacts):
+        if repair.want.role.subject == facts.source.subject:
+            return (
+                f"The subject is that of topic {facts.source.topic} itself: its producers register there, and consumers that "
+                "take the latest version look there."
+            )
+        return (
+            f"Readers of topic {facts.source.topic} ask the subject. Whoever registers there is checked against its live "
+            "versions, and consumers that take the latest version look there."
+        )
     if repair.want.owner is Owner.PRODUCERS:
         topic = repair.want.facts.source.topic if repair.want.facts.source is not None else "the source topic"
         return (

@@ -29,6 +29,7 @@ from srfix.recovery.repair.planning.foreseen_ids import (
 )
 from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.repair.planning.wanted import wanted
+from srfix.recovery.topic_check import TopicFacts
 from srfix.serde.registry import (
     Json,
     RegistryAnswerError,
@@ -328,8 +329,8 @@ def _holders(own: Subject, membership: Membership, foreseen: ForeseenId) -> Iter
         yield own
 
 
-def _also_by(facts: StoreFacts, role: RoleFacts, survey: Survey) -> Iterator[str]:
-    for other in facts.store.other_applications:
+def _also_by(facts: StoreFacts | TopicFacts, role: RoleFacts, survey: Survey) -> Iterator[str]:
+    for other in facts.store.other_applications if isinstance(facts, StoreFacts) else ():
         yield f"application {other}, if the store is its own (the name allows both)"
     for version in role.state.live[-1:]:
         try:

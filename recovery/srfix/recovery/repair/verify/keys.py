@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.census import Census
+from srfix.recovery.errors import PlanError
 from srfix.recovery.facts import KeyRole, Survey, SuspectStore, asymmetry, keys_of_store, read_subject_state
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.repair.plan_file import PlannedFinding
@@ -60,6 +61,11 @@ def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:
 
 
 def store_of(finding: PlannedFinding) -> SuspectStore:
-    """The store of a planned finding, in the context of its subject."""
+    """The store of a planned finding, in the context of its subject.
+
+    :raises PlanError: if it is a topic's, of no store.
+    """
+    if finding.application is None or finding.store is None:
+        raise PlanError(f"The finding of {finding.subject} is of no store.")
     context = split_context(finding.subject)[0]
     return SuspectStore(application=finding.application, name=finding.store, context=context)

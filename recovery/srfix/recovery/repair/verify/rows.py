@@ -153,6 +153,8 @@ def _nothing_seen(
 def _why_none(finding: PlannedFinding, census: Census) -> str:
     if all(partition.end_offset <= partition.start_offset for partition in census.partitions):
         return "it holds no record here. If that is not so in your cluster, check --bootstrap-servers"
+    if finding.application is None:
+        return f"no {finding.role.value} that was read carries an id of this plan. Check --bootstrap-servers"
     if all(partition.restore_limit is None for partition in census.partitions):
         return (
             f"{finding.application} has no committed offset there, so that a restore loads nothing. Check "

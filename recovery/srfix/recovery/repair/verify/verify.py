@@ -27,6 +27,8 @@ from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, P
 from srfix.recovery.repair.verify.ids import AskedIds, left_out_elsewhere
 from srfix.recovery.repair.verify.keys import keys_missed, keys_of, left_open, store_of
 from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
+from srfix.recovery.repair.verify.topics import look_again, topic_events
+from srfix.recovery.topic_check import Strategy, TopicCheck, TopicRead
 from srfix.serde.properties import Isolation
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Role, Subject, Topic
@@ -73,7 +75,8 @@ def verify(
     `deleted=true`, its id compared, for each id that the plan speaks of, live or not, and for each that a restore loads;
     and per (id, partition) at least one live record decoded under the phantom subject alone. The subject's configuration
     and mode must be what they were before the repair. A planned subject of which no live row was seen is not looked at;
-    what the plan left out, and look-ups by key that miss what was repaired (SRF005), are problems.
+    what the plan left out, and look-ups by key that miss what was repaired (SRF005), are problems. A topic's finding is
+    looked at again as its reader would look; one row of each (id, partition) is read whatever reads every row of a store.
 
     :param registry: a fresh client: nothing that an earlier step remembered may answer.
     :param supplied: state directories, topologies and ksqlDB's answers: a global table, in whose restore committed offsets
@@ -95,21 +98,41 @@ def verify(
     asked = Survey(cluster=cluster, registry=registry, isolation=isolation)
 
     def count(finding: PlannedFinding, partitions: int) -> Census:
-        where = (finding.application, finding.store)
+        store = store_of(finding)
+        where = (store.application, store.name)
         is_global = where in known_global or supplied.is_global(*where)
         return engine.count(
             CensusRequest(
                 topic=finding.source_topic,
                 partitions=tuple(range(partitions)),
                 committed=None if is_global else _commits(cluster, finding, partitions),
-                isolation=asked.restore_isolation(finding.application).isolation,
+                isolation=asked.restore_isolation(store.application).isolation,
                 deadline_s=deadline_s,
                 max_records=max_records,
             ),
             on_progress=on_progress,
         )
 
-    run = _Run(plan=plan, cluster=cluster, registry=registry, count=count, every_row=every_row, deadline_s=deadline_s)
+    looked: dict[tuple[Topic, Role, Subject | None], TopicCheck] = {}
+
+    def look(finding: PlannedFinding, read: TopicRead, survey: Survey) -> TopicCheck:
+        # A strategy that names subjects by the record has many findings of one topic.
+        where = finding.source_topic, finding.role, finding.subject if read.strategy is Strategy.TOPIC else None
+        if where not in looked:
+            looked[where] = look_again(
+                finding, read, survey, engine, deadline_s=deadline_s, max_records=max_records, on_progress=on_progress
+            )
+        return looked[where]
+
+    run = _Run(
+        plan=plan,
+        cluster=cluster,
+        registry=registry,
+        count=count,
+        look=look,
+        every_row=every_row,
+        deadline_s=deadline_s,
+    )
     yield from run.events()
 
 
@@ -121,6 +144,7 @@ class _Run:
     cluster: Cluster
     registry: Registry
     count: Callable[[PlannedFinding, int], Census]
+    look: Callable[[PlannedFinding, TopicRead, Survey], TopicCheck]
     every_row: EveryRow | None
     deadline_s: float | None
     _keys: dict[tuple[SuspectStore, Topic], KeyRole] = field(default_factory=dict)
@@ -138,6 +162,10 @@ class _Run:
             if partitions is None:
                 yield from self._without_topic(finding)
                 continue
+            if finding.read is not None:
+                yield from topic_events(self.plan, finding, self.look(finding, finding.read, survey), survey)
+                yield from _standing(self.plan.expects[finding.subject], self.registry)
+                continue
             where = store_of(finding), finding.source_topic
             is_first = where not in self._keys
             if is_first:
@@ -152,10 +180,10 @@ class _Run:
         yield from left_out_elsewhere(self.plan, self.registry, asked=asked)
 
     def _without_topic(self, finding: PlannedFinding) -> Iterator[Event]:
+        whose = ", from which the store restores" if finding.read is None else ", which is read under this subject"
         yield Problem(
             subject=finding.subject,
-            what=f"topic {finding.source_topic}, from which the store restores, is gone from this cluster; check "
-            "--bootstrap-servers",
+            what=f"topic {finding.source_topic}{whose}, is gone from this cluster; check --bootstrap-servers",
         )
         yield from AskedIds.ask(self.plan, finding, (), self.registry).events(self.registry, is_partial=True)
         yield from _standing(self.plan.expects[finding.subject], self.registry)
@@ -186,7 +214,7 @@ class _Run:
         store = store_of(finding)
         if finding.subject != store.subject(finding.role):  # the reader asks the source's own subject
             return
-        planned = {(store_of(each), each.role) for each in self.plan.findings}
+        planned = {(store_of(each), each.role) for each in self.plan.findings if each.read is None}
         for role in Role:
             if (store, role) not in planned and (role is Role.VALUE or keys.is_role):
                 yield replace(finding, role=role, subject=store.subject(role), schema_ids=(), planned_ids=())
@@ -211,7 +239,7 @@ class _Run:
 
 
 def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapping[int, int | None]:
-    answers = cluster.committed(finding.application, [(finding.source_topic, p) for p in range(partitions)])
+    answers = cluster.committed(store_of(finding).application, [(finding.source_topic, p) for p in range(partitions)])
     return {partition: offset for (_topic, partition), offset in answers.items()}
 
 
@@ -265,6 +293,9 @@ def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verifie
     """What the verification says of one application of the plan. A subject of none of them counts for each."""
     owners: dict[Subject, set[str]] = {}
     for finding in plan.findings:
+        if finding.application is None:
+            owners.setdefault(finding.subject, set())
+            continue
         for subject in (finding.subject, *map(store_of(finding).subject, Role)):
             owners.setdefault(subject, set()).add(finding.application)
     of_it = [event for event in events if application in owners.get(event.subject, {application})]

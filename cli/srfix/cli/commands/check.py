@@ -1,0 +1,88 @@
+"""`srfix check`: are the live ids of a topic readable by its reader?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+
+import click
+
+from srfix.cli.commands.shared import check_blocks, open_cluster, show_progress
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import (
+    CensusEngineChoice,
+    Hurry,
+    TopicChoice,
+    connection_options,
+    details_option,
+    engine_options,
+    given_options,
+    hurry_options,
+    output_option,
+    topic_options,
+    topic_reader_option,
+)
+from srfix.cli.output import OutputFormat, Report, say, write_report
+from srfix.recovery.clock import now
+from srfix.recovery.facts import Survey
+from srfix.recovery.findings import Severity
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.topic_check import TopicCheck, check_document, check_topic
+
+
+@click.command()
+@click.argument("topic")
+@topic_reader_option
+@topic_options
+@connection_options
+@hurry_options
+@engine_options
+@details_option
+@output_option
+def check(
+    topic: str,
+    reader: str,
+    asked: TopicChoice,
+    connection: Connection,
+    hurry: Hurry,
+    engine: CensusEngineChoice,
+    details: bool,
+    output: OutputFormat,
+) -> ExitCode:
+    """Check that what reads TOPIC can resolve the schema ids in it, under the subject that it asks. Reads only.
+
+    For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; no Kafka Streams is needed.
+    srfix plan --topic TOPIC with the same options plans the repair.
+    """
+    question = asked.question(topic, reader)
+    with open_cluster(connection, engine) as (cluster, counting), connection.registry_client() as registry:
+        found = check_topic(
+            question,
+            Survey(cluster=cluster, registry=registry),
+            counting,
+            given=given_options(),
+            deadline_s=hurry.deadline_s,
+            max_records=hurry.max_records,
+            on_progress=show_progress(),
+        )
+        url = registry.url
+    document = check_document(found, srfix_version=version("srfix"), generated_at=now(), registry=url)
+    write_report(Report(document=document, blocks=tuple(check_blocks(found, details=details))), output)
+    for line in _said(found, output):
+        say(line, err=True)
+    if found.has_findings:
+        return ExitCode.FINDINGS
+    return ExitCode.REFUSED if found.is_inconclusive else ExitCode.OK
+
+
+def _said(found: TopicCheck, output: OutputFormat) -> Iterator[str]:
+    if output is OutputFormat.JSON:
+        for skipped in found.skipped:
+            yield f"Not looked at: {skipped.what}: {skipped.reason}"
+    notes = sum(finding.severity is Severity.NOTE for finding in found.findings)
+    parts = [counted(len(found.findings) - notes, "finding")]
+    parts += [counted(notes, "note")] if notes else []
+    parts.append(f"{counted(sum(len(answer.ids) for answer in found.roles), 'schema id')} asked for")
+    parts += [f"{counted(len(found.skipped), 'thing')} not looked at"] if found.skipped else []
+    yield f"{', '.join(parts)}."

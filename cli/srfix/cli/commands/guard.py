@@ -1,0 +1,177 @@
+"""`srfix guard`: what will break, before it happens: on a restore, an upgrade, or a schema about to be registered."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import click
+
+from srfix.cli.commands.shared import forecast_blocks, forecast_summary, open_cluster
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import (
+    EvidenceOptions,
+    Hurry,
+    Selection,
+    connection_options,
+    evidence_options,
+    given_options,
+    hurry_options,
+    option,
+    output_option,
+    selection_options,
+)
+from srfix.cli.output import OutputFormat, Report, say, write_report
+from srfix.recovery.clock import now
+from srfix.serde import bounds
+from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import StreamsVersion, Supplied
+    from srfix.recovery.guard import Assumed, NewSchema, Sight
+
+
+@click.command()
+@option(
+    "--to",
+    envvar="TO",
+    metavar="VERSION",
+    help="Tell what a change to this Kafka Streams version breaks, such as 3.9.",
+)
+@option(
+    "--optimization",
+    envvar="OPTIMIZATION",
+    metavar="none|all|LIST",
+    help="topology.optimization as it is in force: in the properties of KafkaStreams and of builder.build(properties). "
+    "Default: not known, and both cases are told.",
+)
+@option(
+    "--subject", envvar="SUBJECT", metavar="SUBJECT", help="Where the schema of --schema is about to be registered."
+)
+@option(
+    "--schema",
+    "schema_file",
+    envvar="SCHEMA",
+    metavar="FILE",
+    help="A schema about to be registered: Avro's (.avsc), a JSON Schema, or as a registry takes it, with its references.",
+)
+@selection_options
+@evidence_options
+@connection_options
+@hurry_options
+@output_option
+def guard(
+    to: str | None,
+    optimization: str | None,
+    subject: str | None,
+    schema_file: str | None,
+    selection: Selection,
+    evidence: EvidenceOptions,
+    connection: Connection,
+    hurry: Hurry,
+    output: OutputFormat,
+) -> ExitCode:
+    """Say what will break before it does, and what to register first. Writes nothing.
+
+    From a printed topology (--topology with --application) or ksqlDB: which subjects without a topic its stores will make,
+    which stores the next restore breaks, and which the upgrade of --to does. With --subject and --schema: what a new schema
+    breaks. Names are enough; with --bootstrap-servers and --registry it also compares what is there.
+
+    Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
+    """
+    from srfix.recovery.facts import Reader
+    from srfix.recovery.guard import Assumed, forecast_document, foretell, parse_optimization
+
+    given = given_options()
+    assumed = Assumed(
+        running=_version(selection.streams_version, "--streams-version"),
+        to=_version(to, "--to"),
+        optimization=parse_optimization(optimization),
+        reader=Reader(selection.reader),
+        is_of_one_store=selection.store is not None,
+        given=given,
+    )
+    new = _new_schema(subject, schema_file)
+    supplied = _supplied(evidence, selection, assumed, new)
+    with ExitStack() as stack:
+        forecast = foretell(
+            supplied,
+            assumed,
+            _sight(stack, connection, supplied, selection, hurry),
+            schema=new,
+            store=selection.store,
+            application=selection.application,
+            ignore=selection.ignore,
+        )
+    document = forecast_document(forecast, srfix_version=version("srfix"), generated_at=now())
+    write_report(Report(document=document, blocks=tuple(forecast_blocks(forecast))), output)
+    say(forecast_summary(forecast), err=True)
+    return ExitCode.FINDINGS if forecast.fails else ExitCode.REFUSED if forecast.is_open else ExitCode.OK
+
+
+def _version(text: str | None, option: str) -> StreamsVersion | None:
+    from srfix.recovery.facts import StreamsVersion
+
+    if text is None:
+        return None
+    try:
+        return StreamsVersion.parse(text)
+    except UsageError:
+        raise UsageError(f"{option} {text}: expected a Kafka Streams version, such as 2.6.3 or 3.9.") from None
+
+
+def _new_schema(subject: str | None, path: str | None) -> NewSchema | None:
+    from srfix.recovery.guard import NewSchema, parse_schema, topic_of
+    from srfix.serde.subjects import Subject
+
+    if subject is None and path is None:
+        return None
+    if subject is None or path is None:
+        lacks = "--subject SUBJECT" if subject is None else "--schema FILE"
+        raise UsageError(f"--subject and --schema go together: add {lacks}.")
+    topic_of(Subject(subject))
+    try:
+        text = read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"The file {path!r} of --schema cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise UsageError(f"The file {path!r} of --schema is not UTF-8 text; save it as UTF-8.") from None
+    return NewSchema(subject=Subject(subject), schema=parse_schema(text, origin=path), origin=path)
+
+
+def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed, new: NewSchema | None) -> Supplied:
+    if evidence.topology and selection.application is None:
+        raise UsageError(
+            "--topology takes --application ID too: the printed text does not say whose it is, and the names of changelogs and "
+            "subjects begin with it."
+        )
+    if not (evidence.topology or evidence.ksqldb or evidence.ksqldb_text or new):
+        raise UsageError(
+            "There is nothing to foretell: give --topology FILE and --application ID, --ksqldb URL, or --subject and --schema."
+        )
+    if assumed.to is not None and new is not None and assumed.running is None:
+        raise UsageError("--to with --schema takes --streams-version too.")
+    return evidence.read(application=selection.application)
+
+
+def _sight(stack: ExitStack, connection: Connection, supplied: Supplied, selection: Selection, hurry: Hurry) -> Sight:
+    """A look at what was named of cluster and registry."""
+    from srfix.recovery.guard import look_through
+
+    cluster = engine = registry = None
+    if connection.kafka.get("bootstrap.servers"):
+        cluster, engine = stack.enter_context(open_cluster(connection))
+    if connection.registry.urls:
+        registry = stack.enter_context(connection.registry_client())
+    return look_through(
+        cluster,
+        registry,
+        engine,
+        supplied=supplied,
+        sources=dict(selection.sources),
+        deadline_s=hurry.deadline_s,
+        max_records=hurry.max_records,
+    )

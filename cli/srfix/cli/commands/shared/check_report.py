@@ -1,0 +1,130 @@
+"""What a look at a topic found, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from srfix.cli.commands.shared.diagnosis_words import skipped_lines
+from srfix.cli.output import Block, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.recovery.ids_in_words import counted, listed
+from srfix.recovery.topic_check import AskedId, RoleAnswer, Strategy, TopicCheck
+from srfix.serde.subjects import Role
+
+_MOST_IDS: Final = 20
+"""Ids of a table without --details."""
+
+
+def check_blocks(found: TopicCheck, *, details: bool) -> Iterator[Block]:
+    """The report.
+
+    :param details: True for every id, and the log partition by partition.
+    """
+    yield Heading(_verdict(found))
+    yield FieldList(tuple(_fields(found)))
+    for finding in found.findings:
+        role = " (keys)" if finding.role is Role.KEY else ""
+        yield Heading(f"{finding.code}, {finding.severity.value}: {finding.subject}{role}")
+        yield Paragraph(finding.explanation)
+        yield Paragraph(f"Next: {finding.next}")
+    for answer in found.roles:
+        yield from _ids(found, answer, details=details)
+    if details:
+        yield Table(
+            ("partition", "start", "end", "records", *(("committed", "not read yet") if found.positions else ())),
+            tuple(_log(found)),
+            title="The log",
+        )
+    if found.skipped:
+        yield Heading("Not looked at", level=2)
+        yield ItemList(tuple(skipped_lines(found.skipped)))
+
+
+def _verdict(found: TopicCheck) -> str:
+    topic = found.question.topic
+    if found.has_findings:
+        return f"{topic}: its reader cannot read all of it"
+    if found.is_inconclusive:
+        return f"{topic}: nothing was found, but not everything could be looked at"
+    group = found.question.read.group
+    return f"{topic}: {'what the group has not read yet' if group is not None else 'all of it'} can be read"
+
+
+def _fields(found: TopicCheck) -> Iterator[tuple[str, str]]:
+    question, read = found.question, found.question.read
+    metadata = ", ".join(f"{name}={value}" for name, value in sorted(read.with_metadata.items()))
+    yield "reader", f"{read.reader.value}{f' (use.latest.with.metadata: {metadata})' if metadata else ''}"
+    if read.strategy is Strategy.TOPIC:
+        looked = [answer.role for answer in found.roles if answer.is_looked_at]
+        yield "asks", ", ".join(question.subject_of(role) for role in reversed(looked)) or "no subject"
+    else:
+        yield "asks", f"a subject for each record's name (--strategy {read.strategy.value})"
+    records = sum(partition.records for partition in found.census.partitions)
+    policy = "cleanup.policy not known" if found.cleanup_policy is None else f"cleanup.policy={found.cleanup_policy}"
+    yield "live", f"{found.lives.value} ({policy}); {counted(records, 'record')} read with {read.isolation.value}"
+    if found.positions is not None:
+        left = sum(found.positions.left(partition) for partition in found.census.partitions)
+        yield "group", f"{found.positions.group}: {counted(left, 'offset')} not read yet"
+
+
+def _ids(found: TopicCheck, answer: RoleAnswer, *, details: bool) -> Iterator[Block]:
+    title = f"{answer.role.value.capitalize()}s: {', '.join(_counts(answer))}"
+    if not answer.ids:
+        yield Paragraph(f"{title}.")
+        return
+    # What fails stands first.
+    ranked = sorted(
+        answer.ids, key=lambda asked: (asked.reads is not False, not asked.standing.is_met, asked.schema_id)
+    )
+    shown = ranked if details or len(ranked) <= _MOST_IDS else ranked[:_MOST_IDS]
+    yield Table(
+        ("schema id", "records", "standing", "subject", "the reader"),
+        tuple(
+            (
+                f"{asked.schema_id}{' (by GUID)' if asked.guids else ''}",
+                f"{asked.fault.records:,}",
+                asked.standing.value,
+                asked.subject or "-",
+                _outcome(asked),
+            )
+            for asked in shown
+        ),
+        title=title,
+    )
+    if len(shown) < len(ranked):
+        yield Paragraph(f"{len(ranked) - len(shown):,} more schema ids: --details")
+
+
+def _outcome(asked: AskedId) -> str:
+    if asked.trouble is not None:
+        return f"fails: {asked.trouble.value}"
+    if asked.untold is not None:
+        return "not told"
+    return "reads it" if asked.membership.error_code is None else "reads it without the subject"
+
+
+def _counts(answer: RoleAnswer) -> Iterator[str]:
+    yield counted(len(answer.ids), "schema id")
+    if not answer.is_looked_at and answer.records:
+        yield "written by no schema registry serializer"
+    elif answer.records > answer.framed:
+        yield f"{answer.records - answer.framed:,} unframed"
+    if answer.nulls:
+        yield counted(answer.nulls, "null" if answer.role is Role.KEY else "tombstone")
+    if answer.unknown_guids:
+        yield f"unknown GUID {listed(answer.unknown_guids)}"
+
+
+def _log(found: TopicCheck) -> Iterator[tuple[str, ...]]:
+    for partition in found.census.partitions:
+        row = (
+            str(partition.partition),
+            str(partition.start_offset),
+            str(partition.end_offset),
+            f"{partition.records:,}",
+        )
+        if found.positions is None:
+            yield row
+        else:
+            committed = found.positions.committed.get(partition.partition)
+            yield (*row, "-" if committed is None else str(committed), f"{found.positions.left(partition):,}")

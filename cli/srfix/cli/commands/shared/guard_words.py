@@ -1,0 +1,103 @@
+"""What `srfix guard` tells a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.cli.output import Block, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.recovery.guard import Certainty, Forecast, Foretold, StoreKind
+from srfix.recovery.ids_in_words import counted, enumerated
+
+_NOTHING = "-"
+
+
+def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
+    """The report: what will break first, then notes, then stores and names, and what was not looked at."""
+    yield FieldList(tuple(_assumed(forecast)), title="Judged for")
+    serious = [each for each in forecast.foretold if each.is_serious]
+    notes = [each for each in forecast.foretold if not each.is_serious]
+    for each in serious:
+        yield Heading(_title(each), level=2)
+        yield Paragraph(each.explanation)
+        if each.first:
+            yield ItemList(each.first, is_numbered=True)
+    if not serious:
+        yield Paragraph("Nothing that was looked at will break.")
+    if notes:
+        yield Heading("Notes", level=2)
+        yield ItemList(tuple(f"{_title(each)}: {each.explanation}" for each in notes))
+    if forecast.ignored:
+        named = enumerated([_title(each) for each in forecast.ignored])
+        yield Paragraph(f"Ignored (--ignore), and no reason to fail: {named}.")
+    yield from _tables(forecast)
+    if forecast.skipped:
+        yield Heading("Not looked at", level=2)
+        yield ItemList(tuple(f"{each.what}: {each.reason}" for each in forecast.skipped))
+
+
+def forecast_summary(forecast: Forecast) -> str:
+    """The last line, on standard error."""
+    serious = [each.certainty for each in forecast.foretold if each.is_serious]
+    counts = ", ".join(f"{serious.count(each)} {each.value}" for each in Certainty if each is not Certainty.EXCLUDED)
+    notes = len(forecast.foretold) - len(serious)
+    judged = len({(each.store.application, each.store.name) for each in forecast.stores})
+    skipped = f"; {counted(len(forecast.skipped), 'thing')} not looked at" if forecast.skipped else ""
+    ignored = f"; {len(forecast.ignored)} ignored" if forecast.ignored else ""
+    return f"What breaks: {counts}; {counted(notes, 'note')}; {counted(judged, 'store')} judged{skipped}{ignored}."
+
+
+def _assumed(forecast: Forecast) -> Iterator[tuple[str, str]]:
+    assumed = forecast.assumed
+    yield "Kafka Streams", "not said" if assumed.running is None else str(assumed.running)
+    if assumed.to is not None:
+        yield "changed to", str(assumed.to)
+    yield "topology.optimization", str(assumed.optimization)
+    yield "reader", assumed.reader.value
+    looked = [name for name, seen in (("cluster", forecast.has_cluster), ("registry", forecast.has_registry)) if seen]
+    yield "compared with", " and ".join(looked) or "nothing: names alone"
+    if forecast.schema is not None:
+        yield "new schema", f"{forecast.schema.origin} under {forecast.schema.subject}"
+
+
+def _title(each: Foretold) -> str:
+    whose = f" {each.application}/{each.store}" if each.store else f" {each.subject}"
+    return f"{each.code or 'No code'}{whose}, {each.severity.value}: {each.certainty.value}"
+
+
+def _tables(forecast: Forecast) -> Iterator[Block]:
+    of_topics = [each for each in forecast.stores if each.store.kind is not StoreKind.OTHER]
+    others = {str(each.store) for each in forecast.stores} - {str(each.store) for each in of_topics}
+    if of_topics:
+        yield Table(
+            ("store", "Kafka Streams", "restores from", "serdes are handed"),
+            tuple(
+                (
+                    str(each.store),
+                    _text(each.version),
+                    " or ".join(wiring.value for wiring in each.wirings),
+                    " or ".join(each.handed),
+                )
+                for each in of_topics
+            ),
+            title="Stores that may restore from a source topic",
+        )
+    if others:
+        yield Paragraph(
+            f"No others do: {enumerated(sorted(others))}. Each has a changelog of its own, or none: then its serdes make a "
+            "subject without a topic, which is harmless (SRF007)."
+        )
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for each in forecast.subjects:
+        name = f"{each.application}/{each.store}"
+        if each.certainty is not Certainty.EXCLUDED and name not in others:
+            rows.setdefault((each.subject, each.certainty.value, each.why), []).append(_text(each.version))
+    if rows:
+        yield Table(
+            ("subject", "Kafka Streams", "comes about", "what it is"),
+            tuple((subject, ", ".join(versions), how, why) for (subject, how, why), versions in rows.items()),
+            title="Subjects without a topic, once records are put",
+        )
+
+
+def _text(value: object) -> str:
+    return _NOTHING if value is None else str(value)

@@ -1,0 +1,150 @@
+"""The options that say how a topic is read: by which subject, by whom, from where on.
+
+@click.command()
+@topic_options                 # hands over `asked: TopicChoice`
+def check(asked): …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import click
+from click.core import ParameterSource
+
+from srfix.cli.choice import Choice
+from srfix.cli.options.groups import choice_of, handing_over, option
+from srfix.cli.options.lines import Lines
+from srfix.cli.options.options import TOPIC_READERS
+from srfix.cli.options.properties import parse_property
+from srfix.recovery.topic_check import Strategy, TopicQuestion, TopicRead, TopicReader
+from srfix.serde.errors import UsageError
+from srfix.serde.properties import Isolation
+from srfix.serde.subjects import Role, Subject, Topic
+
+_ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
+_NAMES: Final = {
+    "role": "--role",
+    "subject": "--subject",
+    "group": "--group",
+    "strategy": "--strategy",
+    "with_metadata": "--with-metadata",
+    "isolation": "--isolation",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicChoice:
+    """How a topic is read."""
+
+    roles: tuple[Role, ...]
+    """Keys, values, or both."""
+    subject: str | None
+    """The subject that the reader asks; None for what the strategy says."""
+    group: str | None
+    """The consumer group; None for a reader that starts at the beginning."""
+    strategy: Strategy
+    """How the reader names its subject."""
+    with_metadata: Mapping[str, str] = field(default_factory=dict)
+    """`use.latest.with.metadata`."""
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    """How it reads."""
+    typed: tuple[str, ...] = ()
+    """Those of its options that stand on the command line."""
+
+    def question(self, topic: str, reader: str) -> TopicQuestion:
+        """The question about a topic.
+
+        :param reader: one of `TOPIC_READERS`.
+        :raises UsageError: if the options contradict each other.
+        """
+        return TopicQuestion(
+            topic=Topic(topic),
+            roles=self.roles,
+            subject=None if self.subject is None else Subject(self.subject),
+            read=TopicRead(
+                reader=TopicReader(reader),
+                strategy=self.strategy,
+                group=self.group,
+                with_metadata=self.with_metadata,
+                isolation=self.isolation,
+            ),
+        )
+
+
+def _topic_choice(
+    *, role: str, subject: str | None, group: str | None, strategy: str, with_metadata: tuple[str, ...], isolation: str
+) -> TopicChoice:
+    if subject == "" or group == "":
+        raise UsageError("--subject and --group take a name, and one of them is empty.")
+    ctx = click.get_current_context()
+    return TopicChoice(
+        roles=_ROLES[role],
+        subject=subject,
+        group=group,
+        strategy=Strategy(strategy),
+        with_metadata=dict(parse_property(text, option="--with-metadata") for text in with_metadata if text.strip()),
+        isolation=Isolation(isolation),
+        typed=tuple(
+            name for param, name in _NAMES.items() if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE
+        ),
+    )
+
+
+topic_options = handing_over(
+    "asked",
+    _topic_choice,
+    click.option(
+        "--role",
+        type=Choice(list(_ROLES)),
+        default="both",
+        show_default=True,
+        help="Which payloads; both takes keys where a schema registry serializer wrote them.",
+    ),
+    click.option(
+        "--subject",
+        metavar="SUBJECT",
+        help="The subject that the reader asks, where it is not the topic's: users-value for a mirrored source.users. Keys "
+        "are asked under its twin (users-key).",
+    ),
+    click.option(
+        "--group",
+        metavar="GROUP",
+        help="The consumer group that reads it (of a Connect sink connect-NAME): what it has not read yet counts.",
+    ),
+    click.option(
+        "--strategy",
+        type=choice_of(Strategy),
+        default=Strategy.TOPIC.value,
+        show_default=True,
+        help="The reader's subject name strategy.",
+    ),
+    click.option(
+        "--with-metadata",
+        type=Lines("key=value"),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="With --reader latest: use.latest.with.metadata; repeatable.",
+    ),
+    click.option(
+        "--isolation",
+        type=Choice([isolation.value for isolation in reversed(Isolation)]),
+        default=Isolation.READ_UNCOMMITTED.value,
+        show_default=True,
+        help="How the reader reads.",
+    ),
+)
+"""Adds the options that say how a topic is read; the command gets `asked: TopicChoice`."""
+
+topic_reader_option = option(
+    "--reader",
+    envvar="READER",
+    type=Choice(TOPIC_READERS),
+    default=TopicReader.UNKNOWN.value,
+    show_default=True,
+    help="What reads the topic: Connect's converters, so sinks (connect), ksqlDB sources (ksqldb), plain Avro deserializers "
+    "(plain), those with use.latest.version (latest), a dual-subject reader (dual).",
+)
+"""Adds `--reader`; the command gets `reader: str`."""

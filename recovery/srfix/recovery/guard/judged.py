@@ -1,0 +1,133 @@
+"""A store with all that is known of it, from what a person said and from what was seen; what that makes certain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from srfix.recovery.facts import Reader, StreamsVersion
+from srfix.recovery.findings import Weight
+from srfix.recovery.guard.looking import RoleKnown, Sight
+from srfix.recovery.guard.models import Assumed, Certainty, GuardedStore, StoreForecast, StoreKind, Wiring, weakest
+from srfix.recovery.guard.wiring import SOURCE_BYTES, handed, loads, wirings
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedStore:
+    """A store, and the reader and versions under which it is judged."""
+
+    store: GuardedStore
+    assumed: Assumed
+    """What the person said."""
+    running: StreamsVersion | None
+    """The version that runs: as was said, else as it was concluded from traces on the cluster."""
+    reader: Reader
+    """What reads it: as was said, else as ksqlDB's version or its schemas show."""
+    sight: Sight
+
+    def wirings(self, version: StreamsVersion | None) -> tuple[Wiring, ...]:
+        """Where it may restore from."""
+        return wirings(
+            self.store,
+            version,
+            self.assumed.optimization,
+            has_changelog=self.sight.has_topic(self.store.changelog),
+            runs=self.sight.runs(self.store),
+        )
+
+    def forecast(self, version: StreamsVersion | None) -> StoreForecast:
+        """What it does under a version."""
+        found = self.wirings(version)
+        names = {topic: None for wiring in found for topic in handed(self.store, wiring, version)}
+        # What was concluded of a version is as exact as KAFKA-10179 needs it, and no more.
+        said = version if version in (self.assumed.running, self.assumed.to) else None
+        return StoreForecast(
+            store=self.store,
+            version=version,
+            wirings=found,
+            handed=tuple(names),
+            loads=tuple(loads(self.store, wiring, said) for wiring in found),
+        )
+
+    def known(self, role: Role) -> RoleKnown | None:
+        """What registry and cluster say of its keys or values."""
+        return self.sight.known(self.store, role)
+
+    def restores_source_bytes(self, version: StreamsVersion | None) -> Certainty:
+        """Whether a restore loads the source topic as it is."""
+        found = self.wirings(version)
+        if not any(wiring in SOURCE_BYTES for wiring in found):
+            return Certainty.EXCLUDED
+        if not all(wiring in SOURCE_BYTES for wiring in found):
+            return Certainty.UNTOLD
+        # A changelog topic speaks against what a person said of the optimisation; it may be left from before.
+        is_doubted = self.store.kind is StoreKind.TABLE and self.sight.has_topic(self.store.changelog)
+        is_sure = self.store.weight is Weight.CONCLUSIVE and not is_doubted
+        return Certainty.CERTAIN if is_sure else Certainty.POSSIBLE
+
+    def asks_the_phantom(self, version: StreamsVersion | None) -> Certainty:
+        """Whether it restores the source topic's bytes and its serdes ask for their schemas under the changelog's name."""
+        restores = self.restores_source_bytes(version)
+        if restores is Certainty.EXCLUDED:
+            return restores
+        wiring = Wiring.GLOBAL if self.store.kind is StoreKind.GLOBAL else Wiring.REUSED
+        names = handed(self.store, wiring, version)
+        if self.store.changelog not in names:
+            return Certainty.EXCLUDED
+        return weakest((restores, Certainty.UNTOLD if len(names) > 1 else self._of_version(version)))
+
+    def asks_the_source(self, version: StreamsVersion | None) -> Certainty:
+        """Whether it restores the source topic's bytes and its serdes ask for their schemas under the source topic's name."""
+        restores = self.restores_source_bytes(version)
+        if restores is Certainty.EXCLUDED:
+            return restores
+        wiring = Wiring.GLOBAL if self.store.kind is StoreKind.GLOBAL else Wiring.REUSED
+        names = handed(self.store, wiring, version)
+        if self.store.topic not in names:
+            return Certainty.EXCLUDED
+        return weakest((restores, Certainty.UNTOLD if len(names) > 1 else self._of_version(version)))
+
+    def makes_the_phantom(self, version: StreamsVersion | None) -> Certainty:
+        """Whether its serdes are handed the name of a changelog that is no topic, whatever it restores from."""
+        if self.sight.has_topic(self.store.changelog):
+            return Certainty.EXCLUDED
+        found = self.wirings(version)
+        certain = [wiring is not Wiring.OWN and handed(self.store, wiring, version) for wiring in found]
+        hits = [bool(names) and self.store.changelog in (names or ()) for names in certain]
+        if not any(hits):
+            return Certainty.EXCLUDED
+        if not all(hits) or any(names and len(names) > 1 for names in certain):
+            return Certainty.UNTOLD
+        weight = Certainty.CERTAIN if self.store.weight is Weight.CONCLUSIVE else Certainty.POSSIBLE
+        return weakest((weight, self._of_version(version)))
+
+    def does_without(self, subject: Subject) -> bool:
+        """True if its reader needs no version under a subject."""
+        if self.reader is Reader.PLAIN:
+            return self.sight.context_of(subject) == DEFAULT_CONTEXT == self.store.context
+        return self.reader is Reader.DUAL
+
+    @property
+    def looks_versions_up(self) -> Certainty:
+        """Whether its reader needs a version under the subject that it asks. A plain one fails on the id in a named context."""
+        said = self.assumed.reader in (Reader.CONNECT, Reader.PLAIN)
+        return Certainty.CERTAIN if said or self._is_old_ksqldb else Certainty.POSSIBLE
+
+    @property
+    def _is_old_ksqldb(self) -> bool:
+        return self.store.is_ksqldb and self.store.falls_back is False
+
+    def _of_version(self, version: StreamsVersion | None) -> Certainty:
+        """What was concluded from traces makes nothing certain."""
+        said = version in (self.assumed.running, self.assumed.to) or self.store.is_ksqldb
+        return Certainty.CERTAIN if said else Certainty.POSSIBLE
+
+
+def judge(store: GuardedStore, assumed: Assumed, sight: Sight) -> JudgedStore:
+    """A store with the reader and version under which it is judged."""
+    seen = sight.assumed_of(store, assumed)
+    reader = assumed.reader if seen is None else seen.reader
+    running = assumed.running if seen is None else seen.streams_version
+    if reader is Reader.UNKNOWN and store.is_ksqldb and store.falls_back is not None:
+        reader = Reader.DUAL if store.falls_back else Reader.CONNECT
+    return JudgedStore(store=store, assumed=assumed, running=running, reader=reader, sight=sight)

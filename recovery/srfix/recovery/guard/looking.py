@@ -1,0 +1,168 @@
+"""What cluster and registry say of a store, as far as they were named: each is optional, and nothing is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from srfix.recovery.advice import gather_hints, with_hints
+from srfix.recovery.census import Census
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.diagnosis import Counter
+from srfix.recovery.facts import CheckContext, SubjectState, Survey, SuspectStore, ask_membership, read_subject_state
+from srfix.recovery.findings import Skipped
+from srfix.recovery.guard.models import Assumed, GuardedStore, StoreKind
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.errors import AccessDeniedError
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic
+from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleKnown:
+    """The keys or values of a store, as the registry (and the cluster) have them now."""
+
+    phantom: SubjectState
+    """What stands under the subject that is named after the changelog."""
+    source: SubjectState
+    """What stands under the source topic's own subject."""
+    ids: tuple[SchemaId, ...]
+    """The ids that a restore may load: those of the topic, or, where it was not read or holds none, those under its subject."""
+    live: tuple[SchemaId, ...]
+    """Those of them that a restore at this moment would load, as the topic was read to its end; none if it was not."""
+    missing: tuple[SchemaId, ...]
+    """Those of `ids` whose schema is known and not registered under the phantom subject."""
+    own: tuple[SchemaId, ...]
+    """The ids under the phantom subject whose schema the source topic's own subject lacks: the application's own."""
+    is_counted: bool
+    """True if the topic was read."""
+
+    @property
+    def asks_a_registry(self) -> bool:
+        """True if anything shows that this half is a registry's at all."""
+        return bool(self.phantom.versions or self.source.versions or self.ids)
+
+
+@dataclass(slots=True, kw_only=True)
+class Sight:
+    """Cluster and registry, asked once each."""
+
+    cluster: Cluster | None = None
+    registry: ReadableRegistry | None = None
+    survey: Survey | None = None
+    """Both; None if one of them was not named."""
+    counter: Counter | None = None
+    """What counts topics; None without `survey`."""
+    skipped: dict[Skipped, None] = field(default_factory=dict)
+    """What was not allowed to be read, and topics that are not there."""
+    _topics: frozenset[Topic] | None = None
+    _subjects: frozenset[Subject] | None = None
+    _known: dict[tuple[GuardedStore, Role], RoleKnown | None] = field(default_factory=dict)
+
+    def has_topic(self, topic: Topic) -> bool | None:
+        """Whether a topic exists; None if no cluster was named."""
+        if self.cluster is None:
+            return None
+        if self._topics is None:
+            self._topics = frozenset(self.survey.topics() if self.survey is not None else self.cluster.topics())
+        return topic in self._topics
+
+    def has_subject(self, subject: Subject) -> bool | None:
+        """Whether a subject exists, be it with soft-deleted versions alone; None if no registry was named."""
+        if self.registry is None:
+            return None
+        if self._subjects is None:
+            self._subjects = frozenset(self.registry.subjects(deleted=True))
+        return subject in self._subjects
+
+    def runs(self, store: GuardedStore) -> bool:
+        """True if the application has committed offsets of the store's topic: its internal topics exist then."""
+        if self.survey is None or store.topic is None:
+            return False
+        try:
+            return any(topic == store.topic for topic, _partition in self.survey.commits(store.application))
+        except AccessDeniedError as error:
+            self._not_allowed(store, error)
+            return False
+
+    def assumed_of(self, store: GuardedStore, assumed: Assumed) -> CheckContext | None:
+        """What is known of its reader and version: what the person said, else what cluster and registry show without
+        doubt. None unless both were named.
+        """
+        if self.survey is None:
+            return None
+        said = CheckContext(
+            registry=self.survey.registry,
+            reader=assumed.reader,
+            streams_version=assumed.running,
+            given=assumed.given,
+        )
+        suspect = SuspectStore(application=store.application, name=store.name, context=store.context)
+        return with_hints(said, gather_hints(suspect, self.survey, store.topic))
+
+    def context_of(self, subject: Subject) -> str:
+        """The registry context of a subject."""
+        return DEFAULT_CONTEXT if self.registry is None else self.registry.context_of(subject)
+
+    def known(self, store: GuardedStore, role: Role) -> RoleKnown | None:
+        """What stands under its subjects; None without a registry, or for a store that is made of no topic."""
+        if (store, role) not in self._known:
+            self._known[store, role] = self._ask(store, role)
+        return self._known[store, role]
+
+    def _ask(self, store: GuardedStore, role: Role) -> RoleKnown | None:
+        if self.registry is None or store.topic is None:
+            return None
+        phantom = self._state(store.changelog_subject(role))
+        source = self._state(store.source_subject(role))
+        census = self._census(store, store.topic)
+        counted = () if census is None else census.restorable_ids(role)
+        if role is Role.KEY:  # other keys look framed by chance
+            counted = tuple(schema_id for schema_id in counted if schema_id in source.schema_ids)
+        of_subject = tuple(sorted({version.schema_id for version in source.live}))
+        ids = counted or (of_subject if census is None or role is Role.VALUE else ())
+        asked = {i: ask_membership(self.registry, phantom.subject, i) for i in ids}
+        owned = {i: ask_membership(self.registry, source.subject, i) for i in phantom.schema_ids}
+        return RoleKnown(
+            phantom=phantom,
+            source=source,
+            ids=tuple(i for i in ids if asked[i].is_known),
+            live=() if census is None or census.is_partial else tuple(i for i in counted if _is_live(census, role, i)),
+            missing=tuple(i for i, membership in asked.items() if membership.is_missing),
+            own=tuple(i for i, membership in owned.items() if membership.is_missing),
+            is_counted=census is not None,
+        )
+
+    def _state(self, subject: Subject) -> SubjectState:
+        if self.registry is None or not self.has_subject(subject):
+            return SubjectState(subject=subject, versions=(), config=None, mode=None)
+        return read_subject_state(self.registry, subject)
+
+    def _census(self, store: GuardedStore, topic: Topic) -> Census | None:
+        if self.counter is None or self.survey is None:
+            return None
+        if not self.has_topic(topic):
+            reason = (
+                "there is no such topic on this cluster; check --bootstrap-servers, and that all is of one environment"
+            )
+            self.skipped[Skipped(what=f"topic {topic}, named by {store.origin}", reason=reason, could_hide=True)] = None
+            return None
+        try:
+            group = None if store.kind is StoreKind.GLOBAL else store.application
+            isolation = self.survey.restore_isolation(store.application).isolation
+            census = self.counter(topic, group, isolation)
+        except AccessDeniedError as error:
+            self._not_allowed(store, error)
+            return None
+        if census.is_partial:
+            reason = "it was not read to its end: what follows may carry ids that were not seen"
+            self.skipped[Skipped(what=f"the rest of topic {topic}", reason=reason, could_hide=True)] = None
+        return census
+
+    def _not_allowed(self, store: GuardedStore, error: AccessDeniedError) -> None:
+        what = f"store {store.name} of application {store.application}"
+        self.skipped[Skipped(what=what, reason=error.message, could_hide=True)] = None
+
+
+def _is_live(census: Census, role: Role, schema_id: SchemaId) -> bool:
+    counts = (count for partition in census.partitions for count in partition.of(role).ids)
+    return any(count.schema_id == schema_id and count.live_keys for count in counts)

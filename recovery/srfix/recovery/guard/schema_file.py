@@ -1,0 +1,92 @@
+"""A schema that is about to be registered, as it lies in a file: Avro's, a JSON Schema, or as a registry takes it.
+
+A registry takes `{"schema": "…", "schemaType": "JSON", "references": [{"name": …, "subject": …, "version": …}]}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.files import parse_json
+from srfix.serde.formats import avro, json_schema
+from srfix.serde.registry import Schema, SchemaReference
+
+_REGISTRY_KEYS: Final = frozenset(
+    ("schema", "schemaType", "references", "metadata", "ruleSet", "id", "version", "subject", "guid", "ts", "deleted")
+)
+_JSON_SCHEMA_KEYS: Final = frozenset(
+    ("$schema", "$id", "$ref", "$defs", "definitions", "properties", "additionalProperties", "allOf", "anyOf", "oneOf")
+)
+"""Keys that a JSON Schema has and an Avro schema has no use for."""
+_TYPES: Final = ("AVRO", "JSON", "PROTOBUF")
+
+
+def parse_schema(text: str, *, origin: str) -> Schema:
+    """The schema in a file's text, which is kept as it stands.
+
+    What refers to other schemas is not read itself here: the registry that has them says whether it holds.
+
+    :param origin: the file's name, for messages.
+    :raises UsageError: if it is no schema.
+    """
+    try:
+        document = parse_json(text)
+    except ValueError as error:
+        raise UsageError(
+            f"--schema {origin}: it is no JSON ({error}). Give an Avro schema, a JSON Schema, or what a registry takes, "
+            '{"schema": "…", "schemaType": "JSON", "references": […]}.'
+        ) from None
+    if isinstance(document, dict) and isinstance(document.get("schema"), str) and document.keys() <= _REGISTRY_KEYS:
+        return _of_registry(cast("Mapping[str, object]", document), origin)
+    schema = Schema(text=text, schema_type="JSON" if _is_json_schema(document, text) else "AVRO")
+    _check(schema, origin)
+    return schema
+
+
+def _of_registry(document: Mapping[str, object], origin: str) -> Schema:
+    schema_type = document.get("schemaType", "AVRO")
+    if schema_type not in _TYPES:
+        raise UsageError(f"--schema {origin}: schemaType {schema_type!r} is none of {', '.join(_TYPES)}.")
+    given = document.get("references") or []
+    if not isinstance(given, list):
+        raise UsageError(f"--schema {origin}: references is no list.")
+    references = tuple(_reference(item, origin) for item in given)
+    schema = Schema(text=str(document["schema"]), schema_type=str(schema_type), references=references)
+    if not references:
+        _check(schema, origin)
+    return schema
+
+
+def _reference(item: object, origin: str) -> SchemaReference:
+    match item:
+        case {"name": str(name), "subject": str(subject), "version": int(version)} if not isinstance(version, bool):
+            return SchemaReference(name=name, subject=subject, version=version)
+    raise UsageError(f"--schema {origin}: a reference has a name, a subject and the number of a version.")
+
+
+def _check(schema: Schema, origin: str) -> None:
+    try:
+        if schema.schema_type == avro.SCHEMA_TYPE:
+            avro.load(schema.text)
+        elif schema.schema_type == json_schema.SCHEMA_TYPE:
+            json_schema.validator(schema.text)
+    except SchemaError as error:
+        raise UsageError(f"--schema {origin}: {error.message}") from error
+    except UsageError:  # jsonschema-rs is not installed: the registry will tell
+        return
+
+
+def _is_json_schema(document: object, text: str) -> bool:
+    if not isinstance(document, dict):
+        return False
+    if _JSON_SCHEMA_KEYS & document.keys():
+        return True
+    if document.get("type") != "object":
+        return False
+    try:
+        avro.load(text)
+    except SchemaError:
+        return True
+    return False

@@ -1,0 +1,64 @@
+"""SRF016: from 2.7 on an application's own schema goes under the user's own subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from srfix.recovery.facts import Reader
+from srfix.recovery.findings import Severity
+from srfix.recovery.guard.judged import JudgedStore
+from srfix.recovery.guard.looking import RoleKnown
+from srfix.recovery.guard.models import Certainty, Foretold, Moment, weakest
+from srfix.recovery.guard.named_ids import named_ids
+from srfix.recovery.guard.own_schemas import has_nothing_of_its_own
+from srfix.recovery.guard.srf004 import CODE as KEPT_ROWS
+from srfix.recovery.guard.steps import plan_of_source
+from srfix.recovery.guard.taking import refusal_of_id
+from srfix.serde.subjects import Role
+
+CODE: Final = "SRF016"
+
+
+def source_refuses(judged: JudgedStore, role: Role, crosses: Certainty) -> Iterator[Foretold]:
+    """Whether the source topic's subject takes it.
+
+    :param crosses: whether the change is one from the phantom subject to the source topic's own.
+    """
+    store, known = judged.store, judged.known(role)
+    subject = store.source_subject(role)
+    if judged.reader is Reader.DUAL or has_nothing_of_its_own(known, role):
+        return
+    own = () if known is None else known.own
+    refused = None if known is None else _refused(judged, role, known)
+    breaks = refused is not None
+    what = f"the application's own schema ({named_ids(own)})" if own else "the application's own schema"
+    if not own:
+        then = "where the subject's compatibility level is against it, the registry refuses it (409) and the put fails"
+    elif breaks:
+        then = f"the registry will refuse it ({refused}), and the first put fails, if the application still writes that schema"
+    else:
+        then = "the registry will take it: it becomes the latest version there, which no record of the topic uses"
+    yield Foretold(
+        code=CODE,
+        severity=Severity.BREAKS_ON_UPGRADE if breaks else Severity.NOTE,
+        certainty=crosses if own else weakest((crosses, Certainty.POSSIBLE)),
+        moment=Moment.UPGRADE,
+        application=store.application,
+        store=store.name,
+        role=role,
+        subject=subject,
+        topic=store.topic,
+        schema_ids=own,
+        explanation=f"Kafka Streams {judged.assumed.to} registers {what} under {subject}: {then}.",
+        first=tuple(plan_of_source(judged, also=KEPT_ROWS)) if breaks else (),
+    )
+
+
+def _refused(judged: JudgedStore, role: Role, known: RoleKnown) -> str | None:
+    """Why the source topic's subject would refuse the newest of the application's own schemas; None if it would take it."""
+    registry = judged.sight.registry
+    newest = max((v for v in known.phantom.versions if v.schema_id in known.own), default=None)
+    if registry is None or newest is None:
+        return None
+    return refusal_of_id(registry, known.source, role, newest.schema_id)

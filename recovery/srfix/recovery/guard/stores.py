@@ -1,0 +1,116 @@
+"""The stores of printed topologies, and the names that a foreign-key join's serdes are handed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from srfix.recovery.facts import Supplied, own_processor, table_sources
+from srfix.recovery.findings import Skipped, Weight
+from srfix.recovery.guard.models import GuardedStore, PseudoTopic, StoreKind
+from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, recognise
+from srfix.recovery.ksqldb import KsqldbAnswers, is_at_least
+from srfix.recovery.topology import Processor, Sink, Topology
+from srfix.serde.subjects import Role, Topic
+
+_PSEUDO: Final = (("pk", Role.KEY), ("fk", Role.KEY), ("vh", Role.VALUE))
+"""`KTableImpl` decorates the registration topic's name with these, and hands it to the serde of that role."""
+_SERDE_FALLS_BACK: Final = {"ksqldb": (0, 10, 2), "platform": (6, 0, 0)}
+"""The first ksqlDB with StaticTopicSerde (ksql#5823 and its back-port #5837)."""
+
+
+def guarded_stores(supplied: Supplied) -> Iterator[GuardedStore]:
+    """Every store of every topology that was handed over; of two that have one name, both."""
+    for application, topology, origin, second in _topologies(supplied):
+        yield from stores_of(topology, application=application, origin=origin, has_second_subject=second)
+
+
+def pseudo_topics(supplied: Supplied) -> Iterator[PseudoTopic]:
+    """The pseudo-topics of every foreign-key join in the topologies."""
+    for application, topology, origin, _second in _topologies(supplied):
+        yield from pseudo_topics_of(topology, application=application, origin=origin)
+
+
+def without_topology(supplied: Supplied) -> Iterator[Skipped]:
+    """What ksqlDB did not say, and topologies whose application nobody named."""
+    for given in supplied.topologies:
+        if given.application is None:
+            yield Skipped(
+                what=f"the topology in {given.origin}",
+                reason="the printed text does not say whose it is; name the application with --application",
+                could_hide=True,
+            )
+    for answers in supplied.ksqldb:
+        for problem in answers.problems:
+            yield Skipped(what=f"ksqlDB ({answers.origin})", reason=problem, could_hide=True)
+        for query in answers.queries:
+            named = answers.application_of(query) is not None
+            if query.topology is None or not named:
+                lacks = "its topology is not known" if named else "its application.id is not known"
+                yield Skipped(
+                    what=f"query {query.query_id} of ksqlDB ({answers.origin})", reason=lacks, could_hide=True
+                )
+
+
+def stores_of(
+    topology: Topology, *, application: str, origin: str, has_second_subject: bool | None = None
+) -> Iterator[GuardedStore]:
+    """The stores of one topology, by name; a table that is read by other processors too comes once.
+
+    :param has_second_subject: for a ksqlDB query, whether its serde asks a second subject; None where that is not known.
+    """
+    prefix = _prefix(application, topology)
+    is_ksqldb = ksqldb_query(application) is not None
+    tables = {table.store: table for table in table_sources(topology)}
+    in_global_parts = [
+        node for part in topology.subtopologies if part.is_global for node in part.nodes if isinstance(node, Processor)
+    ]
+    global_ones = {store for node in in_global_parts for store in node.stores}
+    for store in topology.stores:
+        table = tables.get(store)
+        is_global = store in global_ones
+        yield GuardedStore(
+            application=prefix,
+            name=store,
+            kind=StoreKind.GLOBAL if is_global else StoreKind.OTHER if table is None else StoreKind.TABLE,
+            topic=None if table is None else table.topic,
+            weight=Weight.CONCLUSIVE if table is None else table.weight,
+            origin=origin,
+            is_ksqldb=is_ksqldb,
+            falls_back=has_second_subject,
+            may_have_own_processor=own_processor(topology, store) is not None,
+        )
+
+
+def pseudo_topics_of(topology: Topology, *, application: str, origin: str) -> Iterator[PseudoTopic]:
+    """Three for each foreign-key join: its sink for registrations is what shows it."""
+    prefix = _prefix(application, topology)
+    sinks = {node.topic for part in topology.subtopologies for node in part.nodes if isinstance(node, Sink)}
+    for sink in sorted(sinks):
+        registration = f"{prefix}-{sink}"
+        if recognise(registration) is InternalTopicKind.SUBSCRIPTION_REGISTRATION:
+            for suffix, role in _PSEUDO:
+                topic = Topic(f"{registration}-{suffix}")
+                yield PseudoTopic(application=prefix, topic=topic, role=role, origin=origin)
+
+
+def falls_back(answers: KsqldbAnswers) -> bool | None:
+    """Whether that server's serdes ask a second subject; None where its version is not known."""
+    if answers.server is None:
+        return None
+    return is_at_least(answers.server.version, **_SERDE_FALLS_BACK)
+
+
+def _prefix(application: str, topology: Topology) -> str:
+    return application if topology.name is None else f"{application}-{topology.name}"
+
+
+def _topologies(supplied: Supplied) -> Iterator[tuple[str, Topology, str, bool | None]]:
+    for given in supplied.topologies:
+        if given.application is not None:
+            yield given.application, given.topology, given.origin, None
+    for answers in supplied.ksqldb:
+        for query in answers.queries:
+            application = answers.application_of(query)
+            if query.topology is not None and application is not None:
+                yield application, query.topology, answers.origin, falls_back(answers)

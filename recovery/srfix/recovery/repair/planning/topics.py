@@ -1,0 +1,178 @@
+"""From a look at a topic to a plan: what the subjects that its reader asks lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from importlib.metadata import version
+
+from srfix.recovery.checks import Owner, PassedOver, Want, Width, srf020
+from srfix.recovery.clock import now
+from srfix.recovery.commands import Given
+from srfix.recovery.errors import PlanError
+from srfix.recovery.facts import Membership, RoleFacts, Survey, read_subject_state
+from srfix.recovery.findings import Severity, Source
+from srfix.recovery.repair.cost import cost_of
+from srfix.recovery.repair.plan_file import Omission, Plan
+from srfix.recovery.repair.planning.plan import actions_of, planned_finding, planned_ids
+from srfix.recovery.repair.planning.price import price
+from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide
+from srfix.recovery.topic_check import Origin, TopicCheck, TopicFacts, TopicFinding, TopicReader
+from srfix.serde.errors import UsageError
+from srfix.serde.printable import capitalized
+from srfix.serde.subjects import Topic, join_context, subject_for
+from srfix.serde.wire import SchemaId
+
+
+def make_topic_plan(
+    found: TopicCheck,
+    survey: Survey,
+    *,
+    keep: Keep = Keep.AUTO,
+    width: Width = Width.WIDE,
+    exact_ids: bool = False,
+    also: Collection[str] = (),
+    given: Given | None = None,
+    clock: Callable[[], str] = now,
+    bootstrap_servers: str | None = None,
+) -> Plan:
+    """Plans the repair of what a look at a topic found and a registration mends. Writes nothing.
+
+    Wider than what is missing now, unless `width` says otherwise: every id still in the log, and, where another topic's
+    subject holds them, every undeleted version of that.
+
+    :param exact_ids: as for `make_plan`.
+    :param also: `SRF020` to repair notes too: ids that the reader does without, or has read.
+    :param given: what the person gave on the command line, for the commands that the plan prints.
+    :param clock: says the time, ISO 8601, that the plan was made at.
+    :raises UsageError: if `width` is `ALL_VERSIONS`.
+    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say).
+    :raises RegistryError: if the registry does not answer.
+    """
+    if width is Width.ALL_VERSIONS:
+        raise UsageError("--all-versions plans without a census, and --topic is one of its ids: give one of them.")
+    wants = _wants(found, survey, width, also, given or Given())
+    decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
+    needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
+    omissions = tuple(each for each in decided if isinstance(each, Omission))
+    left_out = tuple(f"{capitalized(omission.reason)}." for omission in omissions)
+    if left_out and not needed:
+        raise PlanError("No plan: " + " ".join(left_out))
+    planned = planned_ids(needed)
+    return Plan(
+        registry=survey.registry.url,
+        bootstrap_servers=bootstrap_servers,
+        created_at=clock(),
+        srfix=version("srfix"),
+        findings=tuple(planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
+        actions=actions_of(needed),
+        expects={repair.want.role.subject: repair.want.role.state for repair in needed},
+        price=tuple(price(needed, width=width)),
+        left_out=left_out,
+        omissions=(*omissions, *_beyond_repair(found), *_unseen(found)),
+        passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
+        playbook=tuple(_playbook(found)) if needed else (),
+        cost=cost_of(actions_of(needed)) if needed else None,
+    )
+
+
+def _wants(
+    found: TopicCheck, survey: Survey, width: Width, also: Collection[str], given: Given
+) -> Iterator[Want | PassedOver]:
+    for finding in found.findings:
+        if finding.code != srf020.CODE or not finding.repairable:
+            continue
+        if finding.severity is Severity.NOTE and srf020.CODE not in also:
+            plan = given.quoted("plan", "--topic", finding.topic, "--also", srf020.CODE, "-o", "plan.json")
+            yield PassedOver(
+                code=srf020.CODE,
+                subject=finding.subject,
+                why=f"Topic {finding.topic} carries schema ids that {finding.subject} lacks, which is a note ({srf020.CODE}): "
+                f"as things stand its reader does without them. To have them registered all the same: {plan}.",
+            )
+            continue
+        yield _want(found, finding, survey, width)
+
+
+def _want(found: TopicCheck, finding: TopicFinding, survey: Survey, width: Width) -> Want:
+    answer = found.role(finding.role)
+    assert answer is not None
+    told = {fault.schema_id for fault in finding.schema_ids}
+    asked = {each.schema_id: each for each in answer.ids if each.subject == finding.subject}
+    at_fault = tuple(i for i in sorted(told & asked.keys()) if asked[i].is_mended)
+    memberships = {schema_id: each.membership for schema_id, each in asked.items()}
+    missing = {schema_id: memberships[schema_id] for schema_id in at_fault}
+    if width is Width.WIDE:
+        missing |= {schema_id: each.membership for schema_id, each in asked.items() if each.is_mended}
+        missing |= _next_ones(finding, survey, missing.keys())
+    topic = Topic(finding.topic)
+    context = survey.registry.context_of(finding.subject)
+    own = join_context(context, subject_for(topic, finding.role))
+    known_under = finding.origin.subjects[0] if finding.origin is not None and finding.origin.subjects else own
+    return Want(
+        code=srf020.CODE,
+        owner=Owner.PRODUCERS,
+        facts=TopicFacts(source=Source(topic=topic, subject=own), census=found.census, read=found.question.read),
+        role=RoleFacts(
+            role=finding.role,
+            subject=finding.subject,
+            state=read_subject_state(survey.registry, finding.subject),
+            memberships=memberships,
+        ),
+        at_fault=at_fault,
+        missing=tuple(missing[schema_id] for schema_id in sorted(missing)),
+        known_under=known_under,
+    )
+
+
+def _next_ones(finding: TopicFinding, survey: Survey, known: Collection[SchemaId]) -> dict[SchemaId, Membership]:
+    """What the subject of the topic that this one was copied from holds besides: its records may arrive next."""
+    origin = finding.origin
+    if origin is None or origin.origin not in (Origin.MIRRORED, Origin.OTHER_TOPIC, Origin.OWN):
+        return {}
+    ids = survey.ids_under(origin.subjects[0], deleted=False) - frozenset(known)
+    asked = (survey.membership(finding.subject, schema_id) for schema_id in ids)
+    return {membership.schema_id: membership for membership in asked if membership.is_missing}
+
+
+def _beyond_repair(found: TopicCheck) -> Iterator[Omission]:
+    """What is broken and no plan repairs."""
+    for finding in found.findings:
+        if finding.severity is not Severity.NOTE and not finding.repairable:
+            yield Omission(
+                subject=finding.subject,
+                reason=f"{finding.role.value}s of topic {finding.topic} cannot be read ({finding.code}), which no plan "
+                "repairs; srfix check says what to do",
+            )
+
+
+def _unseen(found: TopicCheck) -> Iterator[Omission]:
+    for skipped in found.skipped:
+        if skipped.could_hide:
+            yield Omission(
+                subject=found.question.subject_of(found.question.roles[-1]),
+                reason=f"{skipped.what}; srfix check says why and what to do",
+                is_unseen=True,
+            )
+
+
+def _playbook(found: TopicCheck) -> Iterator[str]:
+    """What to do around the repair, in order."""
+    topic, reader = found.question.topic, found.question.read.reader
+    yield "Stop jobs that clean up or copy subjects until the repair is verified."
+    yield "Repair: carry the plan out with srfix apply, then check it with srfix verify."
+    if reader is TopicReader.KSQLDB:
+        yield (
+            "Then look at the query: ksqlDB 0.13 and later retries by itself, an older one is restarted. Records that it "
+            "skipped (its processing log names them) are not read again."
+        )
+    elif reader in (TopicReader.CONNECT, TopicReader.UNKNOWN):
+        yield (
+            "Then restart what failed: a Connect task that failed stays so until it is restarted "
+            "(POST /connectors/NAME/restart?includeTasks=true). Records that errors.tolerance=all skipped are not read again."
+        )
+    else:
+        yield "Then restart the reader, if it stopped."
+    yield (
+        f"The lasting cure: the next schema that is written to topic {topic} needs the same. Let the reader ask the subject "
+        "that the producers register under, or register each new schema under both before the first record with it."
+    )

@@ -1,0 +1,282 @@
+"""One topic, asked as its reader would ask: census, subjects, findings. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.checks import at_fault
+from srfix.recovery.cluster import TopicConfigs, did_you_mean, partitions_of
+from srfix.recovery.commands import Given
+from srfix.recovery.facts import Bodies, Survey, keys_under, newest_bodies, read_subject_state
+from srfix.recovery.findings import Skipped
+from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck
+from srfix.recovery.topic_check.findings import findings_of
+from srfix.recovery.topic_check.guids import resolve_guids
+from srfix.recovery.topic_check.judging import Judge
+from srfix.recovery.topic_check.lives import Lives, Positions, as_read, standing_of
+from srfix.recovery.topic_check.question import TopicQuestion
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects import Role, Topic, subject_for
+from srfix.serde.wire import SchemaId
+
+
+def check_topic(
+    question: TopicQuestion,
+    survey: Survey,
+    engine: CensusEngine,
+    *,
+    given: Given | None = None,
+    deadline_s: float | None = None,
+    max_records: int | None = None,
+    on_progress: Callable[[CensusProgress], None] | None = None,
+) -> TopicCheck:
+    """Asks for every id in the log, and says which of those that the reader meets it cannot read.
+
+    :param given: what the person gave on the command line, for the commands that findings print.
+    :param deadline_s: seconds after which a read of the topic stops; what it leaves unread is skipped.
+    :param max_records: records of the topic after which its census stops likewise.
+    :raises UsageError: if there is no such topic, or the group has no committed offset on it.
+    :raises ClusterError: if the cluster does not answer, or the group's offsets may not be read.
+    :raises RegistryError: if the registry does not answer.
+    """
+    survey.registry.forget_unknown_ids()
+    partitions = partitions_of(survey.cluster, question.topic)
+    positions = _positions(question, survey, partitions)
+    counted = engine.count(
+        CensusRequest(
+            topic=question.topic,
+            partitions=partitions,
+            committed=None,
+            isolation=question.read.isolation,
+            deadline_s=deadline_s,
+            max_records=max_records,
+        ),
+        on_progress=on_progress,
+    )
+    configs = survey.topic_configs(question.topic)
+    lives = Lives.LATEST_OF_KEY if configs.is_compacted else Lives.EVERY_RECORD
+    look = _Look(question=question, survey=survey, lives=lives, positions=positions, deadline_s=deadline_s)
+    census = as_read(counted, lives)
+    parts = []
+    for role in question.roles:
+        part = look.at(role, census)
+        census = part.census
+        parts.append(part)
+    roles = tuple(part.answer for part in parts)
+    bodies: dict[Role, Bodies] = {}
+    for part in parts:
+        if part.answer.ids:
+            bodies |= newest_bodies(
+                survey.cluster,
+                survey.registry,
+                census,
+                (part.answer.role,),
+                window=part.answer.window,
+                context=part.context,
+                deadline_s=deadline_s,
+            )
+    found = TopicCheck(
+        question=question,
+        census=census,
+        lives=lives,
+        cleanup_policy=None if configs.values is None else configs.values.get("cleanup.policy"),
+        positions=positions,
+        roles=roles,
+        findings=(),
+        skipped=tuple(
+            dict.fromkeys(
+                (
+                    *(skipped for part in parts for skipped in part.skipped),
+                    *_undecoded(question.topic, bodies),
+                    *_not_read(census, configs, positions, roles),
+                )
+            )
+        ),
+    )
+    return replace(found, findings=tuple(findings_of(found, survey, bodies, given=given or Given())))
+
+
+def _positions(question: TopicQuestion, survey: Survey, partitions: tuple[int, ...]) -> Positions | None:
+    group = question.read.group
+    if group is None:
+        return None
+    offsets = survey.cluster.committed(group, [(question.topic, partition) for partition in partitions])
+    committed = {partition: offsets.get((Topic(question.topic), partition)) for partition in partitions}
+    if all(offset is None for offset in committed.values()):
+        listing = survey.cluster.groups()
+        known = f"has no committed offset on topic {question.topic}"
+        if listing.problem is None and group not in listing.groups:
+            known = f"is not among the {len(listing.groups)} groups of this cluster, and {known}"
+        raise UsageError(
+            f"The group {group!r} {known}, so that nothing tells where it reads on.{did_you_mean(group, listing.groups)} Check "
+            "its spelling and the cluster (--bootstrap-servers); a Connect sink's group is connect-NAME. Without --group the "
+            "whole topic is checked."
+        )
+    return Positions(group=group, committed=committed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What was learned of the keys, or of the values."""
+
+    answer: RoleAnswer
+    census: Census
+    """The census with what was learned of this role."""
+    context: str
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """How one topic is looked at."""
+
+    question: TopicQuestion
+    survey: Survey
+    lives: Lives
+    positions: Positions | None
+    deadline_s: float | None
+
+    def at(self, role: Role, census: Census) -> _Part:
+        """Keys or values."""
+        judge = Judge(survey=self.survey, question=self.question, role=role)
+        skipped: list[Skipped] = []
+        window = None
+        if role is Role.KEY and census.ids(role):
+            asked = self.question.subject_of(role)
+            # Of a strategy that makes subjects of records the key's is not known before its schema is.
+            states = [
+                read_subject_state(self.survey.registry, subject)
+                for subject in (asked, subject_for(self.question.topic, role))
+            ]
+            keys = keys_under(self.survey, census, *states, context=judge.context)
+            census, window = keys.census, keys.window
+            if keys.not_looked_at is not None:
+                skipped.append(
+                    self._skipped(role, keys.not_looked_at, could_hide=keys.could_hide or self._is_asked(role))
+                )
+        guids = resolve_guids(
+            self.survey.cluster,
+            self.survey.registry,
+            census,
+            role,
+            context=judge.context,
+            lives=self.lives,
+            deadline_s=self.deadline_s,
+        )
+        census = guids.census
+        if guids.unread is not None:
+            what = f"the {role.value}s of topic {self.question.topic} that name their schema by GUID"
+            skipped.append(Skipped(what=what, reason=guids.unread, could_hide=True))
+        ids = tuple(self._ids(judge, role, census, guids.by_id))
+        answer = self._answer(role, census, ids, () if role is Role.KEY and not ids else guids.unknown)
+        skipped.extend(self._unlooked(answer, already=bool(skipped)))
+        return _Part(
+            answer=replace(answer, is_looked_at=bool(ids) or role is Role.VALUE, window=window),
+            census=census,
+            context=judge.context,
+            skipped=tuple(skipped),
+        )
+
+    def _ids(
+        self, judge: Judge, role: Role, census: Census, guids: Mapping[SchemaId, tuple[UUID, ...]]
+    ) -> Iterator[AskedId]:
+        for fault in at_fault(census, role, census.ids(role)):
+            found = judge(fault.schema_id)
+            yield AskedId(
+                schema_id=fault.schema_id,
+                subject=found.subject,
+                membership=found.membership,
+                trouble=found.trouble,
+                why=found.why,
+                untold=found.untold,
+                standing=standing_of(census, role, fault.schema_id, self.positions),
+                fault=fault,
+                guids=guids.get(fault.schema_id, ()),
+            )
+
+    def _answer(self, role: Role, census: Census, ids: tuple[AskedId, ...], unknown: tuple[UUID, ...]) -> RoleAnswer:
+        payloads = [partition.of(role) for partition in census.partitions]
+        framed = sum(count.records for payload in payloads for count in payload.ids)
+        guids = sum(payload.guids for payload in payloads)
+        return RoleAnswer(
+            role=role,
+            ids=ids,
+            unknown_guids=unknown,
+            records=framed + guids + sum(payload.unframed for payload in payloads),
+            framed=framed + guids,
+            nulls=sum(payload.nulls for payload in payloads),
+        )
+
+    def _unlooked(self, answer: RoleAnswer, *, already: bool) -> Iterator[Skipped]:
+        """What keeps the keys or values from telling anything."""
+        role = answer.role
+        if answer.framed or already:
+            for asked in answer.ids:
+                if asked.untold is not None and asked.standing.is_met:
+                    yield self._skipped(
+                        role, f"whether schema id {asked.schema_id} is read: {asked.untold}", could_hide=True
+                    )
+            return
+        if answer.records and (role is Role.VALUE or self._is_asked(role)):
+            other = " (if that is meant, --role key looks at the keys alone)" if role is Role.VALUE else ""
+            yield self._skipped(
+                role,
+                f"none of them names a schema, so that no schema registry serializer wrote them{other}",
+                could_hide=True,
+            )
+
+    def _is_asked(self, role: Role) -> bool:
+        """True if keys, or values, alone were asked for."""
+        return self.question.roles == (role,)
+
+    def _skipped(self, role: Role, reason: str, *, could_hide: bool) -> Skipped:
+        return Skipped(what=f"the {role.value}s of topic {self.question.topic}", reason=reason, could_hide=could_hide)
+
+
+def _undecoded(topic: Topic, bodies: Mapping[Role, Bodies]) -> Iterator[Skipped]:
+    for role, found in bodies.items():
+        for reason in found.left_out:
+            yield Skipped(what=f"whether the {role.value}s of topic {topic} decode", reason=reason, could_hide=False)
+
+
+def _not_read(
+    census: Census, configs: TopicConfigs, positions: Positions | None, roles: tuple[RoleAnswer, ...]
+) -> Iterator[Skipped]:
+    topic = census.topic
+    for partition in census.partitions:
+        where = f"topic {topic} partition {partition.partition}"
+        if partition.stopped_early is not None:
+            yield Skipped(what=where, reason=partition.stopped_early, could_hide=True)
+        if positions is None or partition.end_offset <= partition.start_offset:
+            continue
+        if positions.is_beyond(partition):
+            yield Skipped(
+                what=where,
+                reason=f"group {positions.group} has committed offset {positions.committed[partition.partition]} there, and "
+                f"the log ends at {partition.end_offset}: the topic was created anew, or this is another cluster's group",
+                could_hide=True,
+            )
+        elif positions.committed.get(partition.partition) is None:
+            yield Skipped(
+                what=f"where group {positions.group} begins in {where}",
+                reason="it has committed no offset there, so that auto.offset.reset decides; all of it was counted as not read "
+                "yet",
+                could_hide=False,
+            )
+    if configs.is_compacted is None:
+        why = configs.problem or "the cluster does not tell its cleanup.policy"
+        yield Skipped(
+            what=f"whether topic {topic} is compacted",
+            reason=f"{why}; every record in the log counts",
+            could_hide=False,
+        )
+    if not any(answer.records or answer.nulls for answer in roles) and not census.is_partial:
+        yield Skipped(
+            what=f"topic {topic}",
+            reason="it holds no record, so that there is nothing to read. If that is not so in your cluster, check "
+            "--bootstrap-servers",
+            could_hide=True,
+        )

@@ -1,0 +1,177 @@
+"""GUIDs that keys or values name their schema by, in the payload or in a header, and the ids that a registry has for them.
+
+A census counts them; which they are is read here, in a second pass over the partitions that have any.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+from uuid import UUID
+
+from srfix.recovery.census import Census, IdCount, PartitionCensus, RoleCensus
+from srfix.recovery.cluster import Cluster, GaveUp, RawRecord
+from srfix.recovery.registry import ReadableRegistry
+from srfix.recovery.topic_check.lives import Lives
+from srfix.serde.errors import WireError
+from srfix.serde.registry import EndpointNotSupportedError, SchemaNotFoundError
+from srfix.serde.subjects import Role
+from srfix.serde.wire import SchemaId, parse
+
+
+@runtime_checkable
+class _GuidIds(Protocol):
+    """A registry that has ids for GUIDs (Confluent 8.0 on)."""
+
+    def ids_of_guid(self, guid: str) -> Mapping[str, SchemaId]:
+        """Per context the id of a GUID's content."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuidsFound:
+    """What the GUIDs of a topic's keys or values stand for."""
+
+    census: Census
+    """The census with the records of resolved GUIDs counted under their ids."""
+    by_id: Mapping[SchemaId, tuple[UUID, ...]]
+    """Per id the GUIDs that stand for it."""
+    unknown: tuple[UUID, ...] = ()
+    """Those that the registry does not know."""
+    unread: str | None = None
+    """Why some were not looked at, in words; None if all were."""
+
+
+def resolve_guids(
+    cluster: Cluster,
+    registry: ReadableRegistry,
+    census: Census,
+    role: Role,
+    *,
+    context: str,
+    lives: Lives,
+    deadline_s: float | None = None,
+) -> GuidsFound:
+    """Reads which GUIDs there are, those of aborted transactions too, and asks for the id of each.
+
+    :param context: the registry context whose ids they are.
+    :param deadline_s: seconds after which the read stops, and says so.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    if not any(partition.of(role).guids for partition in census.partitions):
+        return GuidsFound(census=census, by_id={})
+    if not isinstance(registry, _GuidIds):
+        return GuidsFound(census=census, by_id={}, unread="this client of a registry does not ask for GUIDs")
+    counted: dict[int, Mapping[UUID, IdCount]] = {}
+    unread = None
+    give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
+    try:
+        for partition in census.partitions:
+            if partition.of(role).guids:
+                counted[partition.partition] = _counted(cluster, census.topic, partition, role, lives, give_up_at)
+    except GaveUp:
+        unread = f"the deadline of {deadline_s:g} s (--deadline) was reached before all of them were read"
+    ids: dict[UUID, SchemaId] = {}
+    unknown: list[UUID] = []
+    for guid in sorted({guid for guids in counted.values() for guid in guids}):
+        try:
+            found = registry.ids_of_guid(str(guid)).get(context)
+        except SchemaNotFoundError:
+            found = None
+        except EndpointNotSupportedError:
+            return GuidsFound(
+                census=census, by_id={}, unread="this registry knows no GUIDs: Confluent's does from 8.0 on"
+            )
+        if found is None:
+            unknown.append(guid)
+        else:
+            ids[guid] = found
+    return GuidsFound(
+        census=replace(census, partitions=tuple(_folded(census, role, counted, ids))),
+        by_id={each: tuple(g for g in sorted(ids) if ids[g] == each) for each in sorted(set(ids.values()))},
+        unknown=tuple(unknown),
+        unread=unread,
+    )
+
+
+def _counted(
+    cluster: Cluster, topic: str, partition: PartitionCensus, role: Role, lives: Lives, give_up_at: float | None
+) -> Mapping[UUID, IdCount]:
+    counts: dict[UUID, IdCount] = {}
+    latest: dict[bytes, tuple[UUID | None, int]] = {}
+    for record in cluster.read(
+        topic, partition.partition, partition.start_offset, partition.end_offset, give_up_at=give_up_at
+    ):
+        guid = _guid(record, role)
+        if record.key is not None:
+            latest[record.key] = (None if record.value is None and role is Role.VALUE else guid, record.offset)
+        if guid is None:
+            continue
+        before = counts.get(guid)
+        counts[guid] = IdCount(
+            schema_id=SchemaId(0),  # known once all are read
+            records=1 if before is None else before.records + 1,
+            live_keys=0,
+            pending_keys=0,
+            first_offset=record.offset if before is None else before.first_offset,
+            last_offset=record.offset,
+            live_offset=None,
+        )
+    every = lives is Lives.EVERY_RECORD
+    return {
+        guid: replace(
+            count,
+            live_keys=count.records if every else sum(found == guid for found, _offset in latest.values()),
+            live_offset=count.last_offset
+            if every
+            else max((offset for found, offset in latest.values() if found == guid), default=None),
+        )
+        for guid, count in counts.items()
+    }
+
+
+def _guid(record: RawRecord, role: Role) -> UUID | None:
+    payload = record.key if role is Role.KEY else record.value
+    try:
+        frame = parse(payload, headers=list(record.headers), role=role)
+    except WireError:
+        return None
+    return None if frame is None else frame.guid
+
+
+def _folded(
+    census: Census, role: Role, counted: Mapping[int, Mapping[UUID, IdCount]], ids: Mapping[UUID, SchemaId]
+) -> Iterator[PartitionCensus]:
+    for partition in census.partitions:
+        of_it = counted.get(partition.partition, {})
+        resolved = [replace(count, schema_id=ids[guid]) for guid, count in of_it.items() if guid in ids]
+        before = partition.of(role)
+        after: RoleCensus = replace(
+            before,
+            ids=tuple(_merged((*before.ids, *resolved))),
+            guids=max(0, before.guids - sum(count.records for count in resolved)),
+        )
+        yield replace(partition, keys=after) if role is Role.KEY else replace(partition, values=after)
+
+
+def _merged(counts: Iterable[IdCount]) -> Iterator[IdCount]:
+    """One count for each id, ascending."""
+    by_id: dict[SchemaId, IdCount] = {}
+    for count in counts:
+        other = by_id.get(count.schema_id)
+        if other is None:
+            by_id[count.schema_id] = count
+            continue
+        offsets = [offset for offset in (count.live_offset, other.live_offset) if offset is not None]
+        by_id[count.schema_id] = replace(
+            count,
+            records=count.records + other.records,
+            live_keys=(count.live_keys or 0) + (other.live_keys or 0),
+            pending_keys=count.pending_keys + other.pending_keys,
+            first_offset=min(count.first_offset, other.first_offset),
+            last_offset=max(count.last_offset, other.last_offset),
+            live_offset=max(offsets, default=None),
+        )
+    yield from (by_id[schema_id] for schema_id in sorted(by_id))

@@ -1,0 +1,176 @@
+"""Whether a reader reads an id: which subject it asks, and what the registry answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from srfix.recovery.facts import Membership, Survey
+from srfix.recovery.topic_check.answers import Trouble
+from srfix.recovery.topic_check.question import Strategy, TopicQuestion, TopicReader
+from srfix.serde.compatibility import incompatibilities
+from srfix.serde.errors import NoSubjectError, SchemaError
+from srfix.serde.formats.table import format_of, record_name
+from srfix.serde.registry import (
+    EndpointNotSupportedError,
+    Schema,
+    SchemaVersion,
+    SubjectNotFoundError,
+    VersionNotFoundError,
+    reference_texts,
+)
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, subject_of
+from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What comes of one id."""
+
+    subject: Subject | None
+    membership: Membership
+    trouble: Trouble | None = None
+    why: str | None = None
+    untold: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Latest:
+    """The version that a reader with `use.latest.version` takes."""
+
+    version: SchemaVersion | None
+    why_none: str | None = None
+    untold: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Judge:
+    """Judges the ids of one role."""
+
+    survey: Survey
+    question: TopicQuestion
+    role: Role
+    _latest: dict[Subject, _Latest] = field(default_factory=dict)
+
+    @property
+    def context(self) -> str:
+        """The registry context whose ids they are."""
+        return self.survey.registry.context_of(self.question.subject_of(self.role))
+
+    def __call__(self, schema_id: SchemaId) -> Judgement:
+        """What comes of the id.
+
+        :raises RegistryError: if the registry does not answer.
+        """
+        schema = self.survey.schema_of_id(schema_id, self.context)
+        if schema is None:
+            unknown = Membership(schema_id=schema_id, schema=None, error_code=None, answered_id=None)
+            return Judgement(subject=None, membership=unknown, trouble=Trouble.UNKNOWN_ID)
+        unasked = Membership(schema_id=schema_id, schema=schema, error_code=None, answered_id=None)
+        try:
+            subject = self._subject(schema)
+        except NoSubjectError:
+            strategy = self.question.read.strategy.value
+            why = f"its schema has no record's name, of which --strategy {strategy} makes the subject"
+            return Judgement(subject=None, membership=unasked, trouble=Trouble.NO_SUBJECT, why=why)
+        except SchemaError as error:
+            return Judgement(subject=None, membership=unasked, untold=error.message)
+        membership = self.survey.membership(subject, schema_id)
+        if self.question.read.reader is TopicReader.LATEST:
+            return self._by_latest(subject, membership, schema)
+        return Judgement(
+            subject=subject,
+            membership=membership,
+            trouble=Trouble.MISSING if self._fails(subject, membership) else None,
+        )
+
+    def _subject(self, schema: Schema) -> Subject:
+        """:raises NoSubjectError: if the strategy has none for it.
+        :raises SchemaError: if the name of its record cannot be told here."""
+        registry, question = self.survey.registry, self.question
+        if question.read.strategy is Strategy.TOPIC:
+            return question.subject_of(self.role)
+        format_of(schema.schema_type)  # of what has no serde here no record's name is known
+        try:
+            references = reference_texts(registry, schema, subject=question.subject_of(self.role))
+        except (SubjectNotFoundError, VersionNotFoundError) as error:
+            raise SchemaError(f"it refers to a schema that the registry does not have: {error}") from error
+        return subject_of(
+            question.strategy_of(self.role), question.topic, self.role, lambda: record_name(schema, references)
+        )
+
+    def _fails(self, subject: Subject, membership: Membership) -> bool:
+        match self.question.read.reader:
+            case TopicReader.DUAL:
+                return False
+            case TopicReader.PLAIN:
+                registry = self.survey.registry
+                is_named = registry.context_of(subject) != DEFAULT_CONTEXT
+                return is_named and not registry.gives_id_to(subject, membership.schema_id)
+            case _:
+                return membership.is_missing
+
+    def _by_latest(self, subject: Subject, membership: Membership, schema: Schema) -> Judgement:
+        if subject not in self._latest:
+            self._latest[subject] = self._ask_latest(subject)
+        latest = self._latest[subject]
+        if latest.version is None and latest.untold is None:
+            return Judgement(subject=subject, membership=membership, trouble=Trouble.NO_LATEST, why=latest.why_none)
+        reasons: tuple[str, ...] = ()
+        untold = latest.untold
+        if latest.version is not None:
+            reasons, untold = _unreadable(latest.version.schema, schema)
+        if latest.version is not None and reasons:
+            why = f"version {latest.version.version} (schema id {latest.version.schema_id}): {reasons[0].rstrip('.')}"
+            return Judgement(subject=subject, membership=membership, trouble=Trouble.LATEST_CANNOT_READ, why=why)
+        trouble = Trouble.MISSING if membership.is_missing else None
+        return Judgement(
+            subject=subject, membership=membership, trouble=trouble, untold=None if trouble is not None else untold
+        )
+
+    def _ask_latest(self, subject: Subject) -> _Latest:
+        registry: Any = self.survey.registry
+        wanted = self.question.read.with_metadata
+        try:
+            if not wanted:
+                return _Latest(version=registry.version(subject, "latest"))
+            with_metadata = getattr(registry, "latest_with_metadata", None)
+            if with_metadata is None:
+                return _Latest(version=None, untold="this client of a registry does not search by metadata")
+            return _Latest(version=with_metadata(subject, wanted))
+        except EndpointNotSupportedError:
+            return _Latest(
+                version=None, untold="this registry does not search by metadata: Confluent's does from 7.4 on"
+            )
+        except (SubjectNotFoundError, VersionNotFoundError):
+            held = self.survey.versions(subject)
+        if not held:
+            return _Latest(version=None, why_none=f"{subject} does not exist")
+        if wanted and self._has_live(subject):
+            named = ", ".join(f"{name}={value}" for name, value in sorted(wanted.items()))
+            return _Latest(version=None, why_none=f"no live version of {subject} has the metadata {named}")
+        return _Latest(
+            version=None,
+            why_none=f"every version of {subject} is soft-deleted, as a repair's may be: that satisfies a look-up of a "
+            "version, and not a reader that takes the latest",
+        )
+
+    def _has_live(self, subject: Subject) -> bool:
+        try:
+            return bool(self.survey.registry.versions(subject))
+        except SubjectNotFoundError:
+            return False
+
+
+def _unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | None]:
+    """Why the latest schema does not read what was written under another one; or why that cannot be told."""
+    if latest.text == writer.text and latest.schema_type == writer.schema_type:
+        return (), None
+    if (latest.schema_type, writer.schema_type) != ("AVRO", "AVRO"):
+        return (), f"srfix compares Avro schemas alone, and these are {writer.schema_type} and {latest.schema_type}"
+    if latest.references or writer.references:
+        return (), "srfix does not compare schemas that refer to others"
+    try:
+        return incompatibilities(new=latest.text, existing=[writer.text], level="BACKWARD"), None
+    except SchemaError as error:
+        return (), error.message

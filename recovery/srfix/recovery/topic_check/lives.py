@@ -1,0 +1,135 @@
+"""Which records of a topic a reader meets: what is live, and where a group stands.
+
+| topic | live |
+|---|---|
+| `cleanup.policy` with `compact` | the latest record of each key |
+| any other, or one that the cluster does not tell | every record in the log |
+
+A census counts the latest record of each key and drops null keys and tombstones, as a table does. A reader of the topic
+reads both: so where null keys stand in a compacted topic (from before it was one), every value of that partition counts, and
+where tombstones stand, every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from srfix.recovery.census import Census, IdCount, PartitionCensus, RoleCensus
+from srfix.serde.subjects import Role
+
+
+class Lives(Enum):
+    """What counts as live."""
+
+    LATEST_OF_KEY = "the latest record of each key"
+    EVERY_RECORD = "every record in the log"
+
+
+class Standing(Enum):
+    """Where an id stands for the reader."""
+
+    LIVE = "live"
+    """Live records carry it."""
+    PENDING = "pending"
+    """Records that the group has not read yet carry it."""
+    READ = "read"
+    """Only records that the group has read carry it: it meets them again if its offsets are reset."""
+    SUPERSEDED = "superseded"
+    """Only records that compaction will remove carry it."""
+
+    @property
+    def is_met(self) -> bool:
+        """True if the reader meets it as things stand."""
+        return self in (Standing.LIVE, Standing.PENDING)
+
+
+def as_read(census: Census, lives: Lives) -> Census:
+    """The census with what a reader of the topic meets counted as live: `live_keys` are records where every record is."""
+    return replace(census, partitions=tuple(_partition(partition, lives) for partition in census.partitions))
+
+
+def _partition(partition: PartitionCensus, lives: Lives) -> PartitionCensus:
+    every = lives is Lives.EVERY_RECORD
+    return replace(
+        partition,
+        keys=_every_record(partition.keys) if every or partition.values.nulls else partition.keys,
+        values=_every_record(partition.values) if every or partition.keys.nulls else partition.values,
+    )
+
+
+def _every_record(counted: RoleCensus) -> RoleCensus:
+    return replace(
+        counted,
+        ids=tuple(
+            replace(count, live_keys=count.records, pending_keys=0, live_offset=count.last_offset)
+            for count in counted.ids
+        ),
+        live_unframed_keys=counted.unframed,
+    )
+
+
+def only_ids(census: Census, role: Role, wanted: Container[int]) -> Census:
+    """The census with these ids alone in one role."""
+    return _changed(
+        census,
+        role,
+        lambda counted: replace(counted, ids=tuple(count for count in counted.ids if count.schema_id in wanted)),
+    )
+
+
+def _changed(census: Census, role: Role, change: Callable[[RoleCensus], RoleCensus]) -> Census:
+    return replace(
+        census,
+        partitions=tuple(
+            replace(part, keys=change(part.keys)) if role is Role.KEY else replace(part, values=change(part.values))
+            for part in census.partitions
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Positions:
+    """Where a group reads on."""
+
+    group: str
+    committed: Mapping[int, int | None]
+    """Per partition the offset that it reads next; None where it has committed none."""
+
+    def starts_at(self, partition: PartitionCensus) -> int:
+        """The first offset that it meets. Where it has none, or one that is gone, it starts where `auto.offset.reset` says:
+        that may be the beginning."""
+        committed = self.committed.get(partition.partition)
+        return partition.start_offset if committed is None else max(committed, partition.start_offset)
+
+    def left(self, partition: PartitionCensus) -> int:
+        """Offsets that it has not read yet."""
+        return max(0, partition.end_offset - self.starts_at(partition))
+
+    def is_beyond(self, partition: PartitionCensus) -> bool:
+        """True if it has committed more than the log holds: the topic was created anew, or it is another cluster's group."""
+        committed = self.committed.get(partition.partition)
+        return committed is not None and committed > partition.end_offset
+
+
+def standing_of(census: Census, role: Role, schema_id: int, positions: Positions | None) -> Standing:
+    """Where an id stands.
+
+    :param census: as `as_read` gives it.
+    """
+    places = [
+        (partition, count)
+        for partition in census.partitions
+        for count in partition.of(role).ids
+        if count.schema_id == schema_id
+    ]
+    if positions is None:
+        return Standing.LIVE if any(_is_live(count) for _partition, count in places) else Standing.SUPERSEDED
+    # The last record that carries it tells: if that is read, all of them are.
+    is_pending = any(count.last_offset >= positions.starts_at(partition) for partition, count in places)
+    return Standing.PENDING if is_pending else Standing.READ
+
+
+def _is_live(count: IdCount) -> bool:
+    return bool(count.live_keys or count.pending_keys)

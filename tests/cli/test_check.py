@@ -1,0 +1,355 @@
+"""`srfix check`, and the plan, repair and verification of what it finds, through the installed command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.damage import (
+    latest_version_does_not_resolve_old_records,
+    latest_version_is_soft_deleted,
+    mirrored_topic_under_a_renamed_subject,
+    producers_name_subjects_by_the_record,
+)
+from srfix.fixtures.damage._topics import StagedTopic
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.client import RegistryClient
+from tests.cli.kept_demo import srfix
+
+MIRRORED = mirrored_topic_under_a_renamed_subject
+BY_RECORD = producers_name_subjects_by_the_record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """A damage on parts of its own."""
+
+    broker: EmbeddedBroker
+    registry: FixtureRegistry
+    staged: StagedTopic
+
+    def srfix(self, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        env = {"SRFIX_BOOTSTRAP_SERVERS": self.broker.bootstrap_servers, "SRFIX_REGISTRY": self.registry.url}
+        return srfix(*arguments, env=env, cwd=cwd)
+
+    def check(self, *options: str, code: int) -> dict[str, Any]:
+        """The document; the command writes nothing."""
+        before = self.registry.dump()
+        done = self.srfix("check", self.staged.topic, *options, "--output", "json")
+        assert done.returncode == code, done.stdout + done.stderr
+        assert self.registry.dump() == before
+        document: dict[str, Any] = json.loads(done.stdout)
+        assert document["schema"] == "srfix.check/1"
+        return document
+
+
+@contextmanager
+def staged(damage: ModuleType, *, is_healthy: bool = False) -> Iterator[Parts]:
+    with (
+        EmbeddedBroker(topics=damage.TOPICS) as broker,
+        FixtureRegistry() as registry,
+        RegistryClient(registry.url) as client,
+    ):
+        topic = damage.stage(broker, client, is_healthy=is_healthy)
+        registry.forget_requests()
+        yield Parts(broker=broker, registry=registry, staged=topic)
+
+
+@pytest.fixture(scope="module")
+def mirrored() -> Iterator[Parts]:
+    with staged(MIRRORED) as parts:
+        yield parts
+
+
+def found(document: Mapping[str, Any]) -> list[tuple[str, str, str, list[int]]]:
+    return [
+        (each["code"], each["role"], each["subject"], [fault["id"] for fault in each["schema_ids"]])
+        for each in document["findings"]
+    ]
+
+
+DAMAGES = (
+    (MIRRORED, "connect", ["SRF020", "SRF020"]),
+    (BY_RECORD, "ksqldb", ["SRF020"]),
+    (latest_version_is_soft_deleted, "latest", ["SRF020"]),
+    (latest_version_does_not_resolve_old_records, "latest", ["SRF020"]),
+)
+
+
+@pytest.mark.parametrize(("damage", "reader", "codes"), DAMAGES, ids=lambda part: getattr(part, "__name__", None))
+class TestEachDamage:
+    def test_it_is_found_under_its_code_alone_and_its_healthy_twin_gives_none(
+        self, damage: ModuleType, reader: str, codes: list[str]
+    ) -> None:
+        with staged(damage) as parts:
+            document = parts.check("--reader", reader, code=1)
+            assert [each["code"] for each in document["findings"]] == codes
+            assert not document["healthy"]
+        with staged(damage, is_healthy=True) as parts:
+            document = parts.check("--reader", reader, code=0)
+            assert document["findings"] == []
+            assert document["healthy"]
+
+
+class TestTheReader:
+    def test_a_mirrored_topic_lacks_both_subjects_and_the_holders_are_named(self, mirrored: Parts) -> None:
+        first, second = mirrored.staged.ids
+        document = mirrored.check("--reader", "connect", code=1)
+        assert found(document) == [
+            ("SRF020", "key", "source.users-key", [mirrored.staged.key_id]),
+            ("SRF020", "value", "source.users-value", [first, second]),
+        ]
+        assert {(h["id"], h["subject"]) for h in document["findings"][1]["holders"]} == {
+            (first, "users-value"),
+            (second, "users-value"),
+        }
+        assert document["findings"][1]["explanation"] == (
+            "Values of topic source.users carry schema id 1 (1 record: 1 in partition 0); schema id 2 (1 record: 1 in "
+            "partition 1). The subject that the reader asks, source.users-value, does not exist (40401). Connect's "
+            "converter looks each "
+            "id's version up there, so that these records cannot be read: \"Error retrieving Avro value schema version for id "
+            '1". Schema ids 1 and 2 stand under users-value: the topic looks mirrored from the topic of that name.'
+        )
+        assert document["findings"][1]["application"] is None
+        assert document["findings"][1]["store"] is None
+
+    @pytest.mark.parametrize("reader", ["connect", "ksqldb", "plain", "dual", "unknown", "latest"])
+    def test_a_reader_that_asks_the_subject_of_the_original_reads_all_of_it(self, mirrored: Parts, reader: str) -> None:
+        document = mirrored.check("--subject", "users-value", "--reader", reader, code=0)
+        assert document["findings"] == []
+        assert [each["subject"] for each in document["roles"]["key"]["ids"]] == ["users-key"]
+
+    @pytest.mark.parametrize("reader", ["plain", "dual"])
+    def test_who_does_without_the_version_gives_a_note_alone(self, mirrored: Parts, reader: str) -> None:
+        document = mirrored.check("--reader", reader, code=0)
+        assert {each["severity"] for each in document["findings"]} == {"note"}
+        assert document["healthy"]
+        assert f"As a {reader} reader does not need that version" in document["findings"][0]["explanation"]
+
+    def test_the_strategy_of_the_producers_is_named(self) -> None:
+        with staged(BY_RECORD) as parts:
+            (finding,) = parts.check("--reader", "connect", code=1)["findings"]
+            assert "the producers name subjects by the record (RecordNameStrategy)." in finding["explanation"]
+            assert finding["next"].startswith("Give the reader RecordNameStrategy (check with --strategy record), or ")
+            document = parts.check("--reader", "connect", "--strategy", "record", code=0)
+            assert {each["subject"] for each in document["roles"]["value"]["ids"]} == {"com.example.shop.User"}
+            assert found(parts.check("--strategy", "topic-record", code=1)) == [
+                ("SRF020", "value", "users-com.example.shop.User", list(parts.staged.ids))
+            ]
+
+    def test_soft_deleted_versions_satisfy_a_look_up_and_not_a_reader_of_the_latest(self) -> None:
+        with staged(latest_version_is_soft_deleted) as parts:
+            assert parts.check("--reader", "connect", code=0)["findings"] == []
+            (finding,) = parts.check("--reader", "latest", code=1)["findings"]
+            assert not finding["repairable"]
+            assert (
+                "every version of users-value is soft-deleted, as a repair's may be: that satisfies a look-up of a version, "
+                "and not a reader that takes the latest." in finding["explanation"]
+            )
+            assert finding["next"].startswith(
+                "srfix registers no live version for this: it becomes the latest that everybody"
+            )
+
+    def test_the_ids_that_the_latest_version_does_not_resolve_are_named(self) -> None:
+        with staged(latest_version_does_not_resolve_old_records) as parts:
+            assert parts.check("--reader", "connect", code=0)["findings"] == []
+            (finding,) = parts.check("--reader", "latest", code=1)["findings"]
+            assert [fault["id"] for fault in finding["schema_ids"]] == list(parts.staged.ids)
+            assert (
+                "What was written under schema id 1 is not resolved by the latest, version 3 (schema id 3): "
+                in (finding["explanation"])
+            )
+
+
+class TestTheGroup:
+    def test_what_it_has_read_is_told_apart_from_what_it_will_meet(self) -> None:
+        with staged(MIRRORED) as parts:
+            parts.broker.commit("connect-sink", {("source.users", 0): 1, ("source.users", 1): 0}, metadata="")
+            document = parts.check("--group", "connect-sink", "--role", "value", "--reader", "connect", code=1)
+            assert [(each["id"], each["standing"]) for each in document["roles"]["value"]["ids"]] == [
+                (1, "read"),
+                (2, "pending"),
+            ]
+            (finding,) = document["findings"]
+            assert [fault["id"] for fault in finding["schema_ids"]] == [2]
+            assert "that group connect-sink has not read yet carry schema id 2" in finding["explanation"]
+            assert (
+                "The same holds of schema id 1, but group connect-sink has read its records." in finding["explanation"]
+            )
+
+    def test_one_that_has_read_everything_meets_nothing(self) -> None:
+        with staged(MIRRORED) as parts:
+            parts.broker.commit("connect-sink", {("source.users", 0): 1, ("source.users", 1): 1}, metadata="")
+            document = parts.check("--group", "connect-sink", "--role", "value", code=0)
+            (note,) = document["findings"]
+            assert note["severity"] == "note"
+            assert "would meet them again if its offsets were reset." in note["explanation"]
+
+    def test_one_without_offsets_is_an_error(self, mirrored: Parts) -> None:
+        done = mirrored.srfix("check", "source.users", "--group", "nobody")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            "srfix: The group 'nobody' has no committed offset on topic source.users, so that nothing tells where it reads on. "
+            "Check its spelling and the cluster (--bootstrap-servers); a Connect sink's group is connect-NAME. Without --group "
+            "the whole topic is checked.\n"
+        )
+
+
+class TestWhatCannotBeAsked:
+    def test_a_topic_that_does_not_exist_is_an_error_with_a_suggestion(self, mirrored: Parts) -> None:
+        done = mirrored.srfix("check", "source.user")
+        assert done.returncode == 2
+        assert "There is no topic 'source.user'" in done.stderr
+        assert "Did you mean 'source.users'?" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("options", "says"),
+        [
+            (
+                ("--subject", "a-value", "--strategy", "record"),
+                "--subject names one subject, and --strategy record makes one",
+            ),
+            (("--with-metadata", "a=b"), "--with-metadata is for --reader latest"),
+            (("--subject", ""), "--subject and --group take a name"),
+            (("--subject", ":.eu:"), "--subject names no subject"),
+            (("--reader", "conect"), "connect"),
+        ],
+    )
+    def test_options_that_contradict_each_other_are_refused(
+        self, mirrored: Parts, options: tuple[str, ...], says: str
+    ) -> None:
+        done = mirrored.srfix("check", "source.users", *options)
+        assert done.returncode == 2
+        assert says in done.stderr
+
+    @pytest.mark.parametrize(
+        ("options", "says"),
+        [
+            (("--subject", "a-value"), "--subject say how a topic is read: name it with --topic."),
+            (("--reader", "latest"), "--reader latest reads topics: name one with --topic."),
+            (("--topic", "source.users", "--application", "a"), "--application say which stores are meant"),
+            (("--topic", "source.users", "--all-versions"), "--all-versions plans without a census"),
+        ],
+    )
+    def test_a_plan_is_of_stores_or_of_a_topic(self, mirrored: Parts, options: tuple[str, ...], says: str) -> None:
+        done = mirrored.srfix("plan", *options)
+        assert done.returncode == 2
+        assert says in done.stderr
+
+
+class TestTheReport:
+    def test_a_person_reads_the_verdict_first(self, mirrored: Parts) -> None:
+        done = mirrored.srfix("check", "source.users", "--reader", "connect", "--role", "value")
+        assert done.returncode == 1
+        lines = done.stdout.splitlines()
+        assert lines[0] == "source.users: its reader cannot read all of it"
+        assert "asks   source.users-value" in lines
+        assert any(line.startswith("SRF020, broken: source.users-value") for line in lines)
+        assert done.stderr == "1 finding, 2 schema ids asked for, 1 thing not looked at.\n"
+
+    def test_markdown_has_the_same(self, mirrored: Parts) -> None:
+        done = mirrored.srfix("check", "source.users", "--details", "--output", "markdown")
+        assert done.returncode == 1
+        assert done.stdout.startswith("## `source.users`: its reader cannot read all of it\n")
+        assert "| partition | start | end | records |" in done.stdout
+
+
+class TestTheRepair:
+    @pytest.mark.parametrize(
+        ("damage", "options"),
+        [
+            (MIRRORED, ("--reader", "connect")),
+            (MIRRORED, ("--subject", "copy-value", "--role", "value")),
+            (BY_RECORD, ("--strategy", "topic-record", "--reader", "ksqldb")),
+        ],
+        ids=["mirrored", "named subject", "strategy"],
+    )
+    def test_plan_apply_verify_and_rollback_do_it(
+        self, damage: ModuleType, options: tuple[str, ...], tmp_path: Path
+    ) -> None:
+        with staged(damage) as parts:
+            topic = parts.staged.topic
+            untouched = parts.registry.dump()
+            planned = parts.srfix("plan", "--topic", topic, *options, "-o", "plan.json", cwd=tmp_path)
+            assert planned.returncode == 0, planned.stderr
+            assert parts.registry.dump() == untouched
+            plan = json.loads((tmp_path / "plan.json").read_text())
+            assert {(each["code"], each["application"], each["store"]) for each in plan["findings"]} == {
+                ("SRF020", None, None)
+            }
+            assert parts.srfix("verify", "plan.json", cwd=tmp_path).returncode == 1
+
+            applied = parts.srfix("apply", "plan.json", "--yes", cwd=tmp_path)
+            assert applied.returncode == 0, applied.stderr
+            parts.check(*options, code=0)
+            for what in ("plan.json", "plan.json.journal.jsonl"):
+                verified = parts.srfix("verify", what, cwd=tmp_path)
+                assert verified.returncode == 0, verified.stdout + verified.stderr
+            assert verified.stdout.startswith("Verified: ")
+
+            undone = parts.srfix("rollback", "plan.json.journal.jsonl", "--yes", cwd=tmp_path)
+            assert undone.returncode == 0, undone.stderr
+            assert parts.registry.dump() == untouched
+
+    def test_the_command_that_a_finding_prints_makes_the_plan(self, tmp_path: Path) -> None:
+        with staged(MIRRORED) as parts:
+            (finding,) = parts.check("--reader", "connect", "--role", "value", code=1)["findings"]
+            command = finding["next"].split("`")[1]
+            assert command == "srfix plan --reader connect --role value --topic source.users -o plan.json"
+            assert parts.srfix(*command.split()[1:], cwd=tmp_path).returncode == 0
+
+    def test_the_price_says_whose_subject_it_is(self, mirrored: Parts) -> None:
+        done = mirrored.srfix("plan", "--topic", "source.users", "--output", "json")
+        assert (
+            "The subject is that of topic source.users itself: its producers register there, and consumers that take the "
+            "latest version look there." in " ".join(json.loads(done.stdout)["price"])
+        )
+
+    def test_no_plan_makes_a_latest_version(self, tmp_path: Path) -> None:
+        with staged(latest_version_is_soft_deleted) as parts:
+            done = parts.srfix("plan", "--topic", "users", "--reader", "latest", "-o", "plan.json", cwd=tmp_path)
+            assert done.returncode == 2
+            assert "Not in the plan: SRF020 users. " in done.stderr
+            assert "srfix registers no live version for this" in done.stderr
+            assert not (tmp_path / "plan.json").exists()
+
+    def test_a_note_is_planned_on_request_alone(self, mirrored: Parts) -> None:
+        asked = ("plan", "--topic", "source.users", "--reader", "plain", "--output", "json")
+        passed = json.loads(mirrored.srfix(*asked).stdout)
+        assert passed["actions"] == []
+        assert len(passed["passed_over"]) == 2
+        assert json.loads(mirrored.srfix(*asked, "--also", "SRF020").stdout)["actions"] != []
+
+    def test_the_plan_as_commands_names_the_subject(self, mirrored: Parts) -> None:
+        done = mirrored.srfix("plan", "--topic", "source.users", "--as-shell")
+        assert done.returncode == 0
+        assert "/subjects/source.users-value/versions" in done.stdout
+
+
+def test_values_without_a_schema_are_no_clean_bill_of_health() -> None:
+    def write(broker: EmbeddedBroker, *values: bytes) -> None:
+        broker.produce(ProducedRecord(topic="t", partition=0, key=b"k", value=value) for value in values)
+
+    with EmbeddedBroker(topics={"t": 1}) as broker, FixtureRegistry() as registry:
+        run: Callable[..., subprocess.CompletedProcess[str]] = Parts(
+            broker=broker,
+            registry=registry,
+            staged=None,  # type: ignore[arg-type]
+        ).srfix
+        empty = run("check", "t")
+        assert empty.returncode == 2
+        assert "it holds no record, so that there is nothing to read" in " ".join(empty.stdout.split())
+        write(broker, b'{"a":1}')
+        done = run("check", "t")
+        assert done.returncode == 2
+        assert "none of them names a schema" in done.stdout

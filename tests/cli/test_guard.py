@@ -1,0 +1,249 @@
+"""`srfix guard` through the installed command."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from tests.cli.kept_demo import Parts, srfix
+from tests.recovery.ksqldb.server import ksqldb_server
+
+PHANTOM = f"{damage.APPLICATION}-{damage.STORE}-changelog-value"
+SOURCE = "users-value"
+SAID = ("--application", "shop", "--streams-version", "2.6.3", "--reader", "connect")
+TABLE = """\
+Topologies:
+   Sub-topology: 0
+    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
+      --> KTABLE-SOURCE-0000000001
+    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
+      --> none
+      <-- KSTREAM-SOURCE-0000000000
+
+"""
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Path:
+    """A table over `users`."""
+    path = tmp_path / "topology.txt"
+    path.write_text(TABLE)
+    return path
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    """The producers' next schema."""
+    document = json.loads(damage.WRITER_SCHEMA_2)
+    document["fields"].append({"name": "nickname", "type": ["null", "string"], "default": None})
+    path = tmp_path / "new.avsc"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def document(done: subprocess.CompletedProcess[str], code: int) -> dict[str, Any]:
+    assert done.returncode == code, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["schema"] == "srfix.guard/1"
+    return found
+
+
+def commands(sentences: list[str]) -> Iterator[list[str]]:
+    """The srfix commands that sentences print, without the word srfix."""
+    for sentence in sentences:
+        for text in re.findall(r"`srfix (.*?)`", sentence):
+            yield shlex.split(text)
+
+
+class TestByNames:
+    def test_what_may_break_ends_in_1(self, topology: Path) -> None:
+        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--output", "json")
+        found = document(done, 1)
+        assert [(each["code"], each["certainty"]) for each in found["foretold"]] == [("SRF001", "possible")]
+        assert found["assumed"] == {"streams_version": "2.6", "to": None, "optimization": ["all"], "reader": "connect"}
+        assert found["looked_at"] == {"cluster": False, "registry": False}
+        assert found["summary"] == {"certain": 0, "possible": 1, "cannot be told from here": 0, "notes": 0}
+
+    def test_what_breaks_nothing_ends_in_0(self, topology: Path) -> None:
+        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none", "--output", "json")
+        assert document(done, 0)["foretold"] == []
+
+    def test_what_cannot_be_told_ends_in_2(self, topology: Path) -> None:
+        done = srfix("guard", "--topology", topology, *SAID, "--output", "json")
+        assert [each["certainty"] for each in document(done, 2)["foretold"]] == ["cannot be told from here"]
+
+    def test_an_upgrade_is_told_beside_the_restore(self, topology: Path) -> None:
+        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--to", "3.9", "--output", "json")
+        moments = [(each["code"], each["moment"]) for each in document(done, 1)["foretold"]]
+        assert moments == [("SRF001", "restore"), ("SRF004", "upgrade"), ("SRF016", "upgrade")]
+
+    def test_a_person_reads_what_breaks_first_and_how_certain_it_is(self, topology: Path) -> None:
+        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all")
+        said = " ".join(done.stdout.split())
+        assert "compared with nothing: names alone" in said
+        assert "SRF001 shop/users-store, breaks on restore: possible" in said
+        assert "shop/users-store 2.6 reuses the source topic shop-users-store-changelog" in said
+        assert "shop-users-store-changelog-value 2.6 possible a reused source topic's (KAFKA-10179)" in said
+        assert done.stderr == (
+            "What breaks: 0 certain, 1 possible, 0 cannot be told from here; 0 notes; 1 store judged.\n"
+        )
+
+    def test_markdown_has_the_same(self, topology: Path) -> None:
+        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--output", "markdown")
+        assert "### SRF001 `shop`/`users-store`, breaks on restore: possible" in done.stdout
+
+    def test_nothing_that_breaks_is_said_too(self, topology: Path) -> None:
+        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none")
+        assert "Nothing that was looked at will break." in done.stdout
+
+    def test_what_a_person_acknowledged_is_named_and_no_reason_to_fail(self, topology: Path) -> None:
+        said = ("--topology", topology, *SAID, "--optimization", "all", "--ignore", "shop-*")
+        done = srfix("guard", *said)
+        assert done.returncode == 0
+        assert (
+            "Ignored (--ignore), and no reason to fail: SRF001 shop/users-store, breaks on restore: possible."
+            in done.stdout
+        )
+        assert done.stderr.endswith("1 store judged; 1 ignored.\n")
+        assert [each["code"] for each in document(srfix("guard", *said, "--output", "json"), 0)["ignored"]] == [
+            "SRF001"
+        ]
+
+    def test_the_environment_and_the_configuration_file_say_it_as_well(self, topology: Path, tmp_path: Path) -> None:
+        config = tmp_path / "srfix.toml"
+        config.write_text(f'application = "shop"\nstreams-version = "2.6.3"\n[guard]\ntopology = ["{topology}"]\n')
+        env = {"SRFIX_CONFIG": str(config), "SRFIX_OPTIMIZATION": "all", "SRFIX_TO": "3.9"}
+        found = document(srfix("guard", "--output", "json", env=env), 1)
+        assert (found["assumed"]["to"], found["assumed"]["optimization"]) == ("3.9", ["all"])
+
+
+class TestKsqldb:
+    def test_its_queries_topologies_are_judged(self) -> None:
+        with ksqldb_server() as server:
+            done = srfix("guard", "--ksqldb", server.url, "--output", "json")
+        found = json.loads(done.stdout)
+        assert done.returncode in (1, 2), done.stderr
+        assert {store["application"].startswith("_confluent-ksql-") for store in found["stores"]} == {True}
+
+    def test_one_that_does_not_answer_is_not_looked_at(self) -> None:
+        done = srfix("guard", "--ksqldb", "http://127.0.0.1:1", "--output", "json")
+        assert [each["could_hide_a_finding"] for each in document(done, 2)["skipped"]] == [True]
+
+
+class TestWithClusterAndRegistry:
+    def test_the_incident_is_certain(self, parts: Parts, tmp_path: Path) -> None:
+        topology = tmp_path / "topology.txt"
+        topology.write_text(TABLE.replace("users-store", damage.STORE))
+        said = ("--application", damage.APPLICATION, "--streams-version", "2.6.3", "--reader", "connect")
+        found = document(parts.srfix("guard", "--topology", topology, *said, "--output", "json"), 1)
+        (broken,) = [each for each in found["foretold"] if each["role"] == "value"]
+        assert (broken["code"], broken["certainty"], broken["subject"]) == ("SRF001", "certain", PHANTOM)
+        assert broken["schema_ids"]
+        assert {each["subject"]: each["exists"] for each in found["subjects"]}[PHANTOM] is True
+        assert parts.registry.writes == 0
+
+
+class TestSchema:
+    def test_what_it_says_to_do_first_is_all_that_it_takes(
+        self, own_parts: Parts, schema: Path, tmp_path: Path
+    ) -> None:
+        said = ("--subject", SOURCE, "--schema", schema, "--output", "json")
+        found = document(own_parts.srfix("guard", *said), 1)
+        assert own_parts.registry.writes == 0
+        (breaks,) = [each for each in found["foretold"] if each["severity"] != "note"]
+        assert (breaks["code"], breaks["moment"], breaks["subject"]) == ("SRF001", "schema", PHANTOM)
+
+        own_parts.registry.seed(SOURCE, schema.read_text())
+        for words in commands(breaks["first"]):
+            done = own_parts.srfix(*words, *(["--yes"] if words[0] == "apply" else []), cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+        assert document(own_parts.srfix("guard", *said), 0)["foretold"] == []
+
+    def test_a_topology_needs_neither_cluster_nor_registry(self, topology: Path, schema: Path) -> None:
+        said = ("--topology", topology, *SAID, "--optimization", "all", "--subject", SOURCE, "--schema", schema)
+        (each,) = document(srfix("guard", *said, "--output", "json"), 1)["foretold"]
+        assert (each["code"], each["subject"]) == ("SRF001", "shop-users-store-changelog-value")
+
+    def test_a_registry_alone_makes_it_surer(self, parts: Parts, tmp_path: Path, schema: Path) -> None:
+        topology = tmp_path / "topology.txt"
+        topology.write_text(TABLE.replace("users-store", damage.STORE))
+        done = srfix(
+            "guard",
+            *("--topology", topology, "--application", damage.APPLICATION, "--streams-version", "2.6.3"),
+            *("--reader", "connect", "--subject", SOURCE, "--schema", schema, "--output", "json"),
+            env={"SRFIX_REGISTRY": parts.registry.url},
+        )
+        found = document(done, 1)
+        assert found["looked_at"] == {"cluster": False, "registry": True}
+        assert [(each["code"], each["certainty"]) for each in found["foretold"]] == [
+            ("SRF001", "certain"),
+            ("SRF012", "certain"),
+        ]
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (
+                (),
+                "There is nothing to foretell: give --topology FILE and --application ID, --ksqldb URL, or --subject and "
+                "--schema.",
+            ),
+            (
+                ("--topology", "{topology}"),
+                "--topology takes --application ID too: the printed text does not say whose it is, and the names of changelogs "
+                "and subjects begin with it.",
+            ),
+            (("--subject", "users-value"), "--subject and --schema go together: add --schema FILE."),
+            (("--schema", "new.avsc"), "--subject and --schema go together: add --subject SUBJECT."),
+            (
+                ("--subject", "users-value", "--schema", "nowhere.avsc"),
+                "The file 'nowhere.avsc' of --schema cannot be read: No such file or directory.",
+            ),
+            (
+                ("--topology", "{topology}", "--application", "shop", "--to", "next"),
+                "--to next: expected a Kafka Streams version, such as 2.6.3 or 3.9.",
+            ),
+            (
+                ("--topology", "{topology}", "--application", "shop", "--streams-version", "2"),
+                "--streams-version 2: expected a Kafka Streams version, such as 2.6.3 or 3.9.",
+            ),
+            (
+                ("--topology", "{topology}", "--application", "shop", "--store", "other"),
+                "There is nothing to judge by: no store of that name stands in what was handed over.",
+            ),
+            (
+                ("--topology", "{topology}", "--application", "shop", "--optimization", "yes"),
+                "--optimization 'yes': 'yes' is no value of topology.optimization. It is none, all, or a list of "
+                "reuse.ktable.source.topics, merge.repartition.topics, single.store.self.join.",
+            ),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, options: tuple[str, ...], message: str, topology: Path) -> None:
+        done = srfix("guard", *(str(topology) if word == "{topology}" else word for word in options))
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"srfix: {message}\n")
+
+    def test_what_is_no_topology_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "t.txt"
+        path.write_text("nothing of the kind")
+        done = srfix("guard", "--topology", path, "--application", "shop")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"srfix: {path} holds no printed topology: ")
+
+    def test_what_is_no_text_is_no_schema(self, tmp_path: Path) -> None:
+        path = tmp_path / "s.avsc"
+        path.write_bytes(b"\xff\xfe")
+        done = srfix("guard", "--subject", SOURCE, "--schema", path)
+        assert (done.returncode, done.stderr) == (
+            2,
+            f"srfix: The file '{path}' of --schema is not UTF-8 text; save it as UTF-8.\n",
+        )

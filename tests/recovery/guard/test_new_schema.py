@@ -1,0 +1,135 @@
+"""A schema about to be registered: what its first record and then a restore bring, and whether its subject takes it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from srfix.recovery.facts import Reader, Supplied
+from srfix.recovery.findings import Severity
+from srfix.recovery.guard import Certainty, foretell
+from srfix.recovery.guard.new_schema import topic_of
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects import Role, Subject
+from tests.recovery.guard.offline import AGGREGATE, GLOBAL, TABLE, assumed, only, supplied, told
+from tests.recovery.guard.seen import NEXT, OWN, SOURCE, WRITER, new, record, seen, stage
+from tests.recovery.world import World
+
+BREAKING = record("User", "userId", "age").replace('["null", "long"], "default": null', '"long"')
+
+
+class TestTopicOf:
+    @pytest.mark.parametrize(
+        ("subject", "found"),
+        [
+            ("users-value", ("users", Role.VALUE)),
+            ("a-b-key", ("a-b", Role.KEY)),
+            (":.eu:users-value", ("users", Role.VALUE)),
+        ],
+    )
+    def test_it_is_what_stands_before_the_half(self, subject: str, found: tuple[str, Role]) -> None:
+        assert topic_of(Subject(subject)) == found
+
+    def test_a_records_name_tells_no_topic(self) -> None:
+        message = "--subject com.example.User: it does not name a topic and its half, as users-value does."
+        with pytest.raises(UsageError, match=rf"^{re.escape(message)}"):
+            topic_of(Subject("com.example.User"))
+
+
+class TestInStores:
+    def test_by_names_alone_it_may_break_the_stores_of_its_topic(self) -> None:
+        each = only(foretell(supplied(TABLE), assumed(), schema=new()))
+        assert (each.code, each.severity, each.certainty) == ("SRF001", Severity.BREAKS_ON_RESTORE, Certainty.POSSIBLE)
+        assert each.explanation == (
+            "Nobody registers new.avsc under shop-users-store-changelog-value, which store users-store of application shop "
+            "asks for the schemas of topic users's records. After the first record with it a restore brings rows that cannot "
+            "be read (40403). Only a store that writes the producers' schemas unchanged registers it there by itself, with "
+            "such a record."
+        )
+        assert each.first == (
+            "Register new.avsc under users-value, and let no producer write with it yet.",
+            "Register it under shop-users-store-changelog-value too: `srfix plan --application shop --store users-store "
+            "--source shop/users-store=users --also SRF001 -o plan.json`, read it, then `srfix apply plan.json`.",
+            "Then let the producers write with it.",
+        )
+
+    @pytest.mark.parametrize("text", [TABLE, GLOBAL])
+    def test_it_is_certain_for_a_store_that_writes_a_schema_of_its_own(self, text: str, world: World) -> None:
+        stage(world)
+        found = seen(world, text=text, schema=new())
+        assert [(each.code, each.certainty) for each in found.foretold] == [
+            ("SRF001" if text == TABLE else "SRF006", Certainty.CERTAIN),
+            ("SRF012", Certainty.CERTAIN),
+        ]
+        assert found.foretold[1].severity is Severity.NOTE
+
+    def test_one_that_the_phantom_holds_already_breaks_nothing(self, world: World) -> None:
+        stage(world, source=(WRITER, NEXT), phantom=(OWN, NEXT))
+        found = seen(world, schema=new())
+        assert told(found) == []
+        assert not found.is_open
+
+    @pytest.mark.parametrize(("text", "running"), [(TABLE, "2.7"), (GLOBAL, "3.9"), (AGGREGATE, "2.6")])
+    def test_a_store_that_does_not_ask_the_phantom_is_left_alone(self, text: str, running: str, world: World) -> None:
+        stage(world)
+        assert told(seen(world, assumed(running), text, schema=new())) == []
+
+    def test_another_topics_schema_is_nothing_to_it(self) -> None:
+        found = foretell(supplied(TABLE), assumed(), schema=new(subject="orders-value"))
+        assert told(found) == []
+
+    def test_a_plain_reader_does_not_notice(self) -> None:
+        assert told(foretell(supplied(TABLE), assumed(reader=Reader.PLAIN), schema=new())) == [
+            ("SRF001", "note", "possible")
+        ]
+
+
+class TestUnderItsSubject:
+    def test_its_own_subject_may_refuse_it(self, world: World) -> None:
+        stage(world, phantom=())
+        each = seen(world, assumed("2.7"), schema=new(BREAKING)).foretold[0]
+        assert (each.code, each.severity, each.certainty) == (None, Severity.BROKEN, Certainty.CERTAIN)
+        assert each.explanation.startswith(
+            "new.avsc will be refused under users-value: not BACKWARD compatible with what the subject holds (409): "
+        )
+
+    def test_what_refuses_it_may_be_an_applications_own_schema(self, world: World) -> None:
+        stage(world, phantom=())
+        world.registry.configure(SOURCE, {"compatibility": "NONE"})
+        own = world.registry.seed(SOURCE, OWN)
+        world.registry.configure(SOURCE, {"compatibility": "BACKWARD"})
+        each = seen(world, assumed("2.7"), schema=new()).foretold[0]
+        assert (each.code, each.severity, each.schema_ids) == ("SRF016", Severity.BROKEN, (own,))
+        assert each.explanation.endswith(
+            f"What it does not pass against is a schema that an application has registered there for its own store (id {own}): "
+            "from Kafka Streams 2.7 on, that goes under the source topic's subject."
+        )
+
+    def test_one_that_stands_there_already_is_not_asked_about(self, world: World) -> None:
+        stage(world, source=(WRITER, NEXT), phantom=())
+        assert {each.code for each in seen(world, assumed("2.7"), schema=new()).foretold} == set()
+
+
+class TestStoresOfTheCluster:
+    def test_without_a_topology_they_are_found_as_a_diagnosis_finds_them(self, world: World) -> None:
+        stage(world)
+        found = seen(world, schema=new(), handed_over=Supplied())
+        each = found.foretold[0]
+        assert (each.code, each.application, each.store) == ("SRF001", "shop", "users-store")
+        # It may as well be a store without logging, of which nothing is restored.
+        assert each.certainty is Certainty.POSSIBLE
+
+    def test_nothing_is_said_of_a_topic_that_no_store_restores(self, world: World) -> None:
+        stage(world)
+        world.broker.create_topic("orders", 1)
+        found = seen(world, schema=new(subject="orders-value"), handed_over=Supplied())
+        assert told(found) == []
+
+    def test_there_is_nothing_to_judge_by_without_cluster_and_registry(self, world: World) -> None:
+        message = (
+            "There is nothing to judge by: give --topology or --ksqldb, or both --bootstrap-servers and --registry, where the "
+            "stores that restore from the topic are looked for."
+        )
+        with pytest.raises(UsageError, match=rf"^{re.escape(message)}$"):
+            seen(world, schema=new(), handed_over=Supplied(), has_registry=False)
