@@ -211,13 +211,25 @@ class TestStoreWithoutLogging:
             assert world.changelog not in broker.topics
             assert codes(world, *printed(world, described, tmp_path)) == [("SRF007", "note")]
 
-    def test_where_nothing_tells_it_is_no_incident_that_is_sure(self, broker: KraftBroker, tmp_path: Path) -> None:
+    def test_its_own_offsets_tell(self, broker: KraftBroker, tmp_path: Path) -> None:
         topology = TopologyKind.AGGREGATION_WITHOUT_LOGGING
         with new_world(broker, tmp_path, version="4.3.1", topology=topology) as world:
             world.produce(("ann", ANN))
             run(world)
             assert world.ids(world.phantom)
-            assert [found for found in codes(world, *state_of(world)) if found[1] != "note"] == []
+            assert codes(world, *state_of(world)) == [("SRF007", "note")]
+
+    @pytest.mark.parametrize("version", [AFFECTED, "3.9.2"])
+    def test_where_nothing_tells_it_is_said_that_it_may_be_one(
+        self, version: str, broker: KraftBroker, tmp_path: Path
+    ) -> None:
+        topology = TopologyKind.AGGREGATION_WITHOUT_LOGGING
+        with new_world(broker, tmp_path, version=version, topology=topology) as world:
+            world.produce(("ann", ANN))
+            run(world)  # no checkpoint is written where nothing is logged, nor by a thread that died
+            found = [found for found in world.findings(*state_of(world)) if found["severity"] != "note"]
+            assert found
+            assert all("(SRF007)" in each["explanation"] + each["next"] for each in found)
 
 
 class TestUpgrade:
@@ -308,8 +320,10 @@ class TestHealthyClusters:
             world.produce((world.key("ann"), ANN))
             described = run(world)
             assert codes(world) == []
-            assert codes(world, *state_of(world)) == []
-            assert codes(world, *printed(world, described, tmp_path), "--streams-version", version) == []
+            # Nothing that 2.7.0 leaves tells it from 2.6.
+            said = ("--streams-version", version) if version == FIXED else ()
+            assert codes(world, *state_of(world), *said) == []
+            assert codes(world, *printed(world, described, tmp_path), *said) == []
 
     def test_a_foreign_key_join_that_projects_leaves_only_its_schemas_under_the_source(
         self, broker: KraftBroker, tmp_path: Path
