@@ -89,7 +89,7 @@ def _judge_all(running: FixtureRegistry, number: int) -> Tally:
         tally.judged += 1
         tally.decidable += judgement.decidable
         tally.undecided += judgement.undecided
-        tally.reached.update(judgement.reached)
+        tally.reached.update([*judgement.reached, *judgement.codes])
         for sentence in {sentence for sentence, _ in judgement.wrong}:
             tally.breaks[sentence].append(world)
 

@@ -124,6 +124,15 @@ class TestWhatIsNone:
     def test_without_a_phantom_key_subject_nothing_is_claimed(self, world: World, producer: int) -> None:
         assert not of(world, "SRF005")
 
+    def test_a_repair_that_registered_an_id_of_tombstones_alone(self, world: World, producer: int) -> None:
+        """The generated worlds found it: the copy was taken for the reader's own schema."""
+        elsewhere = world.registry.seed("keys-of-another-strategy", READER)
+        world.put("users", (key(elsewhere, 9), None))
+        world.commit("shop", users=3)
+        for schema in (PRODUCER, READER):
+            world.registry.seed(PHANTOM_KEY, schema)
+        assert not of(world, "SRF005")
+
     def test_keys_that_are_no_schema_registry_keys(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
         world.registry.seed(PHANTOM_KEY, READER)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from srfix.fixtures.damage import store_rows_lost_their_schema as damage
 from srfix.fixtures.state_directory import write_application, write_task
+from srfix.recovery.cluster import TopicConfigs
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.findings import Severity
 from srfix.recovery.state.reading import read_state_directory
-from srfix.serde.subjects.names import Role
+from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import W1, R
 from tests.recovery.world import World, world_of
@@ -44,6 +45,16 @@ def rewrite(world: World, staged: damage.Staged, rows: dict[bytes, bytes]) -> No
     hand_over(world, staged)
 
 
+def say_policy(world: World, monkeypatch: pytest.MonkeyPatch, policy: str | None) -> None:
+    """The embedded broker tells no topic's configuration."""
+
+    def configs(topics: Iterable[str], **_: object) -> dict[Topic, TopicConfigs]:
+        values = None if policy is None else {"cleanup.policy": policy}
+        return {Topic(t): TopicConfigs(topic=Topic(t), values=values, problem=None) for t in topics}
+
+    monkeypatch.setattr(world.cluster, "topic_configs", configs)
+
+
 class TestLostInStore:
     def test_it_is_the_only_finding_beside_the_note_that_the_rest_is_masked(
         self, world: World, staged: damage.Staged
@@ -59,10 +70,24 @@ class TestLostInStore:
         )
 
     @pytest.mark.usefixtures("staged")
-    def test_a_conclusive_source_allows_the_store_to_be_rebuilt(self, world: World) -> None:
+    def test_a_conclusive_source_that_is_compacted_allows_the_store_to_be_rebuilt(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        say_policy(world, monkeypatch, "compact")
         assert world.findings()["SRF014"].next.endswith(
             "Or rebuild the store: a restore puts the bytes of topic users in it, so mend what else is found of this store "
             "first, and wipe its state then."
+        )
+
+    @pytest.mark.usefixtures("staged")
+    @pytest.mark.parametrize("policy", ["delete", "compact,delete", None])
+    def test_nothing_may_be_wiped_where_the_topic_may_not_hold_every_row(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, policy: str | None
+    ) -> None:
+        say_policy(world, monkeypatch, policy)
+        assert world.findings()["SRF014"].next.endswith(
+            "Wipe nothing: a restore brings back no row whose record topic users does not hold any more, and that it is "
+            "compacted, without retention, is not known of it."
         )
 
     def test_without_a_conclusive_source_nothing_may_be_wiped(self, world: World, staged: damage.Staged) -> None:

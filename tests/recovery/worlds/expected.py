@@ -8,35 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from srfix.recovery.findings import Finding
+from tests.recovery.worlds.expectation import OF_MISSING, Expectation
+from tests.recovery.worlds.expected_relatives import of_relatives
 from tests.recovery.worlds.restoring import Row, id_of, ids_in_log, live_rows, look_up
 from tests.recovery.worlds.schemas import LOST
+from tests.recovery.worlds.seen import asks_source, is_known_global, on_disk, row_ids
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import GUID, UNFRAMED, WHOLE, Kind, Record, TrueStore
 
-__all__ = ["Expectation", "differences", "expectations"]
+__all__ = ["expectations"]
 
 ROLES = ("key", "value")
-INCIDENT = ("SRF001", "SRF006")
-"""The incident, in a table and in a global table. Which a store is, offsets alone tell by a conclusion that may be wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """What must be said of one store under one code, or must not."""
-
-    code: str
-    role: str
-    must: bool
-    """False: such a finding is wrong."""
-    why: str
-    """In words, for whoever reads the failure."""
-    live_keys: dict[int, int] = field(default_factory=dict)
-    """Per id at fault the rows that a restore loads with it; these must be among the finding's."""
-    sound: frozenset[int] = frozenset()
-    """Ids that must not be among the finding's."""
 
 
 def expectations(staged: StagedWorld, store: TrueStore) -> Iterator[Expectation]:
@@ -48,16 +31,14 @@ def expectations(staged: StagedWorld, store: TrueStore) -> Iterator[Expectation]
         asked = {n: look_up(staged, staged.qualified(subject), n) for n in _known(ids_in_log(staged, store, role))}
         missing = {n: count for n, count in live.items() if asked.get(n) is not None}
         sound = frozenset(n for n, code in asked.items() if code is None)
-        if missing and store.kind is Kind.GLOBAL and staged.world.is_upgraded and subject not in staged.world.subjects:
-            yield Expectation(
-                "SRF001", role, False, "a global table on 2.7 asks the source, and no phantom subject stands"
-            )
-        elif missing:
-            yield Expectation("SRF001", role, True, "the reader gets 404 for live rows", missing, sound)
+        if missing:
+            yield from _missing(staged, store, role, missing, sound)
         elif all(code is None for code in asked.values()):
-            yield Expectation("SRF001", role, False, "every id of the log is registered under the phantom subject")
+            for code in OF_MISSING:
+                yield Expectation(code, role, False, "every id of the log is registered under the phantom subject")
         in_log = ids_in_log(staged, store, role)
-        if role == "value" and live and not missing and _known(in_log) == in_log:
+        is_all = all(code is None for code in asked.values())
+        if role == "value" and live and not missing and is_all and _known(in_log) == in_log:
             yield Expectation("SRF003", role, True, "all live ids are registered under the phantom subject")
         elif role == "value" and missing:
             yield Expectation("SRF003", role, False, "live ids are missing")
@@ -66,31 +47,27 @@ def expectations(staged: StagedWorld, store: TrueStore) -> Iterator[Expectation]
     yield from _under_the_source(staged, store, rows)
     yield from _differing_keys(staged, store, rows)
     yield from _not_compacted(staged, store, rows)
+    yield from of_relatives(staged, store, rows)
 
 
-def differences(staged: StagedWorld, store: TrueStore, expected: Expectation, findings: list[Finding]) -> Iterator[str]:
-    """Where the findings of a store are not what is expected of them."""
-    codes = INCIDENT if expected.code in INCIDENT else (expected.code,)
-    found = [f for f in findings if f.code in codes and f.role.value == expected.role]
-    name = f"{expected.code} {expected.role} of {store.application}/{store.name}"
-    if expected.must and not found and (expected.code in INCIDENT or _is_seen(staged, store)):
-        yield f"{name} is not there, though {expected.why}"
-    if not expected.must and found:
-        yield f"{name} is there, though {expected.why}"
-    for finding in found if expected.must else ():
-        said = {int(fault.schema_id): fault.live_keys for fault in finding.schema_ids}
-        for schema_id, live_keys in expected.live_keys.items():
-            if schema_id in said and said[schema_id] is None and not _is_seen(staged, store):
-                continue
-            if said.get(schema_id) != live_keys:
-                yield f"{name} says {said.get(schema_id)} live keys of id {schema_id}, {live_keys} is true"
-        for schema_id in expected.sound & said.keys():
-            yield f"{name} names id {schema_id}, which is registered"
-
-
-def _is_seen(staged: StagedWorld, store: TrueStore) -> bool:
-    """False for a global table of which no topology tells: its group committed nothing, so no row is known to be live."""
-    return store.kind is not Kind.GLOBAL or store.application in staged.world.topology_of
+def _missing(
+    staged: StagedWorld, store: TrueStore, role: str, missing: dict[int, int], sound: frozenset[int]
+) -> Iterator[Expectation]:
+    """SRF001, SRF002 or SRF006: which of them, a global store and the rows on disk say."""
+    world, why = staged.world, "the reader gets 404 for live rows"
+    codes = ["SRF001"]
+    if store.kind is Kind.GLOBAL and world.is_upgraded and world.table_subject(store, role) not in world.subjects:
+        return  # as a global store of a newer Streams should be, or a note on it
+    if store.kind is Kind.GLOBAL and not world.is_upgraded:
+        codes = ["SRF006"] if is_known_global(world, store) else ["SRF001", "SRF006"]
+    seen = on_disk(world, store)
+    if seen is not None and seen.is_whole is not False and not row_ids(staged, seen, role) & missing.keys():
+        is_certain = seen.is_whole and store.kind is not Kind.GLOBAL and asks_source(world, store) is False
+        codes = ["SRF002"] if is_certain else ["SRF002", *codes]
+    yield Expectation(codes[0], role, True, why, missing, sound, or_else=tuple(codes[1:]))
+    for code in OF_MISSING:
+        if code not in codes:
+            yield Expectation(code, role, False, f"it is {' or '.join(codes)}")
 
 
 def _live_ids(staged: StagedWorld, rows: list[Row], role: str) -> Counter[int]:
@@ -133,7 +110,7 @@ def _is_whole(record: Record, role: str) -> bool:
 
 
 def _under_the_source(staged: StagedWorld, store: TrueStore, rows: list[Row]) -> Iterator[Expectation]:
-    """SRF017: live ids that are not under `<source>-value` either. SRF004: ids that are under the phantom subject alone."""
+    """SRF017: live ids that are not under `<source>-value` either."""
     source = staged.qualified(f"{store.topic}-value")
     known = _known(_live_ids(staged, rows, "value"))
     elsewhere = {n for n in known if look_up(staged, source, n) is not None}
@@ -144,15 +121,6 @@ def _under_the_source(staged: StagedWorld, store: TrueStore, rows: list[Row]) ->
         )
     elif all(look_up(staged, source, n) is None for n in _known(ids_in_log(staged, store, "value"))):
         yield Expectation("SRF017", "value", False, "every id of the log is under the source's own subject")
-    phantom = staged.world.subjects.get(staged.world.table_subject(store, "value"))
-    held = {staged.ids[version.schema] for version in phantom.versions} if phantom else set()
-    own = held - ids_in_log(staged, store, "value")
-    if all(look_up(staged, source, n) is None for n in held):
-        yield Expectation("SRF004", "value", False, "every id of the phantom subject is under the source's own subject")
-    elif not own or any(look_up(staged, source, n) is None for n in own):
-        pass  # what the phantom subject holds may be the source's own, put there by a repair
-    elif rows and staged.world.is_upgraded and phantom and not any(version.deleted for version in phantom.versions):
-        yield Expectation("SRF004", "value", True, "the application's own ids are under the phantom subject alone")
 
 
 def _differing_keys(staged: StagedWorld, store: TrueStore, rows: list[Row]) -> Iterator[Expectation]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from random import Random
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from srfix.fixtures.broker.client import STREAMS_METADATA
-from tests.recovery.worlds.schemas import LOST, record_name
+from tests.recovery.worlds.drawing import often, one, some
+from tests.recovery.worlds.families import FAMILIES
+from tests.recovery.worlds.relatives import with_relatives
+from tests.recovery.worlds.schemas import field_names, projection_of, record_name
 from tests.recovery.worlds.world import (
     CUT,
     GARBAGE,
@@ -30,29 +34,10 @@ from tests.recovery.worlds.world import (
     World,
 )
 
-__all__ = ["METADATA_FROM_3_3", "projection_of", "worlds"]
-
-T = TypeVar("T")
+__all__ = ["METADATA_FROM_3_3", "worlds"]
 
 METADATA_FROM_3_3: Final = "Ag" + STREAMS_METADATA[2:]
 """The same with magic byte 2."""
-
-_FAMILIES: Final = {
-    "users": (
-        "User(userId long, name string)",
-        "User(userId long, name string, tier string?)",
-        "User(userId string, name string)",
-    ),
-    "orders": ("Order(orderId long, total long)", "Order(orderId long, total long, note string?)"),
-    "logins": ("Login(loginId long, userId long)", "Login(loginId long, userId long, device string?)"),
-    "clicks": ("Click(page string, at long)",),
-    "accounts": ("Account(accountId long, tier string?)", "Account(accountId long, tier string?, owner string?)"),
-    "places": ("~Place(code long, city string)", "~Place(code long, city string, zip string?)"),
-    "enriched": ("Enriched(userId long, name string, tier string?, loginId long)",),
-    "audits": ("Audit(userId long, name string, what string)",),
-    "inventory-db-changelog": ("Item(sku string, stock long)",),
-}
-"""Topics and the schemas of their values, oldest first. Some hold all fields of another one, and more."""
 
 _APPLICATIONS: Final = (
     "shop",
@@ -75,18 +60,6 @@ _NOISE: Final = (
     "old-app-t-changelog-value",
 )
 _LEVELS: Final = (None, None, None, "NONE", "FULL", "FORWARD", "BACKWARD_TRANSITIVE")
-
-
-def _often(draw: DrawFn, percent: int) -> bool:
-    return draw(st.integers(0, 99)) >= 100 - percent
-
-
-def _one(draw: DrawFn, of: Sequence[T]) -> T:
-    return draw(st.sampled_from(of))
-
-
-def _some(draw: DrawFn, of: Sequence[T], least: int, most: int) -> list[T]:
-    return draw(st.lists(st.sampled_from(of), min_size=least, max_size=min(most, len(of)), unique=True))
 
 
 @dataclass
@@ -119,62 +92,50 @@ class _Draft:
     truth: list[TrueStore] = field(default_factory=list)
 
 
-def projection_of(versions: Sequence[str], names: Sequence[str], style: str) -> str:
-    """The schema that a store's serde registers: `ksql` in capitals, all null or there; `class` as the writer spells it."""
-    types: dict[str, str] = {}
-    for line in versions:
-        for said in line.partition("(")[2].rstrip(")").split(", "):
-            name, _, type_ = said.partition(" ")
-            types[name] = type_
-    if style == "ksql":
-        rows = ", ".join(f"{name.upper()} {types[name].rstrip('?')}?" for name in names)
-        return f"KsqlDataSourceSchema({rows})"
-    return f"Row({', '.join(f'{name} {types[name]}' for name in names)})"
-
-
 @st.composite
 def worlds(draw: DrawFn) -> World:
     """Any world."""
     draft = _Draft()
-    for name in _some(draw, tuple(_FAMILIES), 1, 4):
+    for name in some(draw, tuple(FAMILIES), 1, 4):
         draft.topics[name] = _topic(draw, name)
-    for application in _some(draw, _APPLICATIONS, 1, 2):
+    for application in some(draw, _APPLICATIONS, 1, 2):
         _application(draw, draft, application)
-    if _often(draw, 8):
+    if often(draw, 8):
         _transient_query(draw, draft)
-    for name in _some(draw, [name for name in _PLAIN if name not in {t.application for t in draft.truth}], 0, 2):
+    for name in some(draw, [name for name in _PLAIN if name not in {t.application for t in draft.truth}], 0, 2):
         if name not in draft.groups:
             group = _plain_group(draw, draft)
             if group.commits or group.client_ids:
                 draft.groups[name] = group
     for topic in draft.topics.values():
         _subjects_of_producers(draw, draft, topic)
-    for subject in _some(draw, _NOISE, 0, 1):
-        draft.subjects.setdefault(subject, SubjectSetup((Version(_one(draw, _FAMILIES["users"])),)))
+    for subject in some(draw, _NOISE, 0, 1):
+        draft.subjects.setdefault(subject, SubjectSetup((Version(one(draw, FAMILIES["users"])),)))
     topics = {t.name: t.setup for t in draft.topics.values() if t.setup is not None and not t.is_deleted}
     world = World(
         topics={**topics, **draft.own},
         groups=draft.groups,
         subjects=draft.subjects,
         truth=tuple(draft.truth),
-        lists_groups=not _often(draw, 40),
+        lists_groups=not often(draw, 40),
     )
-    return _with_what_is_said(draw, _in_the_registry(draw, world))
+    world = _with_what_is_said(draw, _in_the_registry(draw, world))
+    return with_relatives(Random(f"{draw(st.integers(0, 2**32 - 1))}{world!r}"), world)
 
 
 def _topic(draw: DrawFn, name: str) -> _Topic:
-    key_format = _one(draw, (KeyFormat.STRING, KeyFormat.STRING, KeyFormat.BIGINT, KeyFormat.UUID, KeyFormat.AVRO))
-    family = _FAMILIES[name]
+    key_format = one(draw, (KeyFormat.STRING, KeyFormat.STRING, KeyFormat.BIGINT, KeyFormat.UUID, KeyFormat.AVRO))
+    family = FAMILIES[name]
     topic = _Topic(
         name=name,
-        versions=family[: _one(draw, range(1, len(family) + 1))],
-        strategy=_one(draw, ("topic",) * 8 + ("record", "topic-record")),
+        versions=family[: one(draw, range(1, len(family) + 1))],
+        strategy=one(draw, ("topic",) * 8 + ("record", "topic-record")),
         key_format=key_format,
-        key_schemas=_KEYS[: _one(draw, (1, 1, 1, 2))] if key_format is KeyFormat.AVRO else (),
-        window=_one(draw, (0,) * 6 + (8, 16)),
-        is_json=_often(draw, 6),
-        is_deleted=_often(draw, 8),
-        policy=_one(draw, ("compact",) * 6 + ("delete", "delete", "compact,delete", "kept", None)),
+        key_schemas=_KEYS[: one(draw, (1, 1, 1, 2))] if key_format is KeyFormat.AVRO else (),
+        window=one(draw, (0,) * 6 + (8, 16)),
+        is_json=often(draw, 6),
+        is_deleted=often(draw, 8),
+        policy=one(draw, ("compact",) * 6 + ("delete", "delete", "compact,delete", "kept", None)),
     )
     if topic.strategy != "topic" or topic.is_json:
         topic.is_deleted = False  # nothing with its name would be left: nobody could know of it
@@ -184,42 +145,40 @@ def _topic(draw: DrawFn, name: str) -> _Topic:
 
 
 def _log(draw: DrawFn, topic: _Topic) -> Log:
-    start = _one(draw, (0, 0, 0, 3))
-    odd = _one(draw, (None,) * 6 + (UNFRAMED, GUID, *LOST)) if _often(draw, 20) else None
-    bodies = (WHOLE, WHOLE, CUT, GARBAGE) if _often(draw, 10) else (WHOLE,)
+    start = one(draw, (0, 0, 0, 3))
+    odd = one(draw, (None,) * 6 + (UNFRAMED, GUID, "Lost1", "Lost2")) if often(draw, 20) else None
+    bodies = (WHOLE, WHOLE, CUT, GARBAGE) if often(draw, 10) else (WHOLE,)
     offset = start
     records = []
     for _ in range(draw(st.integers(0, 5))):
-        offset += _one(draw, (0, 0, 0, 0, 2))
+        offset += one(draw, (0, 0, 0, 0, 2))
         key = Key(
             number=draw(st.integers(0, 5)),
             format=topic.key_format,
-            schema=_one(draw, topic.key_schemas) if topic.key_schemas else None,
+            schema=one(draw, topic.key_schemas) if topic.key_schemas else None,
             window=topic.window,
-            body=CUT if topic.key_schemas and len(bodies) > 1 and _often(draw, 10) else WHOLE,
+            body=CUT if topic.key_schemas and len(bodies) > 1 and often(draw, 10) else WHOLE,
         )
-        value = (
-            UNFRAMED if topic.is_json else _one(draw, (*topic.versions, *topic.versions, *topic.versions, None, odd))
-        )
-        body = _one(draw, bodies) if value is not None and "(" in value else WHOLE
-        records.append(Record(offset, None if _often(draw, 5) else key, value, body))
+        value = UNFRAMED if topic.is_json else one(draw, (*topic.versions, *topic.versions, *topic.versions, None, odd))
+        body = one(draw, bodies) if value is not None and "(" in value else WHOLE
+        records.append(Record(offset, None if often(draw, 5) else key, value, body))
         offset += 1
-    return Log(start, offset + _one(draw, (0, 0, 0, 1)), tuple(records))
+    return Log(start, offset + one(draw, (0, 0, 0, 1)), tuple(records))
 
 
 def _application(draw: DrawFn, draft: _Draft, application: str) -> None:
-    state = _one(draw, ("live", "live", "empty", "empty", "expired"))
-    metadata = _one(draw, ("", STREAMS_METADATA, STREAMS_METADATA, METADATA_FROM_3_3))
-    reader = _one(draw, ("connect",) * 4 + ("plain",))
+    state = one(draw, ("live", "live", "empty", "empty", "expired"))
+    metadata = one(draw, ("", STREAMS_METADATA, STREAMS_METADATA, METADATA_FROM_3_3))
+    reader = one(draw, ("connect",) * 4 + ("plain",))
     is_ksql = application.startswith("_confluent-ksql-")
     free = list(draft.topics)
     committed: list[str] = []
     kinds = (Kind.TABLE,) * 5 + (Kind.GLOBAL, Kind.GLOBAL, Kind.AGGREGATE, Kind.JOIN_WINDOW, Kind.UNLOGGED)
     for _ in range(draw(st.integers(1, 2))):
-        kind = _one(draw, kinds)
+        kind = one(draw, kinds)
         if not free:
             break
-        topic = draft.topics[_one(draw, free)]
+        topic = draft.topics[one(draw, free)]
         free.remove(topic.name)  # a topic is a source once per application
         store = _store(draw, application, kind, topic, reader, is_ksql=is_ksql)
         if any(store.changelog == other.changelog for other in draft.truth):
@@ -228,8 +187,8 @@ def _application(draw: DrawFn, draft: _Draft, application: str) -> None:
         if kind is not Kind.GLOBAL:
             committed.append(topic.name)
         _left_behind(draw, draft, store, topic)
-    committed += _some(draw, free, 0, 2) if free else []
-    if _often(draw, 15):
+    committed += some(draw, free, 0, 2) if free else []
+    if often(draw, 15):
         draft.own[f"{application}-by-name-repartition"] = TopicSetup((Log(0, 0, ()),), "delete")
     if state != "expired":
         is_live = state == "live" and not any(draft.topics[name].is_deleted for name in committed)
@@ -264,7 +223,7 @@ def _store(draw: DrawFn, application: str, kind: Kind, topic: _Topic, reader: st
     restores = kind in (Kind.TABLE, Kind.GLOBAL)
     return TrueStore(
         application=application,
-        name=_one(draw, names),
+        name=one(draw, names),
         kind=kind,
         topic=topic.name if restores else None,
         reader=reader,
@@ -275,53 +234,47 @@ def _store(draw: DrawFn, application: str, kind: Kind, topic: _Topic, reader: st
 
 def _left_behind(draw: DrawFn, draft: _Draft, store: TrueStore, topic: _Topic) -> None:
     """The subjects that a store's serdes registered, and its changelog where it has one."""
-    if store.kind in (Kind.AGGREGATE, Kind.JOIN_WINDOW) and _often(draw, 40):
+    if store.kind in (Kind.AGGREGATE, Kind.JOIN_WINDOW) and often(draw, 40):
         draft.own[store.changelog] = TopicSetup((Log(0, 0, ()),))  # else `kafka-streams-application-reset` took it
-    if _often(draw, 7):
+    if often(draw, 7):
         return  # it died before its first put
     if not topic.is_json:
         draft.subjects[f"{store.changelog}-value"] = SubjectSetup(
             versions=_versions(draw, _rows(draw, store, topic)),
-            level=_one(draw, _LEVELS),
-            mode="READONLY" if _often(draw, 4) else None,
-            normalize=_often(draw, 3),
+            level=one(draw, _LEVELS),
+            mode="READONLY" if often(draw, 4) else None,
+            normalize=often(draw, 3),
         )
     if store.key_format is KeyFormat.AVRO and topic.key_schemas:
-        own = (_KEY_ROW,) if _often(draw, 50) else topic.key_schemas
+        own = (_KEY_ROW,) if often(draw, 50) else topic.key_schemas
         draft.subjects[f"{store.changelog}-key"] = SubjectSetup(
             versions=_versions(draw, own),
-            level=_one(draw, _LEVELS),
-            mode="READONLY" if _often(draw, 4) else None,
+            level=one(draw, _LEVELS),
+            mode="READONLY" if often(draw, 4) else None,
         )
 
 
 def _rows(draw: DrawFn, store: TrueStore, topic: _Topic) -> list[str]:
     """What the serde wrote: the writer's own schemas, or a projection of them, or two of an application that evolved."""
     if store.kind is Kind.UNLOGGED or store.name in ("counts", "Aggregate-Aggregate-Materialize"):
-        return [f"Counts({_names(topic)[0]} long, hits long)"]
+        return [f"Counts({field_names(topic.versions)[0]} long, hits long)"]
     if "AGGREGATE" in store.name:
-        return [_one(draw, (f"Counts({_names(topic)[0]} long, hits long)", "Sum(amount long)"))]
-    style = _one(draw, ("ksql", "ksql", "class", "same"))
+        return [one(draw, (f"Counts({field_names(topic.versions)[0]} long, hits long)", "Sum(amount long)"))]
+    style = one(draw, ("ksql", "ksql", "class", "same"))
     if style == "same":
         return list(topic.versions)  # GenericAvroSerde keeps the writer's schema
-    names = _names(topic)
-    wanted = names if _often(draw, 40) else _some(draw, names, 1, len(names))
-    rows = [projection_of(topic.versions, sorted(wanted, key=names.index), style)]
-    if _often(draw, 15) and len(wanted) < len(names):
-        rows.append(projection_of(topic.versions, names, style))
-    if _often(draw, 10):
+    every = field_names(topic.versions)
+    wanted = every if often(draw, 40) else some(draw, every, 1, len(every))
+    rows = [projection_of(topic.versions, sorted(wanted, key=every.index), style)]
+    if often(draw, 15) and len(wanted) < len(every):
+        rows.append(projection_of(topic.versions, every, style))
+    if often(draw, 10):
         rows += topic.versions  # repaired by hand, or by luck
     return rows
 
 
-def _names(topic: _Topic) -> list[str]:
-    return [
-        *dict.fromkeys(s.split(" ")[0] for v in topic.versions for s in v.partition("(")[2].rstrip(")").split(", "))
-    ]
-
-
 def _versions(draw: DrawFn, lines: Sequence[str]) -> tuple[Version, ...]:
-    return tuple(Version(line, deleted=_often(draw, 6)) for line in dict.fromkeys(lines))
+    return tuple(Version(line, deleted=often(draw, 6)) for line in dict.fromkeys(lines))
 
 
 def _commits(draw: DrawFn, draft: _Draft, topics: Sequence[str]) -> dict[tuple[str, int], int]:
@@ -329,20 +282,20 @@ def _commits(draw: DrawFn, draft: _Draft, topics: Sequence[str]) -> dict[tuple[s
     for name in dict.fromkeys(topics):
         topic = draft.topics[name]
         for partition, log in enumerate(topic.setup.logs if topic.setup and not topic.is_deleted else ()):
-            if _often(draw, 95):
-                behind = 0 if _often(draw, 70) else draw(st.integers(0, log.end))
-                commits[name, partition] = log.end - behind + (3 if _often(draw, 2) else 0)
+            if often(draw, 95):
+                behind = 0 if often(draw, 70) else draw(st.integers(0, log.end))
+                commits[name, partition] = log.end - behind + (3 if often(draw, 2) else 0)
     return commits
 
 
 def _transient_query(draw: DrawFn, draft: _Draft) -> None:
     """A query that somebody typed: gone, or still running; its subjects stay (ksql#6817)."""
-    topic = draft.topics[_one(draw, tuple(draft.topics))]
+    topic = draft.topics[one(draw, tuple(draft.topics))]
     store = TrueStore(_TRANSIENT, "KafkaTopic_Right-Reduce", Kind.TRANSIENT, reader="connect")
     draft.truth.append(store)
-    row = projection_of(topic.versions, _names(topic), "ksql")
+    row = projection_of(topic.versions, field_names(topic.versions), "ksql")
     draft.subjects[f"{store.changelog}-value"] = SubjectSetup((Version(row),))
-    if _often(draw, 50):
+    if often(draw, 50):
         draft.groups[_TRANSIENT] = Group(
             commits=_commits(draw, draft, [topic.name]),
             metadata=STREAMS_METADATA,
@@ -352,9 +305,9 @@ def _transient_query(draw: DrawFn, draft: _Draft) -> None:
 
 
 def _plain_group(draw: DrawFn, draft: _Draft) -> Group:
-    is_live = _often(draw, 50)
+    is_live = often(draw, 50)
     return Group(
-        commits=_commits(draw, draft, _some(draw, tuple(draft.topics), 0, 2)),
+        commits=_commits(draw, draft, some(draw, tuple(draft.topics), 0, 2)),
         client_ids=("rdkafka",) if is_live else (),
         assignor="range" if is_live else "",
     )
@@ -369,39 +322,38 @@ def _subjects_of_producers(draw: DrawFn, draft: _Draft, topic: _Topic) -> None:
             subject = names[topic.strategy]
             held = draft.subjects.get(subject, SubjectSetup(()))
             if line not in {version.schema for version in held.versions}:
-                added = Version(line, deleted=_often(draw, 5))
+                added = Version(line, deleted=often(draw, 5))
                 draft.subjects[subject] = replace(held, versions=(*held.versions, added))
     if topic.key_schemas:
         draft.subjects[f"{topic.name}-key"] = SubjectSetup(_versions(draw, topic.key_schemas))
 
 
 def _in_the_registry(draw: DrawFn, world: World) -> World:
-    if _often(draw, 8):
+    if often(draw, 8):
         world = replace(world, context="eu", by_context_url=draw(st.booleans()))
-    elif _often(draw, 6):
+    elif often(draw, 6):
         world = replace(world, mirror="dr")
-    return replace(world, normalize=_often(draw, 5))
+    return replace(world, normalize=often(draw, 5))
 
 
 def _with_what_is_said(draw: DrawFn, world: World) -> World:
     """What the person says is true."""
     restored = [s for s in world.truth if s.topic in world.topics and f"{s.changelog}-value" in world.subjects]
-    if restored and _often(draw, 10):
-        store = _one(draw, restored)
+    if restored and often(draw, 10):
+        store = one(draw, restored)
         world = replace(world, sources={f"{store.application}/{store.name}": store.topic or ""})
     applications = tuple(sorted({store.application for store in world.truth}))
-    if applications and _often(draw, 15):
-        world = replace(world, topology_of=(_one(draw, applications),))
-    on_disk = [a for a in applications if not any(s.application == a and s.kind is Kind.GLOBAL for s in world.truth)]
-    if on_disk and _often(draw, 10):
-        world = replace(world, state_of=(_one(draw, on_disk),))
-    if applications and _often(draw, 12):
-        world = replace(world, application=_one(draw, applications))
-    is_upgraded = _often(draw, 4)
+    if applications and often(draw, 15):
+        world = replace(world, topology_of=(one(draw, applications),))
+    if applications and often(draw, 20):
+        world = replace(world, state_of=(one(draw, applications),))
+    if applications and often(draw, 12):
+        world = replace(world, application=one(draw, applications))
+    is_upgraded = often(draw, 8)
     if not is_upgraded:  # 3.3 and later write that, and would ask the source's subject
         groups = {
             name: replace(group, metadata=STREAMS_METADATA) if group.metadata == METADATA_FROM_3_3 else group
             for name, group in world.groups.items()
         }
         world = replace(world, groups=groups)
-    return replace(world, decode_values=_often(draw, 40), says_reader=_often(draw, 10), is_upgraded=is_upgraded)
+    return replace(world, decode_values=often(draw, 40), says_reader=often(draw, 10), is_upgraded=is_upgraded)

@@ -22,11 +22,15 @@ from srfix.recovery.repair.rollback import Left, roll_back
 from srfix.recovery.repair.verify.events import Confirmed, Problem
 from srfix.recovery.repair.verify.verify import verify
 from srfix.serde.errors import UsageError
-from tests.recovery.worlds.expected import differences, expectations
+from srfix.serde.subjects import split_context
+from tests.recovery.worlds.expectation import differences
+from tests.recovery.worlds.expected import expectations
 from tests.recovery.worlds.person import decides
-from tests.recovery.worlds.restoring import failures, live_rows
+from tests.recovery.worlds.relatives_truth import forbidden, look_alikes, missed
+from tests.recovery.worlds.restoring import failures, failures_on_disk, live_rows, rows_that_a_wipe_loses
+from tests.recovery.worlds.seen import looks_global
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import Kind, TrueStore, World
+from tests.recovery.worlds.world import TrueStore, World
 
 __all__ = ["PROPERTIES", "Judgement", "clock", "is_a_trap", "judge", "judge_staged"]
 
@@ -36,7 +40,10 @@ REPAIR: Final = "a repair that is verified reads, and its rollback leaves the re
 BOUNDS: Final = "a plan writes to no subject that no finding names, and to none where the diagnosis is fine"
 ADVICE: Final = "nobody is told to delete or rewrite healthy rows"
 ROWS: Final = "each finding of a store whose source is known says what is true of its rows"
-PROPERTIES: Final = (SOURCE, CLEAN_BILL, REPAIR, BOUNDS, ADVICE, ROWS)
+RELATIVES: Final = "no finding that the truth forbids, and none is missed that the evidence allows"
+LOOK_ALIKES: Final = "of codes that look alike exactly one is given to a store and role"
+NOTHING_NEW: Final = "after a repair nothing is found that was not there before it"
+PROPERTIES: Final = (SOURCE, CLEAN_BILL, REPAIR, BOUNDS, ADVICE, ROWS, RELATIVES, LOOK_ALIKES, NOTHING_NEW)
 
 
 @dataclass
@@ -51,6 +58,8 @@ class Judgement:
     """Those among them that srfix does not name a source for."""
     reached: list[str] = field(default_factory=list)
     """How far it came: kinds of worlds for the statistics."""
+    codes: list[str] = field(default_factory=list)
+    """The codes of its findings, each once."""
 
 
 def clock() -> str:
@@ -89,6 +98,9 @@ def judge_staged(staged: StagedWorld) -> Judgement:
         out.wrong += [(SOURCE, what) for what in _wrong_sources(world, diagnosis)]
         out.wrong += [(ADVICE, what) for what in _bad_advice(staged, diagnosis)]
         out.wrong += [(ROWS, what) for what in _wrong_rows(staged, examination)]
+        out.wrong += [(RELATIVES, what) for what in (*forbidden(staged, diagnosis), *missed(staged, diagnosis))]
+        out.wrong += [(LOOK_ALIKES, what) for what in look_alikes(diagnosis)]
+        out.codes = sorted({finding.code for finding in diagnosis.findings})
         out.wrong += [(CLEAN_BILL, f"diagnose: {what}") for what in _unearned(staged, diagnosis)]
         if registry.writes:
             out.wrong.append((BOUNDS, f"diagnose wrote: {registry.write_log}"))
@@ -98,7 +110,7 @@ def judge_staged(staged: StagedWorld) -> Judgement:
         if plan is not None and plan.actions:
             out.wrong += [(SOURCE, what) for what in _wrong_plan(world, diagnosis, plan)]
             out.wrong += [(BOUNDS, what) for what in _out_of_bounds(staged, diagnosis, plan)]
-            _repair(staged, plan, out)
+            _repair(staged, diagnosis, plan, out)
     return out
 
 
@@ -110,7 +122,7 @@ def _planned(examination: Examination, survey: Survey, out: Judgement) -> Plan |
         return None
 
 
-def _repair(staged: StagedWorld, plan: Plan, out: Judgement) -> None:
+def _repair(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan, out: Judgement) -> None:
     before = staged.registry.dump()
     with staged.client() as client, tempfile.TemporaryDirectory() as folder:
         journal = Path(folder) / "plan.json.journal.jsonl"
@@ -126,9 +138,27 @@ def _repair(staged: StagedWorld, plan: Plan, out: Judgement) -> None:
             again = staged.examine(staged.survey(fresh)).diagnosis
         out.wrong += [(SOURCE, f"second diagnosis: {what}") for what in _wrong_sources(staged.world, again)]
         out.wrong += [(CLEAN_BILL, f"second diagnose: {what}") for what in _unearned(staged, again)]
+        out.wrong += [(NOTHING_NEW, what) for what in _new(diagnosis, again)]
+        out.wrong += [(RELATIVES, f"second diagnosis: {what}") for what in forbidden(staged, again)]
+        out.wrong += [(LOOK_ALIKES, f"second diagnosis: {what}") for what in look_alikes(again)]
         is_left = any(isinstance(event, Left) for event in roll_back(journal, client, clock=clock))
     if not is_left and staged.registry.dump() != before:
         out.wrong.append((REPAIR, "after the rollback the registry is not as it was before"))
+
+
+def _new(before: Diagnosis, after: Diagnosis) -> Iterator[str]:
+    known = {(f.code, _bare(f), f.role) for f in before.findings}  # in a mirror it was there too
+    for finding in after.findings:
+        is_known = (finding.code, _bare(finding), finding.role) in known
+        # What a repair copied from the source subject shows that it is an internal schema: it was litter before.
+        # Likewise that live keys carry several ids: SRF005 claims nothing as long as no key subject stands.
+        is_shown = finding.severity is Severity.LITTER or (finding.code == "SRF005" and len(finding.schema_ids) > 1)
+        if finding.severity is not Severity.NOTE and not is_shown and not is_known:
+            yield f"{finding.code} {finding.role.value} of {finding.application}/{finding.store} is new after the repair"
+
+
+def _bare(finding: Finding) -> str:
+    return split_context(finding.subject)[1]
 
 
 def _verified(staged: StagedWorld, plan: Plan, out: Judgement) -> None:
@@ -172,7 +202,7 @@ def _unearned(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
     if not _is_fine(diagnosis):
         return
     for store in _asked(staged):
-        failed = failures(staged, store)
+        failed = [*failures(staged, store), *failures_on_disk(staged, store)]
         if failed:
             yield f"all is fine, but {failed[0]} ({len(failed)} rows)"
 
@@ -206,15 +236,16 @@ def _is_named_beside(world: World, finding: Finding, topic: str) -> bool:
         store.topic == topic
         and store.changelog == f"{finding.application}-{finding.store}-changelog"
         and f"{store.application}/{store.name}" in finding.other_splits
-        and _left_no_sign(world, store.application)
+        and _left_no_sign(world, store.application, beside=finding.application)
         for store in world.truth
     )
 
 
-def _left_no_sign(world: World, application: str) -> bool:
+def _left_no_sign(world: World, application: str, *, beside: str) -> bool:
+    """True if nothing is left of an application that could not as well be another one's."""
     group = world.groups.get(application)
     return (group is None or not group.has_signs_of_streams) and not any(
-        parse(topic, application=application) for topic in world.topics
+        parse(topic, application=application) and not parse(topic, application=beside) for topic in world.topics
     )
 
 
@@ -240,6 +271,10 @@ def _out_of_bounds(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan) -> Ite
     named = {str(finding.subject) for finding in diagnosis.findings}
     for subject in sorted(subjects - named):
         yield f"the plan writes to {subject}, which no finding names"
+    left = {subject for subjects in staged.world.gone.values() for subject in subjects}
+    for action in plan.actions:
+        if action.subject.rpartition(":")[2] in left:
+            yield f"the plan touches {action.subject}, which a gone application left, and nobody asked for it"
     if not diagnosis.has_findings:
         yield f"the diagnosis found nothing, and the plan writes to {sorted(subjects)}"
 
@@ -249,7 +284,7 @@ _DESTRUCTIVE: Final = re.compile(
     r"|(?:delete|rewrite) (?:the|these|those|its|their) (?:row|record|topic|key)",
     re.IGNORECASE,
 )
-_NEGATED: Final = re.compile(r"\b(?:not|never|no|don't|nobody|without|instead of)\b", re.IGNORECASE)
+_NEGATED: Final = re.compile(r"\b(?:not|never|no|nothing|don't|nobody|without|instead of)\b", re.IGNORECASE)
 
 
 def _bad_advice(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
@@ -265,6 +300,10 @@ def _bad_advice(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
             is_proven = any(e.weight is Weight.CONCLUSIVE for e in finding.evidence) or bool(staged.world.sources)
             if store is None or store.topic is None or not is_proven:
                 yield f"{name} without proof of the source: {destructive[0]}"
+        elif finding.code == "SRF014" and store is not None:
+            lost = rows_that_a_wipe_loses(staged, store)
+            if lost:
+                yield f"{name}, whose row {lost[0].key} a wipe loses: {destructive[0]}"
         elif store is None or all(row.record.is_healthy for row in live_rows(staged, store)):
             yield f"{name}, whose rows are healthy: {destructive[0]}"
 
@@ -273,7 +312,7 @@ def _wrong_rows(staged: StagedWorld, examination: Examination) -> Iterator[str]:
     if staged.world.says_reader or staged.world.context:
         return  # severities and look-ups differ there
     for store in _decided(staged.world, examination):
-        if _looks_global(staged.world, store):
+        if looks_global(staged.world, store):
             continue  # nobody can tell that it is no global table: all of it counts as restored
         mine: list[Finding] = [
             finding
@@ -282,13 +321,6 @@ def _wrong_rows(staged: StagedWorld, examination: Examination) -> Iterator[str]:
         ]
         for expected in expectations(staged, store):
             yield from differences(staged, store, expected, mine)
-
-
-def _looks_global(world: World, store: TrueStore) -> bool:
-    """True for a table whose application has read other topics by now, and not its own."""
-    group = world.groups.get(store.application)
-    read = {topic for topic, _partition in group.commits} if group is not None else set()
-    return store.kind is Kind.TABLE and bool(read) and store.topic not in read
 
 
 def _decided(world: World, examination: Examination) -> Iterable[TrueStore]:

@@ -7,14 +7,14 @@ a `~` before the name says that its properties stand in an order that normalisin
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
-__all__ = ["LOST", "body", "fields", "record_name", "text"]
+__all__ = ["LOST", "body", "field_names", "fields", "projection_of", "record_name", "text"]
 
-LOST: Final[Mapping[str, int]] = {"Lost1": 90_001, "Lost2": 90_002}
-"""Ids that the registry does not know."""
+LOST: Final[Mapping[str, int]] = {"Lost1": 90_001, "Lost2": 90_002, "LostRow": 90_003}
+"""Ids that the registry does not know; the last one is that of an internal schema, which no source topic carries."""
 
 
 def record_name(line: str) -> str:
@@ -30,6 +30,24 @@ def _members(line: str) -> list[tuple[str, str]]:
 def fields(line: str) -> frozenset[str]:
     """Field names in upper case; none for what is no record."""
     return frozenset(name.upper() for name, _ in _members(line))
+
+
+def field_names(versions: Sequence[str]) -> list[str]:
+    """The names of all fields of some schemas, as they are written."""
+    return [*dict.fromkeys(name for line in versions for name, _ in _members(line))]
+
+
+def projection_of(versions: Sequence[str], names: Sequence[str], style: str) -> str:
+    """The schema that a store's serde registers: `ksql` in capitals, all null or there; `class` as the writer spells it."""
+    types: dict[str, str] = {}
+    for line in versions:
+        for said in line.partition("(")[2].rstrip(")").split(", "):
+            name, _, type_ = said.partition(" ")
+            types[name] = type_
+    if style == "ksql":
+        rows = ", ".join(f"{name.upper()} {types[name].rstrip('?')}?" for name in names)
+        return f"KsqlDataSourceSchema({rows})"
+    return f"Row({', '.join(f'{name} {types[name]}' for name in names)})"
 
 
 @cache

@@ -5,7 +5,7 @@ Hypothesis's own shrinking takes minutes for worlds of this size; this takes sec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -35,13 +35,28 @@ def smallest(world: World, breaks: Callable[[World], bool], *, tries: int = _TRI
 
 def _smaller(world: World) -> Iterator[World]:
     """Worlds with one thing less, the biggest things first."""
+    for join in world.joins:
+        topics = {name: setup for name, setup in world.topics.items() if not name.startswith(join.registration)}
+        yield replace(
+            _without_subjects(world, join.subjects),
+            topics=topics,
+            joins=tuple(other for other in world.joins if other != join),
+        )
+    for application, left in world.gone.items():
+        yield replace(_without_subjects(world, left), gone={}, says_gone=())
+        for subject in left if len(left) > 1 else ():
+            rest = tuple(other for other in left if other != subject)
+            yield replace(_without_subjects(world, (subject,)), gone={application: rest})
+    kept = {subject for join in world.joins for subject in join.subjects}
+    kept |= {subject for left in world.gone.values() for subject in left}
     for subjects in _without_one(world.subjects):
-        yield replace(world, subjects=subjects)
+        if not kept - subjects.keys():
+            yield replace(world, subjects=subjects, by_design=tuple(s for s in world.by_design if s in subjects))
     for at, store in enumerate(world.truth):
-        rest = world.truth[:at] + world.truth[at + 1 :]
+        others = world.truth[:at] + world.truth[at + 1 :]
         is_named = bool({store.name, f"{store.application}/{store.name}"} & set(world.sources))
         if not is_named and not any(subject.startswith(f"{store.changelog}-") for subject in world.subjects):
-            yield replace(world, truth=rest)
+            yield replace(world, truth=others)
     for topics in _without_one(world.topics):
         gone = set(world.topics) - set(topics)
         if not any(store.topic in gone for store in world.truth):
@@ -61,8 +76,20 @@ def _smaller(world: World) -> Iterator[World]:
             yield replace(world, subjects={**world.subjects, subject: plain})
 
 
+def _without_subjects(world: World, gone: Iterable[str]) -> World:
+    subjects = {subject: held for subject, held in world.subjects.items() if subject not in gone}
+    return replace(world, subjects=subjects, by_design=tuple(s for s in world.by_design if s in subjects))
+
+
 def _less_said(world: World) -> Iterator[World]:
     plain = World(topics=world.topics, groups=world.groups, subjects=world.subjects, truth=world.truth)
+    for disk in _without_one(world.disk):
+        yield replace(world, disk=disk)
+    for store, found in world.disk.items():
+        for partition, rows in found.partitions.items():
+            for at in range(len(rows)):
+                less = replace(found, partitions={**found.partitions, partition: rows[:at] + rows[at + 1 :]})
+                yield replace(world, disk={**world.disk, store: less})
     for name in (
         "context",
         "mirror",
@@ -73,6 +100,12 @@ def _less_said(world: World) -> Iterator[World]:
         "decode_values",
         "says_reader",
         "is_upgraded",
+        "is_reprocessing",
+        "in_use",
+        "layouts",
+        "says_gone",
+        "modes",
+        "registers",
     ):
         if getattr(world, name) != getattr(plain, name):
             yield replace(world, **{name: getattr(plain, name)})

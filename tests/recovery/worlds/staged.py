@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
+import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 from uuid import UUID
 
@@ -17,11 +22,9 @@ from srfix.recovery.cluster.cluster import Cluster, GroupListing
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.diagnosis.diagnose import Examination, diagnose
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
-from srfix.recovery.facts.supplied import GivenTopology, Supplied
+from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.state.checkpoints import Checkpoint, CheckpointEntry
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
-from srfix.recovery.topology import parse_topologies
+from srfix.recovery.state.directory import ApplicationState
 from srfix.serde.properties import Isolation
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.answer import Answer
@@ -31,19 +34,20 @@ from srfix.serde.registry.http.urls import request_url
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import frame_guid, frame_id
+from tests.recovery.worlds.on_disk import state_of
+from tests.recovery.worlds.printed import topologies
 from tests.recovery.worlds.schemas import LOST, body, text
 from tests.recovery.worlds.world import (
     CUT,
     GARBAGE,
     GUID,
     UNFRAMED,
+    DiskRow,
     Group,
     Key,
     KeyFormat,
-    Kind,
     Log,
     Record,
-    TrueStore,
     World,
 )
 
@@ -210,6 +214,7 @@ class StagedWorld:
     def __init__(self, world: World, registry: FixtureRegistry) -> None:
         self.world = world
         self.registry = registry
+        self._states: tuple[ApplicationState, ...] | None = None
         self.ids: dict[str, int] = dict(LOST)
         """Per schema its id in the world's context."""
         for subject, setup in world.subjects.items():
@@ -231,6 +236,8 @@ class StagedWorld:
                 self.ask("PUT", f"/mode/{name}", {"mode": setup.mode})
         if world.normalize:
             self.ask("PUT", "/config", {"compatibility": "BACKWARD", "normalize": True})
+        for subject, mode in world.modes.items():
+            self.ask("PUT", f"/mode/{self.qualified(subject)}" if subject else "/mode", {"mode": mode})
         registry.forget_requests()
 
     def qualified(self, subject: str) -> str:
@@ -262,9 +269,19 @@ class StagedWorld:
         """What the person hands over."""
         world = self.world
         return Supplied(
-            topologies=tuple(topology for app in world.topology_of for topology in _topologies(world, app)),
-            state=tuple(_state(world, application) for application in world.state_of),
+            topologies=tuple(topology for app in world.topology_of for topology in topologies(world, app)),
+            state=self._state(),
         )
+
+    def _state(self) -> tuple[ApplicationState, ...]:
+        if self._states is None:
+            world = self.world
+            folder = "/state"
+            if any(key.rpartition("/")[0] in world.state_of for key in world.disk):
+                folder = tempfile.mkdtemp(prefix="srfix-world-")
+                weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._states = tuple(state_of(world, each, Path(folder), self.row_bytes) for each in world.state_of)
+        return self._states
 
     def survey(self, client: RegistryClient) -> Survey:
         """What the diagnosis asks."""
@@ -273,6 +290,7 @@ class StagedWorld:
             registry=client,
             sources={store: Topic(topic) for store, topic in self.world.sources.items()},
             supplied=self.supplied(),
+            gone=frozenset(self.world.says_gone),
         )
 
     def examine(self, survey: Survey) -> Examination:
@@ -280,14 +298,16 @@ class StagedWorld:
         world = self.world
         readers = {store.reader for store in world.truth}
         said = readers.pop() if world.says_reader and len(readers) == 1 else "unknown"
+        version = ("3.8" if world.is_reprocessing else "2.7") if world.is_upgraded else None
+        context = CheckContext(
+            registry=survey.registry,
+            reader=Reader(said),
+            streams_version=None if version is None else StreamsVersion.parse(version),
+        )
         return diagnose(
             survey,
             self,
-            CheckContext(
-                registry=survey.registry,
-                reader=Reader(said),
-                streams_version=StreamsVersion.parse("2.7") if world.is_upgraded else None,
-            ),
+            context if world.registers else replace(context, no_auto_register=True),
             application=world.application,
             store=world.store,
             decode_values=world.decode_values,
@@ -317,6 +337,10 @@ class StagedWorld:
             counter.add(run, 0, len(batch))
         return counter.result(partition=partition, start_offset=log.start, end_offset=log.end, committed_offset=offset)
 
+    def row_bytes(self, row: DiskRow) -> tuple[bytes, bytes]:
+        """Key and value of a row on disk, without a timestamp."""
+        return self._inner_key(row.key) + _window(row.key), self._value(row.value, row.number, row.body)
+
     def key_bytes(self, record: Record) -> bytes | None:
         """A record's key as it stands in the topic."""
         key = record.key
@@ -334,15 +358,16 @@ class StagedWorld:
 
     def value_bytes(self, record: Record) -> bytes | None:
         """A record's value as it stands in the topic."""
-        if record.value is None:
-            return None
-        if record.value == UNFRAMED:
+        return None if record.value is None else self._value(record.value, record.offset % 50, record.body)
+
+    def _value(self, schema: str, number: int, state: str) -> bytes:
+        if schema == UNFRAMED:
             return b'{"id":1}'
-        if record.value == GUID:
+        if schema == GUID:
             return frame_guid(_GUID, b"\x02")
-        whole = b"\x02" if record.value in LOST else body(record.value, record.offset % 50)
+        whole = b"\x02" if schema in LOST else body(schema, number)
         bodies = {CUT: whole[:-1], GARBAGE: b"\xff" * 12}
-        return frame_id(self.ids[record.value], bodies.get(record.body, whole))
+        return frame_id(self.ids[schema], bodies.get(state, whole))
 
 
 def _window(key: Key) -> bytes:
@@ -352,59 +377,7 @@ def _window(key: Key) -> bytes:
 
 def _used(world: World) -> set[str]:
     records = [record for setup in world.topics.values() for log in setup.logs for record in log.records]
-    values = {record.value for record in records if record.value not in (None, UNFRAMED, GUID)}
-    keys = {record.key.schema for record in records if record.key is not None}
-    return {name for name in values | keys if name is not None}
-
-
-def _state(world: World, application: str) -> ApplicationState:
-    """One task with the key-value stores of an application; its checkpoint names what each of them restores from."""
-    path = f"/state/{application}"
-    stores = [store for store in world.truth if store.application == application and _is_on_disk(store)]
-    topics = sorted({store.topic or store.changelog for store in stores if store.kind is not Kind.UNLOGGED})
-    entries = [CheckpointEntry(topic=Topic(topic), partition=0, offset=0) for topic in topics]
-    task = Task(
-        name="0_0",
-        path=f"{path}/0_0",
-        subtopology=0,
-        partition=0,
-        stores=tuple(
-            StoreDirectory(name=store.name, kind=StoreKind.KEY_VALUE, path=f"{path}/0_0/rocksdb/{store.name}")
-            for store in stores
-        ),
-        checkpoint=Checkpoint(path=f"{path}/0_0/.checkpoint", entries=tuple(entries)),
-    )
-    return ApplicationState(
-        application=application,
-        path=path,
-        tasks=(task,),
-        traces=Traces(
-            has_process_metadata=False,
-            has_task_locks=False,
-            has_position_files=False,
-            has_offsets_column_families=False,
-        ),
-        is_in_use=False,
-    )
-
-
-def _is_on_disk(store: TrueStore) -> bool:
-    return store.kind in (Kind.TABLE, Kind.AGGREGATE, Kind.UNLOGGED)
-
-
-def _topologies(world: World, application: str) -> Iterable[GivenTopology]:
-    """What `Topology.describe()` prints: each table and global table a sub-topology of its own."""
-    parts = []
-    tables = [store for store in world.truth if store.application == application and store.topic is not None]
-    for number, table in enumerate(tables):
-        heading = " for global store (will not generate tasks)" if table.kind is Kind.GLOBAL else ""
-        parts.append(
-            f"   Sub-topology: {number}{heading}\n"
-            f"    Source: KSTREAM-SOURCE-{2 * number:010} (topics: [{table.topic}])\n"
-            f"      --> KTABLE-SOURCE-{2 * number + 1:010}\n"
-            f"    Processor: KTABLE-SOURCE-{2 * number + 1:010} (stores: [{table.name}])\n"
-            f"      --> none\n      <-- KSTREAM-SOURCE-{2 * number:010}\n"
-        )
-    if parts:
-        for topology in parse_topologies("Topologies:\n" + "".join(parts), origin="topology.txt"):
-            yield GivenTopology(topology=topology, origin="topology.txt", application=application)
+    rows = [row for disk in world.disk.values() for rows in disk.partitions.values() for row in rows]
+    values = {record.value for record in records} | {row.value for row in rows}
+    keys = {record.key.schema for record in records if record.key is not None} | {row.key.schema for row in rows}
+    return {name for name in values | keys if name not in (None, UNFRAMED, GUID)}

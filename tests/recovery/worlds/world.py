@@ -12,14 +12,17 @@ from enum import Enum
 
 __all__ = [
     "CUT",
+    "DiskRow",
     "GARBAGE",
     "GUID",
     "Group",
+    "Join",
     "Key",
     "KeyFormat",
     "Kind",
     "Log",
     "Record",
+    "StoreDisk",
     "SubjectSetup",
     "TopicSetup",
     "TrueStore",
@@ -194,6 +197,8 @@ class TrueStore:
     """What reads its keys."""
     window: int = 0
     """Bytes of window behind its keys."""
+    has_own_processor: bool = False
+    """True for a global store that a processor of the user's own fills (`addGlobalStore`), skipped by a restore before 3.8."""
 
     @property
     def changelog(self) -> str:
@@ -213,6 +218,47 @@ class TrueStore:
             "Aggregate-Aggregate-Materialize",
         )
         return any(mark in f"-{self.name}" for mark in marks) or "_transient_" in self.application
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRow:
+    """A row of a store's database."""
+
+    key: Key
+    """Its key."""
+    value: str
+    """A schema's line, a key of `LOST`, `UNFRAMED` or `GUID`."""
+    number: int
+    """What the value's fields hold."""
+    body: str = WHOLE
+    """`WHOLE`, `CUT` or `GARBAGE`: a restore does not look at bodies."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDisk:
+    """The databases of a store."""
+
+    partitions: Mapping[int, tuple[DiskRow, ...]]
+    """Per partition that lies there its rows; a global store has one database, 0."""
+    is_timestamped: bool = True
+    """True for the column family of all tables since 2.3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A foreign-key join: its serdes named themselves after topics that never were (`KTableImpl`, `decoratePseudoTopic`)."""
+
+    application: str
+    """The application.id."""
+    registration: str
+    """Its subscription registration topic."""
+    is_living: bool = True
+    """False if the application has it no more: its topics went, its subjects stayed."""
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What it left in the registry."""
+        return tuple(f"{self.registration}-{end}" for end in ("pk-key", "fk-key", "vh-value"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +300,27 @@ class World:
     is_upgraded: bool = False
     """True if the applications run Streams 2.7 by now, with the state that an older one left, and `--streams-version` says
     so: their serdes ask the source's own subject."""
+    is_reprocessing: bool = False
+    """True if that is 3.8: `addGlobalStore` processes again what it restores (KIP-1024)."""
+    disk: Mapping[str, StoreDisk] = field(default_factory=dict)
+    """Per `application/store` its databases; of the other stores the directories are empty."""
+    layouts: Mapping[str, str] = field(default_factory=dict)
+    """Per application what wrote its checkpoints: `2.5` a position, `2.6.3` the last record's offset; `behind` says that
+    rows of records after the first may be missing. Where nothing is said it is 2.5."""
+    in_use: tuple[str, ...] = ()
+    """The applications whose state directory is locked."""
+    joins: tuple[Join, ...] = ()
+    """The foreign-key joins."""
+    gone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Applications that are gone for good, and the subjects that they left."""
+    says_gone: tuple[str, ...] = ()
+    """`--gone`, truly."""
+    by_design: tuple[str, ...] = ()
+    """Subjects that look internal and are as they should be."""
+    modes: Mapping[str, str] = field(default_factory=dict)
+    """Modes of subjects that need not exist; the registry's own under the empty name."""
+    registers: bool = True
+    """False if the applications run with `auto.register.schemas=false`, and `--no-auto-register` says so."""
 
     def table_subject(self, store: TrueStore, role: str) -> str:
         """The phantom subject of the keys or values of a store, without the context."""
@@ -269,7 +336,8 @@ class World:
 
 def _lines(world: World) -> Iterator[str]:
     for store in world.truth:
-        yield f"TRUE {store.application}/{store.name}: {store.kind.value} of {store.topic}, {store.reader} reads it"
+        own = ", filled by a processor of the user's own" if store.has_own_processor else ""
+        yield f"TRUE {store.application}/{store.name}: {store.kind.value} of {store.topic}, {store.reader} reads it{own}"
     for topic, setup in sorted(world.topics.items()):
         for partition, log in enumerate(setup.logs):
             yield f"topic {topic}[{partition}] {log.start}…{log.end} {setup.policy}"
@@ -286,6 +354,7 @@ def _lines(world: World) -> Iterator[str]:
         versions = ", ".join(f"{v.schema}{' (soft-deleted)' if v.deleted else ''}" for v in held.versions)
         told = (("level", held.level), ("mode", held.mode), ("normalize", held.normalize))
         yield f"subject {subject}: {versions}" + "".join(f", {name} {said}" for name, said in told if said)
+    yield from _relatives(world)
     said = {
         "context": world.context,
         "by the context's URL": world.by_context_url,
@@ -298,9 +367,30 @@ def _lines(world: World) -> Iterator[str]:
         "--application": world.application,
         "--store": world.store,
         "--reader as it is": world.says_reader,
-        "--streams-version 2.7": world.is_upgraded,
+        "--streams-version 2.7": world.is_upgraded and not world.is_reprocessing,
+        "--streams-version 3.8": world.is_reprocessing,
+        "--gone": world.says_gone,
+        "--no-auto-register": not world.registers,
+        "checkpoints": dict(world.layouts),
+        "directory in use of": world.in_use,
+        "by design": world.by_design,
     }
     yield "; ".join(f"{name} {value}" for name, value in said.items() if value)
+
+
+def _relatives(world: World) -> Iterator[str]:
+    for store, disk in sorted(world.disk.items()):
+        for partition, rows in sorted(disk.partitions.items()):
+            yield f"on disk {store}[{partition}]{'' if disk.is_timestamped else ' without timestamps'}"
+            for row in rows:
+                bad = "" if row.body == WHOLE else f" ({row.body})"
+                yield f"  {_key(row.key)} → {row.value} with {row.number}{bad}"
+    for join in world.joins:
+        yield f"foreign-key join {join.registration} of {join.application}{'' if join.is_living else ', gone'}"
+    for application, left in sorted(world.gone.items()):
+        yield f"gone application {application} left {', '.join(left)}"
+    for subject, mode in sorted(world.modes.items()):
+        yield f"mode {mode} of {subject or 'the registry'}"
 
 
 def _key(key: Key | None) -> str:

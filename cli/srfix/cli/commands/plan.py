@@ -28,7 +28,7 @@ from srfix.cli.options import (
     hurry_options,
     output_option,
     plan_selection_options,
-    topic_options,
+    plan_topic_options,
 )
 from srfix.cli.output import OutputFormat, say, show, write_report
 from srfix.recovery.census import NOT_READ, NoCensus
@@ -49,7 +49,7 @@ from srfix.serde.errors import UsageError
     metavar="TOPIC",
     help="Plan the repair of what `srfix check TOPIC` finds, for the topic's reader, instead of stores'.",
 )
-@topic_options
+@plan_topic_options
 @evidence_options
 @hurry_options
 @engine_options
@@ -130,7 +130,7 @@ def plan(
         bootstrap_servers = connection.kafka.get("bootstrap.servers")
         if topic is not None:
             looked = check_topic(
-                asked.question(topic, selection.reader),
+                asked.question(topic, selection.reader, isolation=selection.isolation),
                 session.survey,
                 session.engine,
                 given=given_options(),

@@ -31,7 +31,6 @@ _NAMES: Final = {
     "group": "--group",
     "strategy": "--strategy",
     "with_metadata": "--with-metadata",
-    "isolation": "--isolation",
 }
 
 
@@ -54,9 +53,10 @@ class TopicChoice:
     typed: tuple[str, ...] = ()
     """Those of its options that stand on the command line."""
 
-    def question(self, topic: str, reader: str) -> TopicQuestion:
+    def question(self, topic: str, reader: str, *, isolation: Isolation | None = None) -> TopicQuestion:
         """The question about a topic.
 
+        :param isolation: how it is read, if that is said otherwise.
         :param reader: one of `TOPIC_READERS`.
         :raises UsageError: if the options contradict each other.
         """
@@ -69,13 +69,19 @@ class TopicChoice:
                 strategy=self.strategy,
                 group=self.group,
                 with_metadata=self.with_metadata,
-                isolation=self.isolation,
+                isolation=isolation or self.isolation,
             ),
         )
 
 
 def _topic_choice(
-    *, role: str, subject: str | None, group: str | None, strategy: str, with_metadata: tuple[str, ...], isolation: str
+    *,
+    role: str,
+    subject: str | None,
+    group: str | None,
+    strategy: str,
+    with_metadata: tuple[str, ...],
+    isolation: str = Isolation.READ_UNCOMMITTED.value,
 ) -> TopicChoice:
     if subject == "" or group == "":
         raise UsageError("--subject and --group take a name, and one of them is empty.")
@@ -93,9 +99,7 @@ def _topic_choice(
     )
 
 
-topic_options = handing_over(
-    "asked",
-    _topic_choice,
+_OPTIONS: Final = (
     click.option(
         "--role",
         type=Choice(list(_ROLES)),
@@ -128,6 +132,12 @@ topic_options = handing_over(
         metavar="KEY=VALUE",
         help="With --reader latest: use.latest.with.metadata; repeatable.",
     ),
+)
+
+topic_options = handing_over(
+    "asked",
+    _topic_choice,
+    *_OPTIONS,
     click.option(
         "--isolation",
         type=Choice([isolation.value for isolation in reversed(Isolation)]),
@@ -137,6 +147,9 @@ topic_options = handing_over(
     ),
 )
 """Adds the options that say how a topic is read; the command gets `asked: TopicChoice`."""
+
+plan_topic_options = handing_over("asked", _topic_choice, *_OPTIONS)
+"""The same for `srfix plan`, whose `--isolation` says of restores and of topics how they are read."""
 
 topic_reader_option = option(
     "--reader",

@@ -76,7 +76,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, under this code."""
+    """One finding per role with missing ids, under this code, unless the rows on disk prove that none is in it (SRF002)."""
     for role in facts.roles.values():
         missing, on_disk = missing_ids(facts, role), missing_on_disk(facts, role, context)
         if facts.census is None or not (missing or on_disk):
@@ -182,14 +182,15 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         if context.streams_version is None and not role.state.versions
         else ""
     )
+    when = _seen_on_disk(facts, role, faults)
     if facts.is_global:
-        when = (
+        at_start = (
             "A global table restores the records that stand in the topic at its very first start too, so that no wipe is "
-            f"needed for this. {_why_global(facts)}"
+            "needed for this."
         )
-    else:
+        when = f"{when or at_start} {_why_global(facts)}"
+    elif not when:
         when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
-    when = _seen_on_disk(facts, role, faults) or when
     return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
 
 
@@ -308,13 +309,14 @@ def _missing(
 
 
 def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
-    """What a finding of this code lacks under the phantom subject."""
+    """What a finding of this code lacks under the phantom subject; `--also` with it, or with SRF001, asks for a note's."""
+    asked = frozenset((CODE, code))
 
     def wants(finding: Finding, request: RepairRequest) -> Wanted:
         facts = request.facts_of(finding)
         if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
             return
-        if finding.severity is Severity.NOTE and request.also.isdisjoint({CODE, code}):
+        if finding.severity is Severity.NOTE and not asked & request.also:
             yield _not_needed(code, facts, finding.subject, request)
         else:
             yield want_of_phantom(facts, facts.roles[finding.role], request, finding, code=code)

@@ -72,8 +72,10 @@ def _why_internal(
     from srfix.recovery.facts import MARKS_OF_CONNECT, is_first_of_its_own, marks_in
 
     schema_id = membership.schema_id
+    carried = [i for i in carried if i in role.memberships and role.memberships[i].is_known]
     # The producers' first schema stands first: a store puts nothing before it has read a record of theirs.
-    is_producers = source.versions[0].schema_id == schema_id and any(i in source.schema_ids for i in carried)
+    is_first = source.versions[0].schema_id == schema_id
+    is_producers = is_first and (not carried or any(i in source.schema_ids for i in carried))
     if facts.rows is not None and not is_producers:
         rows = facts.rows.schema_ids.get(role.role, {}).get(schema_id, 0)
         if rows:

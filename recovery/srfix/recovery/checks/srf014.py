@@ -63,10 +63,21 @@ def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
     topic = facts.source.topic if facts.source is not None else None
     if not is_certain(facts):
         return f"Wipe nothing meanwhile. {make_certain(facts, context)}"
+    if not _keeps_every_row(facts):
+        return (
+            f"Wipe nothing: a restore brings back no row whose record topic {topic} does not hold any more, and that it is "
+            "compacted, without retention, is not known of it."
+        )
     return (
         f"Or rebuild the store: a restore puts the bytes of topic {topic} in it, so mend what else is found of this store "
         "first, and wipe its state then."
     )
+
+
+def _keeps_every_row(facts: StoreFacts) -> bool:
+    """True if the source topic holds the latest record of each key for good: it is compacted, and by nothing else."""
+    values = None if facts.source_configs is None else facts.source_configs.values
+    return values is not None and values.get("cleanup.policy") == "compact"
 
 
 CHECK: Final = Check(

@@ -35,7 +35,7 @@ def asymmetry(
     """What the phantom key subject tells of the id that the reader writes, beside those that the topic's keys carry.
 
     The reader's schema is the latest version of the phantom key subject that is the application's own: the topic's keys
-    do not carry its id, and the source's key subject does not have it, for a repair registers what the source has. A
+    do not carry its id, and neither the source's key subject nor a record has it, for a repair registers what they have. A
     live own version goes before a soft-deleted one. Without any, a subject that holds none of the topic's ids was never
     repaired: its latest version is the reader's, even though the source has it too (an older schema of the producer's).
     One that holds a single id, which the topic's keys carry beside others, is the reader's too, as a repair registers
@@ -43,7 +43,7 @@ def asymmetry(
 
     :param topic_ids: the ids of the keys that a restore puts in the store.
     :param phantom: the state of the phantom key subject, soft-deleted versions too.
-    :param source_ids: the ids under the source topic's own key subject, soft-deleted versions too.
+    :param source_ids: the ids under the source topic's own key subject, soft-deleted versions too, and of all its records.
     :returns: None if they do not differ, or if nothing tells of the reader.
     """
     carried = tuple(sorted(set(topic_ids)))

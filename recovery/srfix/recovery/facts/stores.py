@@ -178,7 +178,8 @@ class StoreFacts:
         if role is None or self.source is None or self.census is None or self.keys is None or not self.keys.is_certain:
             return None
         carried = [i for i in self.census.restorable_ids(Role.KEY) if role.memberships[i].is_known]
-        return asymmetry(carried, role.state, self.keys.source.schema_ids)
+        # A repair registers what is in the log too, be it that of tombstones alone, and not only what the source has.
+        return asymmetry(carried, role.state, {*self.keys.source.schema_ids, *self.census.ids(Role.KEY)})
 
     def finding(
         self,

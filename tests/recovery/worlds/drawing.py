@@ -1,0 +1,40 @@
+"""Short words for what hypothesis draws, and for dice that are thrown after one draw.
+
+Hypothesis draws what comes late in a world mostly as it comes first in the strategy, and varies what it has drawn; dice
+are fair however late they are thrown. A world is made smaller by `smallest`, not by hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TypeAlias, TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+__all__ = ["Draw", "often", "one", "some"]
+
+T = TypeVar("T")
+
+Draw: TypeAlias = DrawFn | Random
+
+
+def often(draw: Draw, percent: int) -> bool:
+    """True in so many of 100 worlds; smaller worlds say False."""
+    if isinstance(draw, Random):
+        return draw.randrange(100) < percent
+    return draw(st.integers(0, 99)) >= 100 - percent
+
+
+def one(draw: Draw, of: Sequence[T]) -> T:
+    """One of them."""
+    return draw.choice(of) if isinstance(draw, Random) else draw(st.sampled_from(of))
+
+
+def some(draw: Draw, of: Sequence[T], least: int, most: int) -> list[T]:
+    """Some of them, each once."""
+    most = min(most, len(of))
+    if isinstance(draw, Random):
+        return draw.sample(of, draw.randint(min(least, most), most))
+    return draw(st.lists(st.sampled_from(of), min_size=least, max_size=most, unique=True))

@@ -1,0 +1,106 @@
+"""What can be known of a store from what is on disk, printed or committed: the evidence, not the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from srfix.fixtures.broker.client import STREAMS_METADATA
+from tests.recovery.worlds.schemas import LOST
+from tests.recovery.worlds.staged import StagedWorld
+from tests.recovery.worlds.world import DiskRow, Kind, TrueStore, World
+
+__all__ = [
+    "OnDisk",
+    "asks_source",
+    "is_known_global",
+    "is_told_global",
+    "lives",
+    "looks_global",
+    "on_disk",
+    "row_ids",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class OnDisk:
+    """The rows of a store that a person handed over."""
+
+    rows: tuple[DiskRow, ...]
+    is_whole: bool | None
+    """True if an id that no row carries is not in the store; None where that is a matter of taste: the directory is not
+    locked, but its application runs, perhaps elsewhere; or no row is seen at all, the
+    checkpoint lags, as after a kill of some versions, or nothing is restored of a partition that is absent."""
+    is_in_use: bool
+    """True if the directory is locked: rows that are not flushed are not seen."""
+
+
+def on_disk(world: World, store: TrueStore) -> OnDisk | None:
+    """None if no database of the store was handed over."""
+    disk = world.disk.get(f"{store.application}/{store.name}")
+    if disk is None or store.application not in world.state_of:
+        return None
+    is_in_use = store.application in world.in_use
+    setup = world.topics.get(store.topic or "")
+    group = world.groups.get(store.application)
+    numbers = {0} if store.kind is Kind.GLOBAL or setup is None else set(range(len(setup.logs)))
+    absent = numbers - set(disk.partitions)
+    is_whole: bool | None = not is_in_use and not absent
+    if absent and not is_in_use and not any(_restores(world, store, number) for number in absent):
+        is_whole = None
+    rows = tuple(row for number in sorted(disk.partitions) for row in disk.partitions[number])
+    is_behind = world.layouts.get(store.application) == "behind"
+    if store.kind is not Kind.GLOBAL and setup is not None:  # nothing to hold the rows of such a partition against
+        commits = {} if group is None else group.commits
+        is_behind = is_behind or not all(commits.get((store.topic or "", n)) for n in range(len(setup.logs)))
+    if is_whole and (not rows or is_behind or (group is not None and group.client_ids)):
+        is_whole = None
+    return OnDisk(rows=rows, is_whole=is_whole, is_in_use=is_in_use)
+
+
+def _restores(world: World, store: TrueStore, partition: int) -> bool:
+    """True if a restore loads anything of a partition, so far as offsets say."""
+    group = world.groups.get(store.application)
+    log = world.topics[store.topic or ""].logs[partition]
+    limit = 0 if group is None else group.commits.get((store.topic or "", partition), 0)
+    return any(record.offset < limit for record in log.records)
+
+
+def row_ids(staged: StagedWorld, seen: OnDisk, role: str) -> set[int]:
+    """The ids that the rows carry, lost ones too."""
+    names = {row.value if role == "value" else row.key.schema or "" for row in seen.rows}
+    return {staged.ids[name] for name in names if name in staged.ids or name in LOST}
+
+
+def is_told_global(world: World, store: TrueStore) -> bool:
+    """True if a topology or a state directory shows a global store."""
+    return store.kind is Kind.GLOBAL and store.application in {*world.topology_of, *world.state_of}
+
+
+def is_known_global(world: World, store: TrueStore) -> bool:
+    """True if it is told, or the application has committed other topics and not this one."""
+    return store.kind is Kind.GLOBAL and (is_told_global(world, store) or _reads_others(world, store))
+
+
+def looks_global(world: World, store: TrueStore) -> bool:
+    """True for a table whose application has read other topics by now, and not its own."""
+    return store.kind is Kind.TABLE and _reads_others(world, store)
+
+
+def _reads_others(world: World, store: TrueStore) -> bool:
+    group = world.groups.get(store.application)
+    read = {topic for topic, _partition in group.commits} if group is not None else set()
+    return bool(read) and store.topic not in read
+
+
+def asks_source(world: World, store: TrueStore) -> bool | None:
+    """True if Kafka Streams 2.7 or later is said to run; None if commits show one that may be later, and nobody said."""
+    if world.is_upgraded:
+        return True
+    group = world.groups.get(store.application)
+    return None if group is not None and group.metadata not in ("", STREAMS_METADATA) else False
+
+
+def lives(world: World, application: str) -> bool:
+    """True if a group with offsets and with signs of Kafka Streams goes by that name."""
+    group = world.groups.get(application)
+    return group is not None and bool(group.commits) and group.has_signs_of_streams
