@@ -60,7 +60,7 @@ def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContex
     registration = context.membership(put.subject, own_id)
     asked = RoleFacts(role=role.role, subject=put.subject, state=put.state, memberships={})
     try:
-        refusals = context.refusals(asked, [registration])
+        refusals = context.refusals(asked, [registration], must_know=True)
     except (RegistryAnswerError, RegistryProtocolError) as error:
         if error.status not in _NO_SUCH_QUESTION:
             raise
