@@ -97,6 +97,10 @@ class World:
 
     def diagnose(self, *arguments: str) -> list[tuple[str, str, str]]:
         """Code, severity and subject of each of what `srfix diagnose` finds."""
+        return [(found["code"], found["severity"], found["subject"]) for found in self.findings(*arguments)]
+
+    def findings(self, *arguments: str) -> list[dict[str, Any]]:
+        """What `srfix diagnose` finds, as its document says it."""
         environment = os.environ | {
             "SRFIX_BOOTSTRAP_SERVERS": self.broker.bootstrap_servers,
             "SRFIX_REGISTRY": self.registry.url,
@@ -104,7 +108,8 @@ class World:
         command = (str(Path(sys.executable).with_name("srfix")), "diagnose", "--output", "json", *arguments)
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert ran.returncode in (0, 1), ran.stderr
-        return [(found["code"], found["severity"], found["subject"]) for found in json.loads(ran.stdout)["findings"]]
+        found: list[dict[str, Any]] = json.loads(ran.stdout)["findings"]
+        return found
 
     def key(self, login: str) -> bytes:
         """A key as a producer of Avro keys writes it."""
@@ -123,14 +128,15 @@ def new_world(
     foreign_key: str = "",
     config: Mapping[str, str] | None = None,
     compatibility: str = "BACKWARD",
+    partitions: int = 1,
 ) -> Iterator[World]:
     """A world whose names no other has, and whose topics go with it."""
     mark = uuid4().hex[:8]
     users, logins, enriched = (f"{name}-{mark}" for name in ("users", "logins", "enriched"))
     with without_what_is_made(broker), FixtureRegistry(compatibility=compatibility) as registry:
-        broker.create_topic(users, config={"cleanup.policy": "compact"})
+        broker.create_topic(users, partitions=partitions, config={"cleanup.policy": "compact"})
         for topic in (logins, enriched):
-            broker.create_topic(topic)
+            broker.create_topic(topic, partitions=partitions)
         # Texts have no schema, and no subject then, which would say that somebody writes the topic with one.
         values = subject_for(users, Role.VALUE) if serde is not SerdeKind.TEXT else Subject("unused")
         writer_id = registry.seed(values, USER_SCHEMA)

@@ -73,6 +73,13 @@ class TestTheFinding:
         )
         assert words.endswith("and an instance that has restored since they were copied, are not seen in them.")
 
+    def test_a_subject_that_never_was_is_nothing_where_only_the_source_s_is_asked(
+        self, world: World, staged: damage.Staged
+    ) -> None:
+        for permanent in (False, True):
+            world.client().delete_subject(staged.incident.phantom_subject, permanent=permanent)
+        assert "SRF002" not in world.findings(streams_version="2.7")
+
     def test_without_the_state_directory_it_is_the_incident(self, world: World) -> None:
         world.supplied = Supplied()
         (finding,) = world.examine().diagnosis.findings

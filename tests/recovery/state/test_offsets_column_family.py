@@ -70,6 +70,14 @@ class TestParseOffsets:
     def test_an_open_store_says_so(self) -> None:
         assert parse_offsets({b"status": bytes(7) + b"\x01"}, path="p").is_open
 
+    def test_one_with_rows_and_no_topic_to_restore_from_logs_nothing(self) -> None:
+        rows = {b"position": packed({"users": {0: 0}}), b"status": bytes(8)}
+        assert parse_offsets(rows, path="p").restores_from_nowhere
+        still_open = rows | {b"status": (1).to_bytes(8, "big")}
+        without_rows = rows | {b"position": packed({})}
+        for told_of_nothing in (still_open, without_rows, rows | {b"users-0": bytes(8)}):
+            assert not parse_offsets(told_of_nothing, path="p").restores_from_nowhere
+
     def test_an_unknown_offset_is_none(self) -> None:
         assert parse_offsets({b"t-0": struct.pack(">q", -4)}, path="p").entries == (entry("t", 0, None),)
 

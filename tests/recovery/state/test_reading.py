@@ -11,6 +11,7 @@ import pytest
 
 from srfix.recovery.state.directory import ApplicationState, StoreKind, Traces
 from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.restore_sources import stores_on_disk
 from srfix.serde.errors import UsageError
 
 DATA = Path(__file__).parent / "data"
@@ -99,6 +100,15 @@ class TestReadStateDirectory:
         (task,) = found.tasks
         assert (task.name, task.topology, task.subtopology, task.partition) == ("CSAS_J_0__0_1", "CSAS_J_0", 0, 1)
         assert found.changelog(task, "KafkaTopic_Right-Reduce") == "shared-CSAS_J_0-KafkaTopic_Right-Reduce-changelog"
+
+    @pytest.mark.parametrize("folder", ["shared", "copy"])
+    def test_a_named_topology_is_no_part_of_the_application(self, folder: str, tmp_path: Path) -> None:
+        store(tmp_path / folder / "__east__", "0_0", "users-store")
+        (tmp_path / folder / "__east__/0_0/.checkpoint").write_text("0\n1\nshared-east-users-store-changelog 0 0\n")
+        found = only(tmp_path)
+        assert found.application == "shared"
+        (on_disk,) = stores_on_disk(found)
+        assert (on_disk.prefix, on_disk.own_changelog) == ("shared-east", "shared-east-users-store-changelog")
 
     def test_tasks_are_ordered_by_number(self, tmp_path: Path) -> None:
         for task in ("10_0", "2_10", "2_9"):

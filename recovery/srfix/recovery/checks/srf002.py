@@ -27,6 +27,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             continue  # it is broken now
         if not missing or facts.census is None or facts.rows is None or not prove_absent(facts, role, missing):
             continue
+        if context.asks_the_source_subject and not role.state.versions:
+            continue  # nobody asks that subject, and nobody ever did
         faults = at_fault(facts.census, role.role, missing)
         needs = context.lookup_severity(role.subject) is not Severity.NOTE
         yield facts.finding(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf004
+from srfix.recovery.checks.certainty import is_certain, make_certain
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules
 from srfix.recovery.checks.puts import NextPut, next_put, why_none_registers, written_subject
 from srfix.recovery.findings import Finding, IdAtFault, Severity
@@ -47,7 +48,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             schema_ids=(IdAtFault(schema_id=put.own_id, live_keys=None, records=0, partitions=()),),
             registered_ids=put.state.schema_ids,
             explanation=" ".join(_explanation(facts, role, put, put.own_id, refusal, untold)),
-            next_step=_next(facts, put, refusal, untold),
+            next_step=_next(facts, put, refusal, untold, context),
         )
 
 
@@ -59,7 +60,7 @@ def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContex
     registration = context.membership(put.subject, own_id)
     asked = RoleFacts(role=role.role, subject=put.subject, state=put.state, memberships={})
     try:
-        refusals = context.refusals(asked, [registration])
+        refusals = context.refusals(asked, [registration], must_know=True)
     except (RegistryAnswerError, RegistryProtocolError) as error:
         if error.status not in _NO_SUCH_QUESTION:
             raise
@@ -90,7 +91,7 @@ def _explanation(
         )
 
 
-def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | None) -> str:
+def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | None, context: CheckContext) -> str:
     ways = (
         "Let the reader write the writer's schema, before the upgrade"
         if facts.is_global
@@ -101,6 +102,7 @@ def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | No
         return (
             f"{ways}; or have the owner of {put.subject} set a compatibility that takes both. No registration by srfix helps: "
             "a soft-deleted version is registered anew by the put, and checked then."
+            + ("" if is_certain(facts) else f" {make_certain(facts, context)}")
         )
     if untold is not None:
         return (

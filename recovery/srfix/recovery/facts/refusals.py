@@ -37,7 +37,7 @@ class RegistrationRefusal:
 
 
 def foreseen_refusals(
-    registry: ReadableRegistry, role: RoleFacts, registrations: Iterable[Membership]
+    registry: ReadableRegistry, role: RoleFacts, registrations: Iterable[Membership], *, must_know: bool = False
 ) -> tuple[RegistrationRefusal, ...]:
     """The registrations under the phantom subject that would be refused as things stand.
 
@@ -45,6 +45,7 @@ def foreseen_refusals(
     version, or against all for a transitive level.
 
     :param registrations: the ids to be registered, with their schemas; they need not be in the topic.
+    :param must_know: True to raise where compatibility may not be asked; else that foretells nothing.
     :raises RegistryError: if the registry does not answer.
     """
     wanted = tuple(registration for registration in registrations if registration.schema is not None)
@@ -62,7 +63,7 @@ def foreseen_refusals(
         )
     invalid = tuple(_invalid(registry, role, each) for each in wanted if each.problem is not None)
     wanted = tuple(each for each in wanted if each.problem is None)
-    return (*invalid, *_incompatible(registry, role, wanted))
+    return (*invalid, *_incompatible(registry, role, wanted, must_know=must_know))
 
 
 def _invalid(registry: ReadableRegistry, role: RoleFacts, registration: Membership) -> RegistrationRefusal:
@@ -82,7 +83,7 @@ def _invalid(registry: ReadableRegistry, role: RoleFacts, registration: Membersh
 
 
 def _incompatible(
-    registry: ReadableRegistry, role: RoleFacts, wanted: tuple[Membership, ...]
+    registry: ReadableRegistry, role: RoleFacts, wanted: tuple[Membership, ...], *, must_know: bool
 ) -> Iterator[RegistrationRefusal]:
     if not role.state.live or not wanted:
         return  # a subject without live versions is not checked (observed on Confluent 7.9.9 and 8.2.1)
@@ -97,7 +98,11 @@ def _incompatible(
             answer = registry.check_compatibility(
                 role.subject, schema, version=None if level.endswith("_TRANSITIVE") else "latest"
             )
-        except (SubjectNotFoundError, VersionNotFoundError, ForbiddenError, EndpointNotSupportedError):
+        except (SubjectNotFoundError, VersionNotFoundError):
+            continue
+        except (ForbiddenError, EndpointNotSupportedError):
+            if must_know:
+                raise
             continue  # apply hears it then, and nothing is written
         except InvalidSchemaError as error:
             reason = f"it is invalid there ({foreign(error.registry_message)})"

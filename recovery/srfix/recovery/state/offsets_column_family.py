@@ -45,6 +45,14 @@ class StoreOffsets:
         """The topics that the store restores from: one, unless something is odd."""
         return tuple(sorted({entry.topic for entry in self.entries}))
 
+    @property
+    def restores_from_nowhere(self) -> bool:
+        """True if it was closed with the position of rows that were put, and with no topic that it restores from.
+
+        Both are written by one commit (seen on 4.3.1, without logging).
+        """
+        return not (self.is_open or self.entries) and bool(self.position)
+
 
 def parse_offsets(rows: Mapping[bytes, bytes], *, path: str) -> StoreOffsets:
     """The offsets in the rows of the column family.

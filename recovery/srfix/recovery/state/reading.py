@@ -221,19 +221,20 @@ def _task_number(name: str) -> tuple[int, int]:
 def _application_id(folder_name: str, tasks: Iterable[Task]) -> str:
     """What the changelogs of known stores are named after; the folder's name where there are none, or it fits.
 
-    A copy is often called otherwise than the application.
+    A copy is often called otherwise than the application. A named topology stands between the application.id and the store.
     """
     prefixes: set[str] = set()
     for task in tasks:
+        behind = "" if task.topology is None else f"-{task.topology}"
         for store in task.stores:
             for topic in task.topics:
-                if topic == changelog_topic(folder_name, store.name):
+                if topic == changelog_topic(f"{folder_name}{behind}", store.name):
                     return folder_name
                 if recognise(topic) is None:
                     continue
                 suffix = changelog_topic("", store.name)
                 prefix = topic.removesuffix(suffix)
                 known = parse(topic, application=prefix) if prefix != topic else None
-                if known is not None and known.store == store.name:
-                    prefixes.add(prefix)
+                if known is not None and known.store == store.name and prefix.endswith(behind):
+                    prefixes.add(prefix.removesuffix(behind))
     return prefixes.pop() if len(prefixes) == 1 else folder_name

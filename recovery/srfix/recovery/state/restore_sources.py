@@ -99,7 +99,13 @@ def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreO
             is_global=tasks[0].is_global,
             own_changelog=own.get(name),
             sources=sources,
-            is_silent=not any(task.topics or task.checkpoint is not None for task in holders),
+            is_silent=not any(task.topics or task.checkpoint is not None for task in holders)
+            and not any(
+                store.offsets is not None and store.offsets.restores_from_nowhere
+                for task in holders
+                for store in task.stores
+                if store.name == name
+            ),
         )
 
 
