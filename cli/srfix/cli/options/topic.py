@@ -31,7 +31,6 @@ _NAMES: Final = {
     "group": "--group",
     "strategy": "--strategy",
     "with_metadata": "--with-metadata",
-    "isolation": "--isolation",
 }
 
 
@@ -49,15 +48,14 @@ class TopicChoice:
     """How the reader names its subject."""
     with_metadata: Mapping[str, str] = field(default_factory=dict)
     """`use.latest.with.metadata`."""
-    isolation: Isolation = Isolation.READ_UNCOMMITTED
-    """How it reads."""
     typed: tuple[str, ...] = ()
     """Those of its options that stand on the command line."""
 
-    def question(self, topic: str, reader: str) -> TopicQuestion:
+    def question(self, topic: str, reader: str, isolation: Isolation) -> TopicQuestion:
         """The question about a topic.
 
         :param reader: one of `TOPIC_READERS`.
+        :param isolation: how it reads. The command has an option of its own for it: that of `srfix plan` is of stores too.
         :raises UsageError: if the options contradict each other.
         """
         return TopicQuestion(
@@ -69,13 +67,13 @@ class TopicChoice:
                 strategy=self.strategy,
                 group=self.group,
                 with_metadata=self.with_metadata,
-                isolation=self.isolation,
+                isolation=isolation,
             ),
         )
 
 
 def _topic_choice(
-    *, role: str, subject: str | None, group: str | None, strategy: str, with_metadata: tuple[str, ...], isolation: str
+    *, role: str, subject: str | None, group: str | None, strategy: str, with_metadata: tuple[str, ...]
 ) -> TopicChoice:
     if subject == "" or group == "":
         raise UsageError("--subject and --group take a name, and one of them is empty.")
@@ -86,7 +84,6 @@ def _topic_choice(
         group=group,
         strategy=Strategy(strategy),
         with_metadata=dict(parse_property(text, option="--with-metadata") for text in with_metadata if text.strip()),
-        isolation=Isolation(isolation),
         typed=tuple(
             name for param, name in _NAMES.items() if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE
         ),
@@ -128,13 +125,6 @@ topic_options = handing_over(
         metavar="KEY=VALUE",
         help="With --reader latest: use.latest.with.metadata; repeatable.",
     ),
-    click.option(
-        "--isolation",
-        type=Choice([isolation.value for isolation in reversed(Isolation)]),
-        default=Isolation.READ_UNCOMMITTED.value,
-        show_default=True,
-        help="How the reader reads.",
-    ),
 )
 """Adds the options that say how a topic is read; the command gets `asked: TopicChoice`."""
 
@@ -148,3 +138,12 @@ topic_reader_option = option(
     "(plain), those with use.latest.version (latest), a dual-subject reader (dual).",
 )
 """Adds `--reader`; the command gets `reader: str`."""
+
+topic_isolation_option = click.option(
+    "--isolation",
+    type=Choice([isolation.value for isolation in reversed(Isolation)]),
+    default=Isolation.READ_UNCOMMITTED.value,
+    show_default=True,
+    help="How the reader reads.",
+)
+"""Adds `--isolation`, of a topic's reader; the command gets `isolation: str`."""
