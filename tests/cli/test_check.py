@@ -272,7 +272,8 @@ class TestTheReport:
     def test_markdown_has_the_same(self, mirrored: Parts) -> None:
         done = mirrored.srfix("check", "source.users", "--details", "--output", "markdown")
         assert done.returncode == 1
-        assert done.stdout.startswith("## `source.users`: its reader cannot read all of it\n")
+        assert done.stdout.startswith("## `source.users`: its reader may not be able to read all of it\n")
+        assert "| fails if it asks by subject: not under the subject |" in done.stdout
         assert "| partition | start | end | records |" in done.stdout
 
 
