@@ -107,7 +107,7 @@ def _explanation(facts: StoreFacts, subject: str, topic: str, internal: dict[Sch
 def _next(facts: StoreFacts, internal: dict[SchemaId, str]) -> str:
     ids = f"schema id{'s' if len(internal) > 1 else ''} {listed(sorted(internal))}"
     first = (
-        "let the global table's reader write the writer's schema first, or the next put registers it again"
+        "let the global table's application write the producers' schema first, or the next put registers it again"
         if facts.is_global
         else "turn the reuse off first, with a seeded changelog of the store's own, or the next put registers it again"
     )

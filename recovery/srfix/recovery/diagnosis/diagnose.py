@@ -311,7 +311,8 @@ def _without_application(survey: Survey, verdict: Verdict, given: Given) -> Skip
             refused = _refused(survey, split)
             if refused is not None:
                 return refused
-    return undecided.without_application(verdict, given)
+    gone = [split.application for split in verdict.suspect.splits if split.application in survey.gone]
+    return undecided.without_application(verdict, given, gone)
 
 
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
