@@ -108,7 +108,7 @@ def topicless_subjects(survey: Survey) -> Iterator[TopiclessSubject]:
 def owners(
     subjects: Iterable[TopiclessSubject], lives: Collection[str], gone: Collection[str]
 ) -> Mapping[str, tuple[TopiclessSubject, ...]]:
-    """The subjects by their application: the longest living one that a name allows; else one that is said to be gone, or
+    """The subjects by their application: the longest one that a name allows of those that live or are said to be gone; else one
     that a generated name shows; else, for names that a person chose a part of, the one that most of them have in common.
 
     :param lives: applications that live.
@@ -124,7 +124,7 @@ def owners(
     found: dict[str, list[TopiclessSubject]] = {}
     for each in every:
         prefixes = allowed[each.topic]  # the longest first
-        name = next((prefix for prefix in prefixes if prefix in lives), None)
+        name = next((prefix for prefix in prefixes if prefix in lives or prefix in gone), None)
         if name is None:
             name = next((prefix for prefix in prefixes if prefix in known), None)
         if name is None and prefixes:
@@ -170,7 +170,9 @@ def without_trace(
     def is_bare(subject: TopiclessSubject) -> bool:
         allowed = application_prefixes(subject.topic)
         is_sure = name in survey.gone or generated_owner(subject.topic) == name
-        return not set(allowed).intersection(lives) and trace.isdisjoint((name,) if is_sure else allowed)
+        # Who says that one is gone knows that a shorter name which lives is not meant.
+        others = [each for each in allowed if each in lives and not (name in survey.gone and len(each) < len(name))]
+        return not others and trace.isdisjoint((name,) if is_sure else allowed)
 
     return tuple(filter(is_bare, subjects))
 
