@@ -116,14 +116,6 @@ class TestOrphans:
             world.listing("shop")
             assert world.examine().diagnosis.findings == ()
 
-    def test_a_person_is_told_why_the_word_alone_does_not_do(self) -> None:
-        with world_of({"users": 1}) as world:  # lists no groups
-            world.registry.seed("shop-users-store-changelog-value", R)
-            survey = world.survey()
-            survey.gone = frozenset({"shop"})
-            (skipped,) = (each for each in world.examine(survey=survey).diagnosis.skipped if each.could_hide)
-        assert "--gone shop is taken only where the cluster lists all of its groups" in skipped.reason
-
     def test_one_that_a_person_says_is_gone_is_proved(self) -> None:
         with world_of({"users": 1}) as world:
             world.registry.seed("shop-users-store-changelog-value", R)

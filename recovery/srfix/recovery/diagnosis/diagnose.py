@@ -311,8 +311,7 @@ def _without_application(survey: Survey, verdict: Verdict, given: Given) -> Skip
             refused = _refused(survey, split)
             if refused is not None:
                 return refused
-    gone = [split.application for split in verdict.suspect.splits if split.application in survey.gone]
-    return undecided.without_application(verdict, given, gone)
+    return undecided.without_application(verdict, given)
 
 
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:

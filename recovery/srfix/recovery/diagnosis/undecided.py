@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from srfix.recovery.commands import Given
@@ -53,11 +53,8 @@ def which_is_true(verdict: Verdict, given: Given) -> str:
     return f"Say which: {' or '.join(commands or [_ask_for_source(verdict.store, given)])}."
 
 
-def without_application(verdict: Verdict, given: Given, gone: Sequence[str]) -> Skipped:
-    """No group, or none that is a Kafka Streams application, has a name that the changelog's begins with.
-
-    :param gone: those of its possible applications of which a person says that they are gone, and that nobody took for it.
-    """
+def without_application(verdict: Verdict, given: Given) -> Skipped:
+    """No group, or none that is a Kafka Streams application, has a name that the changelog's begins with."""
     suspect = verdict.suspect
     known = [
         f"group {application} is none ({'; '.join(piece.detail for piece in pieces if piece.against)})"
@@ -66,18 +63,13 @@ def without_application(verdict: Verdict, given: Given, gone: Sequence[str]) -> 
     ]
     unproven = [f"group {group} shows no sign of Kafka Streams" for group in verdict.unproven]
     said = f": {'; '.join((*known, *unproven))}" if known or unproven else ""
-    in_vain = (
-        f"--gone {gone[0]} is taken only where the cluster lists all of its groups, and none of them is that application's. "
-        if gone
-        else ""
-    )
     split = suspect.splits[0]
     likely = sorted(suspect.splits, key=lambda each: each.application not in verdict.unproven)[:_MOST_HYPOTHESES]
     examine = [given.quoted("diagnose", "--application", each.application, "--store", each.name) for each in likely]
     return Skipped(
         what=f"the subjects of {suspect.changelog}",
         reason="the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
-        f"it starts with{said} (it may have expired or never existed, or the topic was a person's and is gone). {in_vain}Say "
+        f"it starts with{said} (it may have expired or never existed, or the topic was a person's and is gone). Say "
         f"whose store it is to have it examined: {' or '.join(examine)}.",
         could_hide=True,
         subjects=split.subjects,
