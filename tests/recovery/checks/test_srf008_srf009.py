@@ -123,8 +123,8 @@ class TestOrphans:
             survey.gone = frozenset({"shop"})
             (finding,) = world.examine(survey=survey).diagnosis.findings
         assert finding.explanation == (
-            "shop-users-store-changelog-value is left of application shop, which is gone: --gone says so; no group of that name "
-            "has committed offsets (the cluster does not list its groups), and no internal topic begins with its name."
+            "shop-users-store-changelog-value is left of application shop, which is gone: --gone says so; no group of that "
+            "name has committed offsets (the cluster does not list its groups), and no internal topic begins with its name."
         )
 
     def test_one_that_a_person_says_is_gone_is_proved(self) -> None:
