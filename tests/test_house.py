@@ -47,6 +47,7 @@ INNOCENT = (
     "text.upper() == level.value",
     "str(value).upper()",
     "licen[cs]e",
+    "str(value).upper()",
 )
 """What decides on letter case, and not on a column's, a field's or an option's name: the word of a type or of a protocol, an
 escape, a sentence's first letter, a file, what a processor of the tests does to a text."""

@@ -270,3 +270,19 @@ class TestDiagnoseAndPlanAgree:
             f"'SRF013' is not one of {', '.join(map(repr, ON_REQUEST))}"
             in self.plan(broken, "--also", "SRF013", code=2).stderr
         )
+
+
+class TestChangelogsThatExist:
+    def test_a_peek_says_how_all_are_read_and_that_finds_the_id(self, estate: Estate) -> None:
+        changelog = changelog_topic("shop", "totals")
+        known = estate.registry.seed(subject_for(changelog, Role.VALUE), WRITER)
+        estate.topic("orders", b"x")
+        ids = (known, 99, *[known] * 8)
+        estate.topic(changelog, *(frame_id(schema_id, ROW) for schema_id in ids))
+        estate.reads("shop", "orders", 1)
+        peeked = estate.diagnosis(code=0)
+        assert any("`srfix diagnose --changelogs`" in each["reason"] for each in peeked["skipped"])
+        (found,) = estate.diagnosis("--changelogs", code=1)["findings"]
+        assert (found["code"], found["application"], found["store"]) == ("SRF014", "shop", "totals")
+        assert [fault["id"] for fault in found["schema_ids"]] == [99]
+        assert found["repairable"] is False

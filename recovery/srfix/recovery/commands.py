@@ -42,7 +42,7 @@ _ENGINE: Final = frozenset({"--engine", "--master", "--processes", "--spark-conf
 _TOPIC: Final = frozenset({"--role", "--subject", "--group", "--strategy", "--with-metadata", "--isolation"})
 
 KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
-    "diagnose": _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE | {"--decode-values"},
+    "diagnose": _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE | {"--changelogs", "--decode-values"},
     "plan": _CONNECTION
     | _SELECTION
     | _EVIDENCE

@@ -108,6 +108,13 @@ _OPERATORS_STORES: Final = tuple(
 )
 """`InternalStreamsBuilder.newStoreName`, `StreamJoinedStoreFactory`, `OuterStreamJoinStoreFactory`; ksqlDB's plan nodes."""
 
+_OWN_FORMATS: Final = re.compile(
+    r"(?:.+-)?(?:KTABLE-(?:SUPPRESS|FK-JOIN-SUBSCRIPTION)-STATE-STORE-\d{10}"
+    r"|KSTREAM-(?:JOINTHIS|JOINOTHER|OUTERTHIS|OUTEROTHER|OUTERSHARED)-\d{10}-store"
+    r"|(?:(?:outer-)?(?:this|other)|(?:left|outer)-shared)-join-store|subscription-store)",
+    re.DOTALL,
+)
+
 _KSQLDB_KNOWN_QUERY: Final = r"(?:CSAS|CTAS|CST|INSERTQUERY|transient)_"
 _KSQLDB_QUERIES: Final = tuple(
     re.compile(rf"(_confluent-ksql-.*?(query_|transient_)({start}[A-Za-z0-9_]+))(?=-|\Z)", re.DOTALL)
@@ -191,6 +198,16 @@ def operator_behind(topic: str) -> str | None:
     """
     name = topic.removesuffix(CHANGELOG_SUFFIX)
     return next((what for pattern, what in _OPERATORS_STORES if name != topic and pattern.fullmatch(name)), None)
+
+
+def is_in_own_format(changelog: str) -> bool:
+    """True if a changelog's name is that of a store whose rows Kafka Streams wraps in a format of its own: a suppression's
+    buffer, a join's window, a foreign-key join's subscriptions. What they begin with is no schema registry's framing.
+
+    Told from the end of the name, so whatever the application is.
+    """
+    name = changelog.removesuffix(CHANGELOG_SUFFIX)
+    return name != changelog and _OWN_FORMATS.fullmatch(name) is not None
 
 
 def registration_topic(pseudo: str) -> Topic | None:

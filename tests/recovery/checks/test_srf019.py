@@ -1,4 +1,4 @@
-"""SRF019: rows of a global store against the topic, behind a processor of the user's own."""
+"""SRF019: rows of a global store against the topic, whatever its processor is called."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ def stage(world: World, tmp_path: Path, *, restored: tuple[bytes, ...] = ()) -> 
     made = damage.stage(world.broker, tmp_path / "state", tmp_path / "topology.txt", restored=restored)
     hand_over(world, made)
     return made
+
+
+AS_A_TABLE = (("KTABLE-SOURCE-0000000001", "KSTREAM-SOURCE-0000000000"), ("rates", "rates-source"))
+"""Processor and source as `globalTable` names them, and `StreamsBuilder.addGlobalStore` too."""
+
+
+def renamed(processor: str, source: str) -> str:
+    return damage.TOPOLOGY.replace("RatesUpdater", processor).replace("rates-source-node", source)
 
 
 def hand_over(world: World, staged: damage.Staged, *, state: bool = True, topology: str | None = None) -> None:
@@ -87,6 +95,13 @@ class TestTheFinding:
         assert codes(world, version) == []
         assert of_processor(world, version) == []
 
+    def test_rows_on_disk_without_a_framing_say_that_the_serde_asks_no_registry(
+        self, world: World, staged: damage.Staged
+    ) -> None:
+        assert not world.examine(streams_version="3.8").diagnosis.is_inconclusive
+        hand_over(world, staged, state=False)
+        assert world.examine(streams_version="3.8").diagnosis.is_inconclusive
+
     def test_says_where_a_restore_may_have_happened(self, world: World, tmp_path: Path) -> None:
         stage(world, tmp_path, restored=(b"USD",))
         words = world.findings(streams_version=damage.STREAMS_VERSION)["SRF019"].explanation
@@ -128,15 +143,33 @@ class TestTheFinding:
             "processor RatesUpdater in topology.txt is one of your own, and before Kafka Streams 3.8 a restore copies"
         )
 
-    @pytest.mark.parametrize(
-        ("processor", "source"),
-        [("KTABLE-SOURCE-0000000001", "KSTREAM-SOURCE-0000000000"), ("rates", "rates-source")],
-    )
-    def test_a_global_table_has_no_processor_of_its_own(
+    @pytest.mark.parametrize(("processor", "source"), AS_A_TABLE)
+    def test_a_processor_with_a_table_s_name_is_told_by_its_rows(
         self, world: World, staged: damage.Staged, processor: str, source: str
     ) -> None:
-        text = damage.TOPOLOGY.replace("RatesUpdater", processor).replace("rates-source-node", source)
-        hand_over(world, staged, topology=text)
+        hand_over(world, staged, topology=renamed(processor, source))
+        (finding,) = world.examine(streams_version=damage.STREAMS_VERSION).diagnosis.findings
+        assert finding.code == "SRF019"
+        assert (
+            "is filled by a processor, which stores something else than the records of topic rates"
+            in finding.explanation
+        )
+        assert codes(world, "3.8") == []
+
+    @pytest.mark.parametrize(("processor", "source"), AS_A_TABLE)
+    def test_nothing_is_said_of_a_table_s_name_where_no_rows_are_at_hand(
+        self, world: World, staged: damage.Staged, processor: str, source: str
+    ) -> None:
+        hand_over(world, staged, state=False, topology=renamed(processor, source))
+        assert codes(world) == []
+        assert of_processor(world) == []
+
+    @pytest.mark.parametrize(("processor", "source"), AS_A_TABLE)
+    def test_a_table_s_serde_may_fill_in_defaults(
+        self, world: World, staged: damage.Staged, processor: str, source: str
+    ) -> None:
+        rewrite(staged, {b"EUR": b'{"euros":4,"note":"none"}', b"USD": b'{"EUROS":2}'})
+        hand_over(world, staged, topology=renamed(processor, source))
         assert codes(world) == []
         assert of_processor(world) == []
 

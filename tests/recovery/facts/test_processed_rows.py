@@ -9,6 +9,15 @@
 | another value of a field | | no |
 | no schema and no JSON on one side, other bytes | | no |
 | it cannot be decoded | | nobody knows |
+
+Where the row may be a table's, whose serde fills in defaults:
+
+| row | record | the same |
+|---|---|---|
+| fields that the record has not, beside some that it has | | yes |
+| another value of a field, or no field in common | | no |
+| other text than white space | | no |
+| no schema and no JSON on one side, other bytes that are no text | | nobody knows |
 """
 
 from __future__ import annotations
@@ -20,7 +29,7 @@ import pytest
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.processed_rows import _Comparing
-from srfix.recovery.registry import usable
+from srfix.recovery.registry import ReadableRegistry, usable
 from srfix.recovery.state.stored_rows import StoredValue
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Topic
@@ -41,12 +50,17 @@ PROJECTED = frame_id(2, b"\x02\x02" + b"\x02\x04\x00" + b"\x00")
 
 
 @pytest.fixture
-def comparing() -> Iterator[_Comparing]:
+def registry() -> Iterator[ReadableRegistry]:
     with FixtureRegistry() as running:
         running.seed("rates-value", WRITER)
         running.seed("shop-rates-store-changelog-value", READER)
         with RegistryClient(running.url) as client:
-            yield _Comparing(usable(client), Topic("rates"), DEFAULT_CONTEXT)
+            yield usable(client)
+
+
+@pytest.fixture
+def comparing(registry: ReadableRegistry) -> _Comparing:
+    return _Comparing(registry, Topic("rates"), DEFAULT_CONTEXT)
 
 
 def record(value: bytes | None) -> RawRecord:
@@ -76,4 +90,30 @@ def record(value: bytes | None) -> RawRecord:
     ],
 )
 def test_a_row_against_its_record(comparing: _Comparing, row: bytes, value: bytes | None, is_same: bool | None) -> None:
+    assert comparing.is_same(StoredValue(payload=row), record(value)) is is_same
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "is_same"),
+    [
+        (PROJECTED, RECORD, True),
+        (frame_id(2, b"\x02\x02" + b"\x02\x04\x00" + b"\x02\x02y"), RECORD, True),  # a default of the reader's
+        (frame_id(2, b"\x02\x04" + b"\x02\x04\x00" + b"\x00"), RECORD, False),
+        (b'{"a": 1, "b": 0}', b'{"a":1}', True),
+        (b'{"a": "2020-06-16"}', b'{"a":18429}', True),
+        (b'{"a": 2}', b'{"a":1}', False),
+        (b'{"b": 100}', b'{"a":1}', False),
+        (b'{"b": null}', b'{"a":1}', True),
+        (b"[1]", b"[1, 2]", False),
+        (b"TEXT OF ANN", b"text of ann", False),
+        (b"<a> <b/> </a>", b"<a><b/></a>", True),
+        (b"\x01\x02", b"\x01\x03", None),
+        (b"\xff\x02", b"ada", None),
+        (b"ada", RECORD, None),
+    ],
+)
+def test_a_row_that_may_be_a_table_s_against_its_record(
+    registry: ReadableRegistry, row: bytes, value: bytes, is_same: bool | None
+) -> None:
+    comparing = _Comparing(registry, Topic("rates"), DEFAULT_CONTEXT, may_be_table=True)
     assert comparing.is_same(StoredValue(payload=row), record(value)) is is_same

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from srfix.recovery.cluster.cluster import GroupListing
-from srfix.recovery.inspect.internal_subjects import SubjectClass, classify
+from srfix.recovery.inspect.internal_subjects import SubjectClass, classify, list_internal_subjects
+from srfix.recovery.registry import usable
+from tests.recovery.staging import R
+from tests.recovery.world import world_of
 
+AGGREGATE = "shop-KSTREAM-AGGREGATE-STATE-STORE-0000000003-changelog"
 NOBODY = GroupListing(groups=(), problem=None)
 UNKNOWN = GroupListing(groups=(), problem="the cluster does not list its groups")
 SHOP = GroupListing(groups=("shop", "shop-users"), problem=None)
@@ -23,7 +27,7 @@ class TestClassify:
             (SHOP, ("shop-a-changelog",), SubjectClass.CHANGELOG),
             (SHOP, (), SubjectClass.PHANTOM),
             (UNKNOWN, (), SubjectClass.PHANTOM),  # a list that is denied makes no orphans
-            (NOBODY, (), SubjectClass.ORPHAN),
+            (NOBODY, (), SubjectClass.PHANTOM),  # a stopped application's offsets expire, and its group with them
             (NOBODY, ("shop-a-changelog",), SubjectClass.CHANGELOG),
         ],
     )
@@ -50,6 +54,13 @@ class TestClassify:
         assert found is not None
         assert (found.kind, found.application, found.store) == (SubjectClass.PHANTOM, "shop", "users-a")
 
+    def test_what_the_signs_call_an_orphan_is_one_of_the_application_that_they_name(self) -> None:
+        found = classify(
+            "shop-a-b-repartition-value", topics=(), groups=NOBODY, is_live=True, schema_ids=None, orphan_of="shop"
+        )
+        assert found is not None
+        assert (found.kind, found.application, found.next) == (SubjectClass.ORPHAN, "shop", "srfix explain SRF009")
+
     def test_a_command_to_copy_is_quoted(self) -> None:
         found = classify("shop-a b-changelog-value", topics=(), groups=SHOP, is_live=True, schema_ids=None)
         assert found is not None
@@ -59,3 +70,39 @@ class TestClassify:
         found = classify(":.dr:shop-a-changelog-value", topics=(), groups=SHOP, is_live=True, schema_ids=None)
         assert found is not None
         assert (found.topic, found.application) == ("shop-a-changelog", "shop")
+
+
+class TestOrphans:
+    """Those that a diagnosis calls litter (SRF009), and no others."""
+
+    @pytest.mark.parametrize(
+        ("left", "topic", "lives", "is_orphan"),
+        [
+            (AGGREGATE, None, None, True),
+            ("shop-by-name-repartition", None, None, True),
+            (AGGREGATE, None, "listed", False),
+            (AGGREGATE, None, "commits", False),
+            (AGGREGATE, "shop-other-repartition", None, False),
+            ("shop-other-store-changelog", None, None, False),
+        ],
+    )
+    def test_they_are_those_of_the_diagnosis(
+        self, left: str, topic: str | None, lives: str | None, is_orphan: bool
+    ) -> None:
+        with world_of({"users": 1} | ({} if topic is None else {topic: 1})) as world:
+            for subject in (f"{left}-value", "shop-users-store-changelog-value"):
+                world.registry.seed(subject, R)
+            if lives == "commits":
+                world.commit("shop", users=0)
+            world.listing("shop" if lives == "listed" else "tills")
+            found = list_internal_subjects(world.cluster, usable(world.client())).subjects
+            of_diagnosis = {each.subject for each in world.examine().diagnosis.findings if each.code == "SRF009"}
+        called = {each.subject for each in found if each.kind is SubjectClass.ORPHAN}
+        assert called == of_diagnosis
+        assert bool(called) is is_orphan
+
+    def test_groups_that_are_not_listed_whole_make_none(self) -> None:
+        with world_of({"users": 1}) as world:
+            world.registry.seed(f"{AGGREGATE}-value", R)
+            (found,) = list_internal_subjects(world.cluster, usable(world.client())).subjects
+        assert found.kind is SubjectClass.PHANTOM

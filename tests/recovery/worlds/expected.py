@@ -62,8 +62,14 @@ def _missing(
         codes = ["SRF006"] if is_known_global(world, store) else ["SRF001", "SRF006"]
     seen = on_disk(world, store)
     if seen is not None and seen.is_whole is not False and not row_ids(staged, seen, role) & missing.keys():
-        is_certain = seen.is_whole and store.kind is not Kind.GLOBAL and asks_source(world, store) is False
-        codes = ["SRF002"] if is_certain else ["SRF002", *codes]
+        subject = staged.qualified(world.table_subject(store, role))
+        known = row_ids(staged, seen, role) - set(LOST.values())
+        unread = {n for n in known if look_up(staged, subject, n) is not None}
+        is_certain = (
+            seen.is_whole and not unread and store.kind is not Kind.GLOBAL and asks_source(world, store) is False
+        )
+        # Rows under an id that nobody looks up there are broken now.
+        codes = ["SRF002"] if is_certain else [*codes, "SRF002"] if unread else ["SRF002", *codes]
     yield Expectation(codes[0], role, True, why, missing, sound, or_else=tuple(codes[1:]))
     for code in OF_MISSING:
         if code not in codes:

@@ -168,8 +168,8 @@ def _owners(world: World, subject: str) -> Iterable[str]:
 
 def _signs(world: World, application: str) -> list[str]:
     """Subjects of an application that a topic would stand beside if it only rested."""
-    if not world.lists_groups or application in world.groups or application == "shop-old":
-        mine: list[str] = []  # `shop` may have all that `shop-old` has
+    if not world.lists_groups or application in world.groups or (application == "shop-old" and "shop" in world.groups):
+        mine: list[str] = []  # a living `shop` may have all that `shop-old` has
     else:
         mine = [subject for subject in world.subjects if subject.startswith(f"{application}-")]
     return [subject for subject in mine if _is_sign(world, subject)]

@@ -18,6 +18,7 @@ from srfix.cli.options import (
     Gate,
     Hurry,
     Selection,
+    changelogs_option,
     connection_options,
     decode_values_option,
     details_option,
@@ -49,6 +50,7 @@ from srfix.recovery.ids_in_words import counted
 @hurry_options
 @engine_options
 @decode_values_option
+@changelogs_option
 @details_option
 @gate_options
 @option(
@@ -66,6 +68,7 @@ def diagnose(
     hurry: Hurry,
     engine: CensusEngineChoice,
     decode_values: bool,
+    changelogs: bool,
     details: bool,
     gate: Gate,
     metrics: Path | None,
@@ -78,7 +81,14 @@ def diagnose(
     with (
         metrics_written(metrics) as told,
         open_session(
-            connection, selection, evidence, hurry, decode_values=decode_values, choice=engine, quiet=gate.quiet
+            connection,
+            selection,
+            evidence,
+            hurry,
+            decode_values=decode_values,
+            whole_changelogs=changelogs,
+            choice=engine,
+            quiet=gate.quiet,
         ) as session,
     ):
         examination = session.examine()

@@ -9,6 +9,7 @@ from srfix.cli.options.options import (
     READERS,
     Hurry,
     Selection,
+    changelogs_option,
     connection_options,
     decode_values_option,
     details_option,

@@ -269,6 +269,15 @@ decode_values_option = option(
 )
 """Adds `--decode-values`; the command gets `decode_values: bool`."""
 
+changelogs_option = option(
+    "--changelogs",
+    envvar="CHANGELOGS",
+    is_flag=True,
+    help="Read every changelog topic whole and look for schema ids that the registry has lost (SRF014). Without it the first "
+    "and newest records of each partition of at most 50 are looked at.",
+)
+"""Adds `--changelogs`; the command gets `changelogs: bool`."""
+
 details_option = option(
     "--details",
     envvar="DETAILS",

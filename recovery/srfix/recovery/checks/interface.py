@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from srfix.recovery.commands import Given
     from srfix.recovery.facts import (
         ApplicationFacts,
+        ChangelogFacts,
         CheckContext,
         Circumstances,
         Membership,
@@ -210,6 +211,8 @@ class Check:
     """What to do around it."""
     find_of_application: Callable[[ApplicationFacts, CheckContext], Iterator[Finding]] | None = None
     """From an application's internal subjects without topics to findings; None of a check of stores."""
+    find_of_changelog: Callable[[ChangelogFacts, CheckContext], Iterator[Finding]] | None = None
+    """From a changelog topic with ids that the registry has lost to findings, at most one per role; None of others."""
     data: str | None = None
     """What the finding says of the rows themselves, in a clause; None if it is not about them."""
     is_of_repair: bool = False

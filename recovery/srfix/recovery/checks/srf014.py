@@ -1,4 +1,6 @@
-"""SRF014: rows of an application's own, written under ids that the registry has lost: in the rows of a store on disk."""
+"""SRF014: rows of an application's own, written under ids that the registry has lost: in the rows of a store on disk, or in
+the records of a changelog topic that exists.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
+from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
 from srfix.recovery.checks.on_disk import rows_in_words
-from srfix.recovery.findings import Finding, IdAtFault, Severity
+from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Source, Weight
 from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.recovery.facts import ChangelogFacts, CheckContext, LostIds, RoleFacts, StoreFacts
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF014"
@@ -80,6 +83,53 @@ def _keeps_every_row(facts: StoreFacts) -> bool:
     return values is not None and values.get("cleanup.policy") == "compact"
 
 
+def lost_in_changelog(facts: ChangelogFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role: records of a changelog topic that a restore loads carry ids that the registry does not know."""
+    for lost in facts.lost:
+        faults = at_fault(facts.census, lost.role, lost.schema_ids)
+        rest = context.given.quoted("scan", facts.topic)
+        yield Finding(
+            code=CODE,
+            severity=Severity.BROKEN,
+            application=facts.application,
+            store=facts.store,
+            role=lost.role,
+            subject=lost.subject,
+            source=Source(topic=facts.topic, subject=lost.subject),
+            schema_ids=faults,
+            registered_ids=lost.registered_ids,
+            evidence=(
+                Evidence(
+                    kind="changelog",
+                    topic=facts.topic,
+                    weight=Weight.CONCLUSIVE,
+                    detail="the store has this changelog topic of its own, and restores from that",
+                    application=facts.application,
+                ),
+            ),
+            explanation=f"Records of changelog topic {facts.topic}, from which store {facts.store} of application "
+            f"{facts.application} restores, carry schema ids that this registry does not know: {in_words(faults)}. They are "
+            "the application's own. No reader can read these rows, whatever the subject, and no registration under another one "
+            "helps: there is no schema to register. Either this is not the registry that the application uses, or the schemas "
+            f"were hard-deleted.{_doubt(lost)}",
+            next=f"Check --registry against the application's configuration; {rest} shows what the topic holds. If the schemas "
+            "were hard-deleted, bring each back under its old id, in mode IMPORT, from a backup of the _schemas topic or the "
+            "application's code. Or rebuild the store from its inputs: with the application stopped, the application reset "
+            "tool of Kafka deletes its changelogs and sets its inputs back.",
+            repairable=False,
+            other_splits=facts.other_splits,
+        )
+
+
+def _doubt(lost: LostIds) -> str:
+    if lost.has_subject:
+        return ""
+    return (
+        f" There is no subject {lost.subject}; that a schema registry serializer wrote these values was told from their bytes: "
+        "if they are of another format, nothing is wrong with them."
+    )
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -88,12 +138,15 @@ CHECK: Final = Check(
         meaning="As SRF011, but in the application's own data: rows that the application wrote cannot be read.",
         cause="A hard delete of an internal subject while its rows lived on; a registry set up anew.",
         detection="The ids in the rows of the stores of state directories (--state-dir), fetched from the registry. Ids that "
-        "the records of the source topic carry too are SRF011. What was not read of a directory is said.",
+        "the records of the source topic carry too are SRF011. Of changelog topics that exist the first and newest records of "
+        "each partition are looked at, of 50 topics at most, and all of every one with --changelogs: where a subject of the "
+        "changelog stands, or its values look framed beyond doubt. What was not read is said.",
         remedy="Bring the schema back under its old id, or rebuild the store from its inputs. srfix cannot register what it "
         "cannot read.",
         checked_since="0.1.0",
     ),
     find=check,
+    find_of_changelog=lost_in_changelog,
     advice=Advice(do_not=keep_the_state),
     data="no reader can decode these rows until the registry has their schemas again",
 )

@@ -50,9 +50,10 @@ def _explanation(facts: StoreFacts, found: ProcessedRows) -> str:
         else ""
     )
     rows = counted(found.transformed, "row")
+    filler = "a processor" if found.processor is None else f"processor {found.processor} ({found.origin})"
     return (
-        f"Global store {facts.store.name} of application {facts.store.application} is filled by processor {found.processor} "
-        f"({found.origin}), which stores something else than the records of topic {topic}: on disk {rows} "
+        f"Global store {facts.store.name} of application {facts.store.application} is filled by {filler}, which stores "
+        f"something else than the records of topic {topic}: on disk {rows} "
         f"{'differs' if found.transformed == 1 else 'differ'} from the topic's latest record of the same key{example}. Before "
         "Kafka Streams 3.8 a restore copies the records past that processor, at every start without state and on every new "
         f"instance: the store then holds the topic's values, without any error.{happened}"
@@ -67,11 +68,12 @@ CHECK: Final = Check(
         meaning="A custom processor of addGlobalStore runs while processing but not while restoring: after a "
         "restore the store holds what the topic holds.",
         cause="KAFKA-7663, Kafka Streams before 3.8.0.",
-        detection="A printed topology (--topology) that shows a processor with a name of your own over a global store, and the "
-        "rows of that store in a state directory (--state-dir), compared with the topic's latest record of the same key as "
-        "far as the checkpoint says that the store has come. Rows that only say the same in another encoding (fewer fields, "
-        "another letter case, another schema id) do not differ. With the topology alone it is said that this was not looked "
-        "at. StreamsBuilder.addGlobalStore names its processor as globalTable does (KTABLE-SOURCE-…), and is not told from it.",
+        detection="The rows of a global store in a state directory (--state-dir), compared with the topic's latest record of "
+        "the same key as far as the checkpoint says that the store has come. Rows that only say the same in another encoding "
+        "(fewer fields, another letter case of their names, another schema id) do not differ. The processor's name is no "
+        "evidence: StreamsBuilder.addGlobalStore calls its own KTABLE-SOURCE-…, as globalTable does. Only where a printed "
+        "topology (--topology) shows a name of your own, fields that the topic has not, and bytes that are no text, tell "
+        "too; and without rows it is said then that this was not looked at.",
         remedy="Upgrade to 3.8.0 or later (KIP-1024), or fill the topic with rows that need no transformation.",
         checked_since="0.1.0",
     ),

@@ -14,14 +14,15 @@ from srfix.recovery.facts import (
     Survey,
     TopiclessSubject,
     has_topics,
+    is_without_trace,
     ksqldb_lacks,
     list_holders,
     owners,
+    signs_of_absence,
     topicless_subjects,
     version_numbers,
 )
 from srfix.recovery.findings import Finding, Skipped
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import application_prefixes
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import EndpointNotSupportedError
@@ -71,6 +72,7 @@ def left_over(
     if every and is_listed_whole:
         survey.ask_commits(sorted(names))
     lives = {name for name in names if applications.is_group(name)}
+    refused = names & applications.refused.keys()
     _refuse_gone(survey, lives, applications)
     found: list[ApplicationFacts] = []
     ids: Mapping[Subject, tuple[SchemaId, ...]] | None = None
@@ -78,7 +80,9 @@ def left_over(
         if application not in (None, name):
             continue
         is_alive = name in lives
-        if not is_alive and (not is_listed_whole or not _is_without_trace(survey, name, lives, subjects)):
+        if not is_alive and any(refused.intersection(application_prefixes(each.topic)) for each in subjects):
+            continue  # a group that may not be asked may have offsets
+        if not is_alive and (not is_listed_whole or not is_without_trace(survey, name, lives, subjects)):
             continue
         if ids is None:
             ids = _ids(survey)
@@ -87,7 +91,7 @@ def left_over(
                 application=name,
                 subjects=subjects,
                 lives=is_alive,
-                signs=() if is_alive else tuple(_signs(subjects)),
+                signs=() if is_alive else tuple(signs_of_absence(subjects)),
                 proof=None if is_alive else _proof(survey, name),
                 schema_ids=_ids_under(survey, subjects) if ids == {} else ids,
             )
@@ -121,25 +125,6 @@ def _refuse_gone(survey: Survey, lives: Iterable[str], applications: Application
                 f"No internal-looking subject without a topic begins with {name!r}, which --gone names."
                 f"{did_you_mean(name, every)}"
             )
-
-
-def _is_without_trace(survey: Survey, name: str, lives: Iterable[str], subjects: Iterable[TopiclessSubject]) -> bool:
-    """True if the cluster has nothing of an application, nobody handed anything of it over, and no living application's name
-    fits one of its subjects.
-    """
-    prefixes = {prefix for each in subjects for prefix in application_prefixes(each.topic)}
-    return (
-        not prefixes.intersection(lives)
-        and name not in survey.supplied.applications
-        and not has_topics(name, survey.topics())
-    )
-
-
-def _signs(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
-    left = sorted({each.registration or each.topic for each in subjects if each.always_has_a_topic})
-    if left:
-        others = f" and {counted(len(left) - 1, 'other topic')}" if len(left) > 1 else ""
-        yield f"{left[0]}{others}, which an application that runs or was merely stopped leaves there, does not exist"
 
 
 def _proof(survey: Survey, name: str) -> str | None:

@@ -12,6 +12,7 @@ from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.applications import left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
+from srfix.recovery.diagnosis.changelogs import look_into_changelogs
 from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
 from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn, without_source
 from srfix.recovery.diagnosis.mirrors import with_mirrors
@@ -60,6 +61,7 @@ def diagnose(
     deadline_s: float | None = None,
     max_records: int | None = None,
     decode_values: bool = False,
+    whole_changelogs: bool = False,
     on_progress: ProgressHook = None,
 ) -> Examination:
     """Looks at every candidate store of the cluster, or at those of one application. Reads only.
@@ -68,6 +70,7 @@ def diagnose(
     :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is skipped.
     :param max_records: records of each topic after which its census stops likewise.
     :param decode_values: True to decode every row that a restore loads; else the newest of each (id, partition) is.
+    :param whole_changelogs: True to count every changelog topic that exists; else a few records of some are looked at.
     :raises UsageError: if the application or a source that is named does not exist.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
@@ -92,6 +95,11 @@ def diagnose(
     ]
     for verdict in verdicts:
         gathered.look_at(verdict)
+    changelogs = look_into_changelogs(
+        survey, counter, found.applications, said, is_whole=whole_changelogs, application=application, store=store
+    )
+    gathered.findings += changelogs.findings
+    gathered.skipped += changelogs.skipped
     is_bare = application is not None and store is None and not found.suspects and not left.findings
     if application is not None and is_bare and not _have_changelogs(survey, application):
         gathered.skipped.append(not_looked_at.no_store(application))

@@ -16,6 +16,7 @@ from srfix.recovery.facts import (
     KeyRole,
     RoleFacts,
     StoreFacts,
+    StoreRows,
     StreamsVersion,
     SubjectState,
     Survey,
@@ -173,9 +174,9 @@ def learn(
         processed=learn_processed(survey, suspect, census, counter.deadline_s, streams) if group is None else None,
         is_global=group is None,
         is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
-        value_asks_no_registry=bool(states[Role.KEY].versions)
-        and Role.VALUE not in roles
-        and not survey.has_subject(suspect.source_subject(topic, Role.VALUE)),
+        value_asks_no_registry=Role.VALUE not in roles
+        and not survey.has_subject(suspect.source_subject(topic, Role.VALUE))
+        and (bool(states[Role.KEY].versions) or _writes_unframed(rows)),
     )
 
 
@@ -191,6 +192,11 @@ def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) 
         if survey.has_subject(subject := suspect.subject(role))
     }
     return StoreFacts(store=suspect, source=None, evidence=(), census=None, roles=roles, logs_nothing=logs_nothing)
+
+
+def _writes_unframed(rows: StoreRows | None) -> bool:
+    """True if the store's rows on disk show that its value serde is no schema registry's."""
+    return rows is not None and bool(rows.rows) and rows.unframed.get(Role.VALUE) == rows.rows and not rows.could_hide
 
 
 def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Role, SubjectState]:

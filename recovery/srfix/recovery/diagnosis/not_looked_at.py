@@ -75,7 +75,8 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
             subjects=store.subjects,
         )
     processed = facts.processed
-    if processed is not None and processed.not_compared is not None and not processed.transformed:
+    is_open = processed is not None and processed.not_compared is not None and not processed.transformed
+    if processed is not None and processed.processor is not None and is_open:
         yield Skipped(
             what=f"rows of global store {store.name} of application {store.application}",
             reason=f"processor {processed.processor} in {processed.origin} is one of your own, and before Kafka Streams 3.8 a "

@@ -20,6 +20,7 @@ from srfix.recovery.facts import (
     read_rows,
 )
 from srfix.recovery.state import OffsetMeaning
+from srfix.serde.subjects import Topic
 
 _LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
 """The first Kafka Streams whose checkpoints hold the offset of the last record; before, it was that of the next one."""
@@ -46,24 +47,33 @@ def learn_rows(
 def learn_processed(
     survey: Survey, suspect: SuspectStore, census: Census, deadline_s: float | None, streams: StreamsVersion | None
 ) -> ProcessedRows | None:
-    """What a topology says of a global store's processor, and its rows; None unless it is the user's own."""
+    """The rows of a global store against its topic; None where a restore runs the processor, or where there is neither a row
+    on disk nor a processor that a person has named.
+    """
     if streams is not None and streams >= _REPROCESSES_SINCE:
         return None
+    found = _processor(survey, suspect, census.topic)
+    places = places_of(survey.supplied.state, suspect)
+    if found.processor is None and not any(place.task.is_global for place in places):
+        return None
+    try:
+        return compare_rows(
+            survey.cluster,
+            survey.registry,
+            census,
+            places,
+            context=suspect.context,
+            found=found,
+            deadline_s=deadline_s,
+        )
+    except LibraryMissingError as error:
+        return replace(found, not_compared=error.message)
+
+
+def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> ProcessedRows:
+    """The processor of the user's own that a topology shows, or none: its name is no evidence against one."""
     for given in survey.supplied.topologies:
         own = own_processor(given.topology, suspect.name) if given.application in (None, suspect.application) else None
-        if own is None or own.topic != census.topic:
-            continue
-        found = ProcessedRows(processor=own.name, origin=given.origin)
-        try:
-            return compare_rows(
-                survey.cluster,
-                survey.registry,
-                census,
-                places_of(survey.supplied.state, suspect),
-                context=suspect.context,
-                found=found,
-                deadline_s=deadline_s,
-            )
-        except LibraryMissingError as error:
-            return replace(found, not_compared=error.message)
-    return None
+        if own is not None and own.topic == topic:
+            return ProcessedRows(processor=own.name, origin=given.origin)
+    return ProcessedRows()

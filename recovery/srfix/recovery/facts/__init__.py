@@ -9,11 +9,22 @@ if TYPE_CHECKING:
         ApplicationFacts,
         TopiclessSubject,
         has_topics,
+        is_without_trace,
         ksqldb_lacks,
+        orphans,
         owners,
+        signs_of_absence,
         topicless_subjects,
     )
     from srfix.recovery.facts.bodies import Bodies, UndecodableRows, newest_bodies, whole_bodies
+    from srfix.recovery.facts.changelogs import (
+        ChangelogFacts,
+        LostIds,
+        contexts_of,
+        real_changelogs,
+        registry_roles,
+        unknown_ids,
+    )
     from srfix.recovery.facts.circumstances import (
         Circumstances,
         KnownStore,
@@ -73,11 +84,22 @@ else:
                 "ApplicationFacts",
                 "TopiclessSubject",
                 "has_topics",
+                "is_without_trace",
                 "ksqldb_lacks",
+                "orphans",
                 "owners",
+                "signs_of_absence",
                 "topicless_subjects",
             ],
             "bodies": ["Bodies", "UndecodableRows", "newest_bodies", "whole_bodies"],
+            "changelogs": [
+                "ChangelogFacts",
+                "LostIds",
+                "contexts_of",
+                "real_changelogs",
+                "registry_roles",
+                "unknown_ids",
+            ],
             "circumstances": [
                 "Circumstances",
                 "KnownStore",

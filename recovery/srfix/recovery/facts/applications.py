@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
     application_prefixes,
@@ -19,6 +20,7 @@ from srfix.recovery.internal_topics import (
     registration_topic,
 )
 from srfix.recovery.ksqldb import KsqldbAnswers
+from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
@@ -146,3 +148,50 @@ def ksqldb_lacks(application: str, answers: Iterable[KsqldbAnswers]) -> str | No
 def has_topics(application: str, topics: Iterable[Topic]) -> bool:
     """True if some internal topic may be the application's."""
     return any(parse(topic, application=application) is not None for topic in topics)
+
+
+def is_without_trace(survey: Survey, name: str, lives: Iterable[str], subjects: Iterable[TopiclessSubject]) -> bool:
+    """True if the cluster has nothing of an application, nobody handed anything of it over, and no living application's name
+    fits one of its subjects.
+    """
+    prefixes = {prefix for each in subjects for prefix in application_prefixes(each.topic)}
+    return (
+        not prefixes.intersection(lives)
+        and name not in survey.supplied.applications
+        and not has_topics(name, survey.topics())
+    )
+
+
+def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
+    """What says that an application that left these subjects is gone for good, in clauses; nothing if nothing does."""
+    left = sorted({each.registration or each.topic for each in subjects if each.always_has_a_topic})
+    if left:
+        others = f" and {counted(len(left) - 1, 'other topic')}" if len(left) > 1 else ""
+        yield f"{left[0]}{others}, which an application that runs or was merely stopped leaves there, does not exist"
+
+
+def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
+    """The subjects of applications that are gone by every sign and without a person's word (SRF009), each with its application.
+
+    :param listed: the groups of a cluster that lists all of them.
+    :raises ClusterError: if the broker does not answer.
+    """
+    every = tuple(topicless_subjects(survey))
+    if not any(signs_of_absence(every)):
+        return {}
+    names = sorted({prefix for each in every for prefix in application_prefixes(each.topic)})
+    survey.ask_commits(names)
+    lives = {name for name in names if name in listed or _may_have_commits(survey, name)}
+    return {
+        each.subject: name
+        for name, subjects in owners(every, lives, ()).items()
+        if name not in lives and is_without_trace(survey, name, lives, subjects) and any(signs_of_absence(subjects))
+        for each in subjects
+    }
+
+
+def _may_have_commits(survey: Survey, name: str) -> bool:
+    try:
+        return bool(survey.commits(name))
+    except ClusterError:  # a group that may not be asked is called gone by nobody
+        return True

@@ -1,8 +1,8 @@
 """Whether the rows of a global store are what a restore would make of its topic (KAFKA-7663).
 
-Before Kafka Streams 3.8 a restore copies the topic's records, and the processor of `addGlobalStore` does not see them. Its
-rows are compared with the topic's latest record of the same key, as far as the checkpoint says that the store has come: a
-restore puts exactly that there.
+Before Kafka Streams 3.8 a restore copies the topic's records, and the processor of `addGlobalStore` does not see them. The
+store's rows are compared with the topic's latest record of the same key, as far as the checkpoint says that the store has
+come: a restore puts exactly that there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -34,12 +34,13 @@ _MOST: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessedRows:
-    """A global store behind a processor of the user's own, and what a restore would change in it."""
+    """A global store that a processor of the user's own fills, or may, and what a restore would change in it."""
 
-    processor: str
-    """The processor's name."""
-    origin: str
-    """Where the topology was printed."""
+    processor: str | None = None
+    """The name that a person gave to the processor; None where no topology shows one: `StreamsBuilder.addGlobalStore` names
+    its processor as `globalTable` does."""
+    origin: str | None = None
+    """Where the topology was printed; None without such a name."""
     transformed: int = 0
     """Rows that differ from what a restore would put in their place."""
     untransformed: int = 0
@@ -87,7 +88,7 @@ def compare_rows(
         latest = _latest(cluster, census, rows, give_up_at)
     except GaveUp:
         return _not_compared(found, "the time for it (--deadline) was over")
-    comparing = _Comparing(registry, census.topic, context)
+    comparing = _Comparing(registry, census.topic, context, may_be_table=found.processor is None)
     settled = [
         (comparing.is_same(rows[key], record), record)
         for key, record in latest.items()
@@ -96,9 +97,8 @@ def compare_rows(
     differing = [record for same, record in settled if same is False]
     untransformed = sum(same is True for same, _record in settled)
     unread = sum(same is None for same, _record in settled)
-    return ProcessedRows(
-        processor=found.processor,
-        origin=found.origin,
+    return replace(
+        found,
         transformed=len(differing),
         untransformed=untransformed,
         example=(differing[0].partition, differing[0].offset) if differing else None,
@@ -107,7 +107,7 @@ def compare_rows(
 
 
 def _not_compared(found: ProcessedRows, why: str) -> ProcessedRows:
-    return ProcessedRows(processor=found.processor, origin=found.origin, not_compared=why)
+    return replace(found, not_compared=why)
 
 
 def _open_question(rows: int, compared: int, unread: int) -> str | None:
@@ -136,9 +136,14 @@ def _latest(
 
 
 class _Comparing:
-    """Tells a row that says something else than a record from one that only says it in another encoding."""
+    """Tells a row that says something else than a record from one that only says it in another encoding.
 
-    def __init__(self, registry: ReadableRegistry, topic: Topic, context: str) -> None:
+    :param may_be_table: True where nothing says that the processor is not a table's. A table's serde may fill in defaults, and
+        write the same in other bytes: only a field that both have, or text, tells two rows apart then.
+    """
+
+    def __init__(self, registry: ReadableRegistry, topic: Topic, context: str, *, may_be_table: bool = False) -> None:
+        self._may_be_table = may_be_table
         self._topic = topic
         self._read = SchemaDeserializer(ById(registry, context=context))
 
@@ -150,15 +155,16 @@ class _Comparing:
             return True
         ours, theirs = _json(row.payload), _json(record.value)
         if ours is not None and theirs is not None:
-            return _says_the_same(ours, theirs)
+            return _says_the_same(ours, theirs, may_be_table=self._may_be_table)
         if not (_is_framed(row.payload, row.headers) and _is_framed(record.value, record.headers)):
-            return False  # no schema tells what they say: other bytes are another value to the store's serde
+            # No schema tells what they say: other bytes are another value to the store's serde.
+            return _as_texts(row.payload, record.value) if self._may_be_table else False
         try:
             ours = self._read(row.payload, SerdeContext(self._topic, Role.VALUE, row.headers))
             theirs = self._read(record.value, SerdeContext(self._topic, Role.VALUE, record.headers))
         except (*ABOUT_A_PAYLOAD, ResolveError):
             return None
-        return _says_the_same(ours, theirs)
+        return _says_the_same(ours, theirs, may_be_table=self._may_be_table)
 
 
 def _json(payload: bytes) -> object | None:
@@ -179,19 +185,40 @@ def _is_framed(payload: bytes, headers: Headers) -> bool:
         return False
 
 
-def _says_the_same(row: object, record: object) -> bool:
-    """True if a row holds nothing but what the record holds: some of its fields, perhaps in another letter case."""
+def _as_texts(row: bytes, record: bytes) -> bool | None:
+    """True if both are the same text but for white space; None if one is no text."""
+    try:
+        ours, theirs = ("".join(payload.decode().split()) for payload in (row, record))
+    except UnicodeDecodeError:
+        return None
+    return ours == theirs if ours.isprintable() and theirs.isprintable() else None
+
+
+def _says_the_same(row: object, record: object, *, may_be_table: bool = False) -> bool:
+    """True if a row holds nothing but what the record holds: some of its fields, perhaps in another letter case.
+
+    :param may_be_table: True to let fields that the record has not, beside some that it has, and values of another type, pass
+        for the same.
+    """
     if isinstance(row, Mapping) and isinstance(record, Mapping):
         names = {str(name): value for name, value in row.items()}
         others = {str(name): value for name, value in record.items()}
         try:
             placed = match_fields([*names], [*others], CaseRule.UNIQUE, where="a row and its record")
         except CasingError:
-            return row == record
+            return may_be_table or row == record
+        if may_be_table and record and not placed and any(value is not None for value in names.values()):
+            return False  # a table's row has at least one of its record's fields
         return all(
-            _says_the_same(value, others[placed[name]]) if name in placed else value is None
+            _says_the_same(value, others[placed[name]], may_be_table=may_be_table)
+            if name in placed
+            else may_be_table or value is None
             for name, value in names.items()
         )
     if isinstance(row, list | tuple) and isinstance(record, list | tuple):
-        return len(row) == len(record) and all(map(_says_the_same, row, record))
+        return len(row) == len(record) and all(
+            _says_the_same(one, other, may_be_table=may_be_table) for one, other in zip(row, record, strict=True)
+        )
+    if may_be_table and type(row) is not type(record):
+        return True
     return bool(row == record)

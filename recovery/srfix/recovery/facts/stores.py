@@ -155,7 +155,8 @@ class StoreFacts:
     is_told_global: bool = False
     """True if a state directory or a topology says so; else it is concluded from offsets that are committed elsewhere alone."""
     value_asks_no_registry: bool = False
-    """True if rows were put under a key schema and no value schema is registered anywhere: the value serde asks none."""
+    """True if no value schema is registered anywhere, and rows were put under a key schema, or all rows on disk are unframed:
+    the value serde asks none."""
     logs_nothing: str | None = None
     """What shows that nothing is ever restored into it, in a clause; None if nothing does."""
     rows: StoreRows | None = None

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.cluster import TRANSACTIONS, Cluster, Commit, GaveUp, GroupState, TopicConfigs, transactional_ids
+from srfix.recovery.cluster import (
+    TRANSACTIONS,
+    Cluster,
+    Commit,
+    GaveUp,
+    GroupState,
+    RawRecord,
+    TopicConfigs,
+    transactional_ids,
+)
 from srfix.recovery.facts.isolation import SAID_BY_DEFAULT, RestoreIsolation, by_transactional_ids, not_known, said
 from srfix.recovery.facts.stores import Membership, SuspectStore
 from srfix.recovery.facts.subject_state import version_numbers
@@ -36,6 +45,8 @@ _MOST_VERSIONS: Final = 20
 _PEEKED_OFFSETS: Final = 5
 """Offsets at the end of each partition that a peek reads, beside its first one."""
 _PEEKED_PARTITIONS: Final = 16
+_MOST_PASSED: Final = 10_000
+"""Tombstones that a peek passes in a partition in search of a value."""
 _MOST_ONE_BY_ONE: Final = 50
 """Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
 _SCHEMA_NOT_FOUND: Final = 40403
@@ -56,10 +67,10 @@ class NamedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peek:
-    """A few values of a topic."""
+    """A few values of a topic, or a few of its keys."""
 
     looked_at: int
-    """Values that are no tombstones."""
+    """Values that are no tombstones, or keys of such records that are not null."""
     schema_ids: tuple[SchemaId, ...]
     """The ids that they carry, ascending."""
     guids: int
@@ -94,7 +105,8 @@ class Survey:
     _latest_is_listed: bool = False
     _versions: dict[Subject, tuple[SchemaVersion, ...]] = field(default_factory=dict)
     _schemas: dict[tuple[SchemaId, str], Schema | None] = field(default_factory=dict)
-    _peeks: dict[Topic, Peek] = field(default_factory=dict)
+    _peeks: dict[tuple[Topic, Role], Peek] = field(default_factory=dict)
+    _samples: dict[Topic, tuple[RawRecord, ...]] = field(default_factory=dict)
 
     if TYPE_CHECKING:
 
@@ -271,13 +283,32 @@ class Survey:
                 self._schemas[schema_id, context] = None
         return self._schemas[schema_id, context]
 
-    def peek(self, topic: Topic) -> Peek:
-        """A few values of a topic that exists, the first and the newest of each of its first 16 partitions.
+    def peek(self, topic: Topic, role: Role = Role.VALUE) -> Peek:
+        """A few values of a topic that exists, or the keys of those records: the first and the newest of each of its first 16
+        partitions.
 
         :raises AccessDeniedError: if this user may not read it.
         :raises ClusterError: if the broker does not answer.
         """
-        if topic not in self._peeks:
+        if (topic, role) not in self._peeks:
+            records = self.sample(topic)
+            payloads = [record.value if role is Role.VALUE else record.key for record in records]
+            headers = [list(record.headers) for record in records]
+            peeked = peek_headers(headers, SchemaIdPeek()(payloads), role)
+            self._peeks[topic, role] = Peek(
+                looked_at=sum(payload is not None for payload in payloads),
+                schema_ids=tuple(sorted({schema_id for schema_id in peeked if schema_id >= 0})),
+                guids=int(BY_GUID in peeked),
+            )
+        return self._peeks[topic, role]
+
+    def sample(self, topic: Topic) -> tuple[RawRecord, ...]:
+        """A few records of a topic that exists, no tombstones: the first and the newest of each of its first 16 partitions.
+
+        :raises AccessDeniedError: if this user may not read it.
+        :raises ClusterError: if the broker does not answer.
+        """
+        if topic not in self._samples:
             partitions = range(min(self.topics()[topic], _PEEKED_PARTITIONS))
             marks = self.cluster.watermarks(topic, partitions)
             places = {
@@ -290,17 +321,10 @@ class Survey:
             records = [record for record in found if record.value is not None]
             for partition, (start, end) in () if records else marks.items():
                 # Compaction left nothing there.
-                left = (r for r in self.cluster.read(topic, partition, start, end) if r.value is not None)
-                records.extend(islice(left, 1))
-            values = [record.value for record in records]
-            headers = [list(record.headers) for record in records]
-            peeked = set(peek_headers(headers, SchemaIdPeek()(values), Role.VALUE))
-            self._peeks[topic] = Peek(
-                looked_at=len(values),
-                schema_ids=tuple(sorted(schema_id for schema_id in peeked if schema_id >= 0)),
-                guids=int(BY_GUID in peeked),
-            )
-        return self._peeks[topic]
+                read = islice(self.cluster.read(topic, partition, start, end), _MOST_PASSED)
+                records.extend(islice((record for record in read if record.value is not None), 1))
+            self._samples[topic] = tuple(records)
+        return self._samples[topic]
 
     def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
         """Whether the schema behind an id is registered under a subject, asked by content with `deleted=true`.

@@ -1,8 +1,8 @@
 """The internal-looking subjects of a registry, classified from full listings alone.
 
 Nothing is asked subject by subject, so ten thousand subjects cost a handful of requests. An application is known from
-the listed groups, the one that is named, or ksqlDB's naming; a group that is not listed may still exist (a denied ACL),
-so only a complete list makes an orphan.
+the listed groups, the one that is named, or ksqlDB's naming. An orphan is what SRF009 tells of without a person's word: a
+missing group alone makes none, for a stopped application's offsets expire.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import Enum
 from srfix.recovery.checks import FOREIGN_KEY_JOIN, LITTER
 from srfix.recovery.cluster import Cluster, GroupListing
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import list_holders
+from srfix.recovery.facts import Survey, list_holders, orphans
 from srfix.recovery.findings import Skipped
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
@@ -109,6 +109,7 @@ def list_internal_subjects(
         except EndpointNotSupportedError as error:
             is_listed = False
             skipped.append(Skipped(what="the ids of the subjects", reason=error.message, could_hide=False))
+    gone = {} if listing.problem is not None else orphans(Survey(cluster=cluster, registry=registry), listing.groups)
     subjects = (
         classify(
             subject,
@@ -117,6 +118,7 @@ def list_internal_subjects(
             is_live=subject in live,
             schema_ids=sorted(ids[subject]) if is_listed else None,
             application=application,
+            orphan_of=gone.get(subject),
             given=given,
         )
         for subject in sorted(internal)
@@ -136,6 +138,7 @@ def classify(
     is_live: bool,
     schema_ids: Iterable[int] | None,
     application: str | None = None,
+    orphan_of: str | None = None,
     given: Given | None = None,
 ) -> InternalSubject | None:
     """What one subject is; None if it does not look internal.
@@ -143,17 +146,17 @@ def classify(
     :param topics: the full listing.
     :param groups: the groups that the cluster lists.
     :param application: an application.id that is known besides.
+    :param orphan_of: the application that left the subject, if that is gone by every sign (`srfix.recovery.facts.orphans`).
     """
     found = _topic_of(subject)
     if found is None:
         return None
     topic, role = found
     known = frozenset(groups.groups) | ({application} if application is not None else frozenset())
-    owner = _application(topic, application, known)
+    owner = orphan_of or _application(topic, application, known)
     has_topic = topic in topics
     parsed = None if owner is None else parse(topic, application=owner)
-    is_orphan = not has_topic and groups.problem is None and (owner is None or owner not in known)
-    kind = SubjectClass.ORPHAN if is_orphan else _kind(topic, has_topic)
+    kind = SubjectClass.ORPHAN if orphan_of is not None else _kind(topic, has_topic)
     store = None if parsed is None else parsed.store
     return InternalSubject(
         subject=Subject(subject),
@@ -207,7 +210,7 @@ def _next(
     kind: SubjectClass, application: str | None, store: str | None, role: Role | None, given: Given
 ) -> str | None:
     if kind is SubjectClass.ORPHAN:
-        return given.command("diagnose") if application is None else f"srfix explain {LITTER}"
+        return f"srfix explain {LITTER}"
     if kind is SubjectClass.PSEUDO:
         return f"srfix explain {FOREIGN_KEY_JOIN}"
     if kind is not SubjectClass.PHANTOM or role is None:

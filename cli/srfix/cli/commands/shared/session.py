@@ -36,6 +36,8 @@ class ClusterSession:
     hurry: Hurry
     decode_values: bool = False
     """True to decode every row that a restore loads."""
+    whole_changelogs: bool = False
+    """True to count every changelog topic that exists."""
     quiet: bool = False
     """True to say nothing on the way."""
     cluster: str | None = None
@@ -78,6 +80,7 @@ class ClusterSession:
             deadline_s=self.hurry.deadline_s,
             max_records=self.hurry.max_records,
             decode_values=self.decode_values,
+            whole_changelogs=self.whole_changelogs,
             on_progress=None if self.quiet else show_progress(),
         )
         stores = [facts.store for facts in examination.facts]
@@ -129,6 +132,7 @@ def open_session(
     hurry: Hurry | None = None,
     *,
     decode_values: bool = False,
+    whole_changelogs: bool = False,
     choice: CensusEngineChoice | None = None,
     quiet: bool = False,
 ) -> Iterator[ClusterSession]:
@@ -150,6 +154,7 @@ def open_session(
             selection=selection,
             hurry=hurry or Hurry(),
             decode_values=decode_values,
+            whole_changelogs=whole_changelogs,
             quiet=quiet,
             cluster=connection.cluster_shown,
         )

@@ -1,0 +1,204 @@
+"""Changelog topics that exist: whether the registry still knows the ids in them.
+
+A peek at a few records tells which topics are worth a census: one is made of each that shows an id that the registry does not
+know, so that no finding rests on a record that a later one has superseded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from srfix.recovery.census import Census
+from srfix.recovery.checks import CHECKS
+from srfix.recovery.diagnosis.learning import Counter
+from srfix.recovery.evidence import Applications
+from srfix.recovery.facts import (
+    ChangelogFacts,
+    CheckContext,
+    LostIds,
+    Survey,
+    contexts_of,
+    real_changelogs,
+    registry_roles,
+    unknown_ids,
+)
+from srfix.recovery.findings import Finding, Skipped
+from srfix.recovery.ids_in_words import counted, listed
+from srfix.recovery.internal_topics import application_prefixes, generated_owner, parse
+from srfix.serde.errors import AccessDeniedError
+from srfix.serde.subjects import Role, Topic, join_context, subject_for
+
+_MOST: Final = 50
+"""Changelog topics that are peeked at."""
+_MOST_NAMED: Final = 3
+
+
+@dataclass(slots=True)
+class LookedInto:
+    """What the changelog topics come to."""
+
+    findings: list[Finding] = field(default_factory=list)
+    peeked: list[Topic] = field(default_factory=list)
+    """Those of which a few records were looked at."""
+    left_out: list[Topic] = field(default_factory=list)
+    """Those at which nobody looked, for there are so many."""
+    refused: list[Topic] = field(default_factory=list)
+    """Those that this user may not read."""
+    partial: list[Topic] = field(default_factory=list)
+    """Those that were not read to their ends."""
+    unowned: list[Topic] = field(default_factory=list)
+    """Those with ids that the registry does not know, and without an application that lives."""
+    command: str = ""
+    """What reads all of them."""
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What was not looked at, in one line; none where all was."""
+        parts = tuple(self._parts())
+        if not parts:
+            return ()
+        topics = sorted({*self.peeked, *self.left_out, *self.refused, *self.partial, *self.unowned})
+        return (
+            Skipped(
+                what=f"records of {counted(len(topics), 'changelog topic')}",
+                reason=f"whether the registry knows every schema id in them (SRF014): {'; '.join(parts)}",
+                could_hide=False,
+            ),
+        )
+
+    def _parts(self) -> Iterator[str]:
+        if self.peeked:
+            yield f"of {len(self.peeked)} only the first and newest records were looked at, which {self.command} counts whole"
+        if self.left_out:
+            yield f"{len(self.left_out)} were left out, beyond the first {_MOST} by name"
+        if self.refused:
+            yield f"this user may not read {listed(self.refused, most=_MOST_NAMED)}"
+        if self.partial:
+            yield f"{listed(self.partial, most=_MOST_NAMED)} was not read to its end"
+        if self.unowned:
+            named = listed(self.unowned, most=_MOST_NAMED)
+            yield f"it does not know some in {named}, but no application of such a name lives (--application names it)"
+
+
+def look_into_changelogs(
+    survey: Survey,
+    counter: Counter,
+    applications: Applications,
+    said: CheckContext,
+    *,
+    is_whole: bool,
+    application: str | None,
+    store: str | None,
+) -> LookedInto:
+    """Looks at the changelog topics of the cluster, or of one application or store. Reads only.
+
+    :param is_whole: True to count them all; else a few records of the first 50 are looked at.
+    :raises ClusterError: if the broker does not answer.
+    :raises RegistryError: if the registry does not answer.
+    """
+    topics = real_changelogs(survey, application=application, store=store)
+    contexts = contexts_of(survey) if topics else ()
+    looked = LookedInto(command=said.given.quoted("diagnose", "--changelogs"))
+    if not is_whole:
+        topics, looked.left_out = topics[:_MOST], [*topics[_MOST:]]
+    for topic in topics:
+        try:
+            facts = _learn(
+                survey,
+                counter,
+                applications,
+                topic,
+                looked,
+                contexts=contexts,
+                is_whole=is_whole,
+                application=application,
+            )
+        except AccessDeniedError:
+            looked.refused.append(topic)
+            continue
+        if facts is not None:
+            looked.findings += _check(facts, said)
+    return looked
+
+
+def _check(facts: ChangelogFacts, said: CheckContext) -> Iterator[Finding]:
+    for check in CHECKS:
+        if check.find_of_changelog is not None:
+            yield from check.find_of_changelog(facts, said)
+
+
+def _learn(
+    survey: Survey,
+    counter: Counter,
+    applications: Applications,
+    topic: Topic,
+    looked: LookedInto,
+    *,
+    contexts: Sequence[str],
+    is_whole: bool,
+    application: str | None,
+) -> ChangelogFacts | None:
+    """What the registry has lost of a changelog; None if nothing was seen, or it is not the application's."""
+    roles = dict(registry_roles(survey, topic, contexts))
+    seen = {role: survey.peek(topic, role).schema_ids for role in roles}
+    if not is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in seen.items()):
+        looked.peeked.append(topic)
+        return None
+    if not roles:
+        return None  # read whole, it would tell no more of what its bytes are
+    owner = application or _owner(survey, applications, topic)
+    name = owner or application_prefixes(topic)[-1]
+    census = counter(topic, None, survey.restore_isolation(name).isolation)
+    if census.is_partial:
+        looked.partial.append(topic)
+    lost = tuple(_lost(survey, topic, roles, census))
+    if not lost:
+        return None
+    if owner is None:
+        looked.unowned.append(topic)
+        return None
+    parsed = parse(topic, application=owner)
+    if parsed is None or parsed.store is None or owner != (_owner(survey, applications, topic) or owner):
+        return None  # of another application, whose name is longer
+    return ChangelogFacts(
+        topic=topic,
+        application=owner,
+        store=parsed.store,
+        other_splits=tuple(_other_splits(topic, owner)),
+        census=census,
+        lost=lost,
+    )
+
+
+def _lost(survey: Survey, topic: Topic, roles: dict[Role, tuple[str, ...]], census: Census) -> Iterator[LostIds]:
+    for role, contexts in roles.items():
+        ids = unknown_ids(survey, census.restorable_ids(role), contexts)
+        if ids:
+            name = subject_for(topic, role)
+            subject = join_context(contexts[0], name) if contexts else name
+            registered = survey.ids_under(subject, deleted=True) if contexts else frozenset()
+            yield LostIds(
+                role=role,
+                subject=subject,
+                has_subject=bool(contexts),
+                schema_ids=ids,
+                registered_ids=tuple(sorted(registered)),
+            )
+
+
+def _owner(survey: Survey, applications: Applications, topic: Topic) -> str | None:
+    """The longest living application that a name allows; else one that was handed over, or that a generated name shows."""
+    prefixes = application_prefixes(topic)
+    survey.ask_commits(prefixes)
+    living = next((name for name in prefixes if applications.is_group(name)), None)
+    known = living or next((name for name in prefixes if name in survey.supplied.applications), None)
+    return known or generated_owner(topic)
+
+
+def _other_splits(topic: Topic, owner: str) -> Iterable[str]:
+    for name in application_prefixes(topic):
+        parsed = parse(topic, application=name)
+        if name != owner and parsed is not None:
+            yield f"{name}/{parsed.store}"

@@ -1,0 +1,127 @@
+"""What the changelog topics that exist carry: which ids, where their keys or values are a schema registry serializer's at all.
+
+Nothing in a changelog says so. Longs, timestamps and what Kafka Streams wraps its own rows in begin as framed payloads do, so
+ids are ids only under a subject of the changelog, or where the values that were peeked leave hardly a doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.recovery.census import Census
+from srfix.recovery.cluster import RawRecord
+from srfix.recovery.facts.survey import Survey
+from srfix.recovery.internal_topics import (
+    InternalTopicKind,
+    application_prefixes,
+    is_in_own_format,
+    parse,
+    recognise,
+)
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context, split_context, subject_for
+from srfix.serde.wire import SchemaId
+from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
+
+_BUFFER_HEADER: Final = "v"
+"""The header of a suppression buffer's records (`InMemoryTimeOrderedKeyValueChangeBuffer`)."""
+_ENOUGH: Final = 3
+"""Values that must be there, all of them framed, where no subject says what they are."""
+_LONG: Final = 8
+_MILLISECONDS: Final = range(978_307_200_000, 4_102_444_800_000)
+"""The years 2001 to 2099: what begins with such a long seems to be framed under one and the same id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostIds:
+    """What the registry has lost of the keys or the values of a changelog."""
+
+    role: Role
+    subject: Subject
+    """The changelog's own, of that role; in the context whose ids were asked for first."""
+    has_subject: bool
+    """False if no subject says that these are a schema registry serializer's."""
+    schema_ids: tuple[SchemaId, ...]
+    """The ids that a restore loads and the registry does not know, ascending."""
+    registered_ids: tuple[SchemaId, ...]
+    """What stands under the subject, soft-deleted versions too, ascending."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangelogFacts:
+    """A changelog topic with ids that the registry does not know."""
+
+    topic: Topic
+    application: str
+    """The longest living one that the name allows."""
+    store: str
+    other_splits: tuple[str, ...] = ()
+    """What the topic's name alone also allows, as `application/store`."""
+    census: Census
+    """Of the topic, as a restore reads it: to its end."""
+    lost: tuple[LostIds, ...]
+    """By role."""
+
+
+def real_changelogs(survey: Survey, *, application: str | None, store: str | None) -> tuple[Topic, ...]:
+    """The changelog topics that exist, by name: all, or those whose names allow an application, a store."""
+    return tuple(
+        topic
+        for topic in sorted(survey.topics())
+        if recognise(topic) is InternalTopicKind.CHANGELOG
+        and any(_is_of(topic, name, store) for name in application_prefixes(topic) if application in (None, name))
+    )
+
+
+def contexts_of(survey: Survey) -> tuple[str, ...]:
+    """The registry contexts that have subjects, soft-deleted ones too, by name."""
+    return tuple(sorted({split_context(subject)[0] for subject in survey.subjects()}))
+
+
+def registry_roles(survey: Survey, topic: Topic, contexts: Iterable[str]) -> Iterator[tuple[Role, tuple[str, ...]]]:
+    """The roles whose payloads are a schema registry serializer's, with the contexts of their subjects; the values perhaps
+    with none.
+
+    :param contexts: all that the registry has (`contexts_of`).
+    :raises AccessDeniedError: if this user may not read the topic.
+    :raises ClusterError: if the broker does not answer.
+    """
+    if is_in_own_format(topic):
+        return
+    records = survey.sample(topic)
+    if any(name == _BUFFER_HEADER for record in records for name, _value in record.headers):
+        return
+    for role in Role:
+        name = subject_for(topic, role)
+        of_it = tuple(context for context in contexts if survey.has_subject(join_context(context, name)))
+        if of_it or (role is Role.VALUE and _look_framed(records)):
+            yield role, of_it
+
+
+def unknown_ids(survey: Survey, ids: Iterable[SchemaId], contexts: Iterable[str]) -> tuple[SchemaId, ...]:
+    """The ids that none of these contexts knows; without any, the one that the registry's URL leads into."""
+    asked = tuple(contexts) or (DEFAULT_CONTEXT,)
+    return tuple(
+        schema_id
+        for schema_id in sorted(ids)
+        if all(survey.schema_of_id(schema_id, context) is None for context in asked)
+    )
+
+
+def _look_framed(records: Iterable[RawRecord]) -> bool:
+    """True if values without a subject are a schema registry serializer's beyond reasonable doubt."""
+    told = [(record.value, list(record.headers)) for record in records if record.value is not None]
+    values = [value for value, _headers in told]
+    if len(values) < _ENOUGH or all(len(value) == _LONG for value in values):
+        return False
+    longs = [int.from_bytes(value[:_LONG], "big") for value in values if len(value) >= _LONG]
+    if longs and all(each in _MILLISECONDS for each in longs):
+        return False
+    peeked = peek_headers([headers for _value, headers in told], SchemaIdPeek()(values), Role.VALUE)
+    return min(peeked) >= 0 and len(set(peeked)) <= max(1, len(values) // 3)
+
+
+def _is_of(topic: Topic, application: str, store: str | None) -> bool:
+    parsed = parse(topic, application=application)
+    return parsed is not None and store in (None, parsed.store)

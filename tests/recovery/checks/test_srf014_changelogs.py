@@ -1,0 +1,212 @@
+"""SRF014: ids in the records of a changelog topic that exists and that the registry has lost; and what only looks like them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.damage import changelog_ids_lost_by_the_registry as damage
+from srfix.recovery.diagnosis import changelogs
+from srfix.recovery.diagnosis.diagnose import diagnose
+from srfix.recovery.facts.reader import CheckContext, Reader
+from srfix.recovery.findings import Diagnosis, Severity, Skipped
+from srfix.serde.subjects.names import Role
+from srfix.serde.wire import frame_id
+from tests.recovery.staging import W1
+from tests.recovery.world import World, said, world_of
+
+BY_NAME = {
+    "KTABLE-SUPPRESS-STATE-STORE-0000000003": "a suppression's buffer",
+    "KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-0000000010": "a foreign-key join's subscriptions",
+    "KSTREAM-OUTERSHARED-0000000005-store": "a join's list store",
+    "by-country-subscription-store": "a named foreign-key join's subscriptions",
+    "clicks-this-join-store": "a named join's window",
+}
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with world_of(damage.TOPICS) as made:
+        yield made
+
+
+def look(world: World, *, whole: bool = False, application: str | None = None, store: str | None = None) -> Diagnosis:
+    survey = world.survey()
+    context: CheckContext = said(survey, Reader.UNKNOWN, None)
+    return diagnose(
+        survey, world.engine, context, whole_changelogs=whole, application=application, store=store
+    ).diagnosis
+
+
+def of_changelogs(diagnosis: Diagnosis) -> list[Skipped]:
+    return [skipped for skipped in diagnosis.skipped if "changelog topic" in skipped.what]
+
+
+class TestLostInChangelog:
+    @pytest.mark.parametrize("whole", [False, True])
+    def test_it_is_the_only_finding(self, world: World, whole: bool) -> None:
+        staged = damage.stage(world.broker, world.client())
+        diagnosis = look(world, whole=whole)
+        (finding,) = diagnosis.findings
+        assert (finding.code, finding.severity, finding.repairable) == ("SRF014", Severity.BROKEN, False)
+        assert (finding.application, finding.store, finding.role) == (damage.APPLICATION, damage.STORE, Role.VALUE)
+        assert finding.subject == staged.subject
+        assert finding.registered_ids == (staged.kept_id,)
+        (fault,) = finding.schema_ids
+        assert (fault.schema_id, fault.live_keys, fault.records) == (staged.lost_id, 3, 4)
+        assert finding.explanation.startswith(
+            "Records of changelog topic shop-totals-changelog, from which store totals of application shop restores, carry "
+            "schema ids that this registry does not know: schema id 1 (3 live keys: 1 in partition 0, 2 in partition 1)."
+        )
+        assert "There is no subject" not in finding.explanation
+        assert "in mode IMPORT" in finding.next
+        assert of_changelogs(diagnosis) == []
+
+    def test_no_plan_repairs_it_and_says_so(self, world: World) -> None:
+        damage.stage(world.broker, world.client())
+        plan = world.plan()
+        assert plan.actions == ()
+        assert [omission.reason for omission in plan.omissions] == [
+            "store totals of application shop is broken (SRF014), which no plan repairs; srfix diagnose says what to do"
+        ]
+
+    def test_its_healthy_twin_is_peeked_at_and_that_is_said_in_one_line(self, world: World) -> None:
+        damage.stage(world.broker, world.client(), is_lost=False)
+        diagnosis = look(world)
+        assert diagnosis.findings == ()
+        assert not diagnosis.is_inconclusive
+        (skipped,) = of_changelogs(diagnosis)
+        assert (skipped.what, skipped.could_hide) == ("records of 1 changelog topic", False)
+        assert skipped.reason == (
+            "whether the registry knows every schema id in them (SRF014): of 1 only the first and newest records were looked "
+            "at, which `srfix diagnose --changelogs` counts whole"
+        )
+
+    def test_its_healthy_twin_counted_whole_leaves_nothing_unlooked_at(self, world: World) -> None:
+        damage.stage(world.broker, world.client(), is_lost=False)
+        diagnosis = look(world, whole=True)
+        assert (diagnosis.findings, of_changelogs(diagnosis)) == ((), [])
+
+    def test_an_id_that_a_later_record_has_superseded_is_none(self, world: World) -> None:
+        staged = damage.stage(world.broker, world.client())
+        new = frame_id(staged.kept_id, b"\x02\x02")
+        world.put(damage.CHANGELOG, ("ann", new))
+        world.put(damage.CHANGELOG, ("eve", new), ("joe", None), partition=1)
+        assert look(world).findings == ()
+
+    def test_one_in_the_middle_is_found_by_a_census_alone(self, world: World) -> None:
+        client = world.client()
+        staged = damage.stage(world.broker, client, is_lost=False)
+        world.put(damage.CHANGELOG, ("old", frame_id(99, b"\x02")))
+        world.put(damage.CHANGELOG, *((f"k{n}", frame_id(staged.kept_id, b"\x02\x02")) for n in range(9)))
+        assert look(world).findings == ()
+        (finding,) = look(world, whole=True).findings
+        assert [fault.schema_id for fault in finding.schema_ids] == [99]
+
+    def test_the_application_is_the_longest_living_one(self) -> None:
+        topic = "shop-users-store-changelog"
+        with world_of({"users": 1, topic: 1}) as world:
+            world.registry.seed(f"{topic}-value", W1)
+            world.put(topic, ("ann", frame_id(99, b"\x02")))
+            world.commit("shop-users", users=0)
+            world.commit("shop", users=0)
+            (finding,) = look(world).findings
+            assert (finding.application, finding.store) == ("shop-users", "store")
+            assert finding.other_splits == ("shop/users-store",)
+            assert look(world, application="shop").findings == ()
+            assert len(look(world, application="shop-users").findings) == 1
+
+    def test_without_an_application_it_is_said_and_no_finding(self) -> None:
+        topic = "my-orders-changelog"
+        with world_of({topic: 1}) as other:
+            other.registry.seed(f"{topic}-value", W1)
+            other.put(topic, ("ann", frame_id(99, b"\x02")))
+            diagnosis = look(other)
+        assert diagnosis.findings == ()
+        (skipped,) = of_changelogs(diagnosis)
+        assert skipped.reason.endswith(
+            "it does not know some in my-orders-changelog, but no application of such a name lives (--application names it)"
+        )
+
+    def test_those_beyond_the_first_are_left_out_and_counted(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(changelogs, "_MOST", 0)
+        damage.stage(world.broker, world.client())
+        diagnosis = look(world)
+        assert diagnosis.findings == ()
+        (skipped,) = of_changelogs(diagnosis)
+        assert skipped.reason.endswith(": 1 were left out, beyond the first 0 by name")
+
+    def test_one_whose_context_knows_the_id_is_healthy(self) -> None:
+        with world_of(damage.TOPICS) as world:
+            for number in range(3):
+                world.registry.seed(f":.eu:other{number}-value", W1.replace("User", f"User{number}"))
+            known = world.registry.seed(f":.eu:{damage.CHANGELOG}-value", W1)
+            world.commit(damage.APPLICATION, orders=0)
+            world.put(damage.CHANGELOG, ("ann", frame_id(known, b"\x02")))
+            assert look(world).findings == ()
+            world.put(damage.CHANGELOG, ("bob", frame_id(known + 7, b"\x02")))
+            (finding,) = look(world).findings
+            assert finding.subject == f":.eu:{damage.CHANGELOG}-value"
+
+
+class TestKeys:
+    @pytest.mark.parametrize("has_subject", [True, False])
+    def test_they_are_looked_at_under_their_subject_alone(self, world: World, has_subject: bool) -> None:
+        known = world.registry.seed(f"{damage.CHANGELOG}-value", W1)
+        if has_subject:
+            world.registry.seed(f"{damage.CHANGELOG}-key", W1)
+        world.commit(damage.APPLICATION, orders=0)
+        world.put(damage.CHANGELOG, *((frame_id(77, bytes([n])), frame_id(known, b"\x02")) for n in (2, 4, 6, 8)))
+        found = [(finding.role, finding.subject) for finding in look(world, whole=True).findings]
+        assert found == ([(Role.KEY, f"{damage.CHANGELOG}-key")] if has_subject else [])
+
+
+class TestLookAlikes:
+    def found(self, world: World, values: list[bytes], *, topic: str = damage.CHANGELOG, **headers: bytes) -> list[str]:
+        world.commit(damage.APPLICATION, orders=0)
+        world.broker.produce(
+            ProducedRecord(topic=topic, partition=0, key=b"k%d" % n, value=value, headers=tuple(headers.items()))
+            for n, value in enumerate(values)
+        )
+        return [finding.code for finding in look(world, whole=True).findings]
+
+    def test_values_framed_under_few_lost_ids_are_found_without_a_subject(self, world: World) -> None:
+        assert self.found(world, [frame_id(77, b"\x02")] * 3) == ["SRF014"]
+        (finding,) = look(world).findings
+        assert finding.explanation.endswith(
+            " There is no subject shop-totals-changelog-value; that a schema registry serializer wrote these values was told "
+            "from their bytes: if they are of another format, nothing is wrong with them."
+        )
+
+    def test_too_few_values_are_none(self, world: World) -> None:
+        assert self.found(world, [frame_id(77, b"\x02")] * 2) == []
+
+    def test_longs_are_none(self, world: World) -> None:
+        counts = [0x4D_0000_0001, 0x4D_0000_0002, 0x4D_0000_0003]
+        assert self.found(world, [count.to_bytes(8, "big") for count in counts]) == []
+
+    def test_values_behind_a_timestamp_are_none(self, world: World) -> None:
+        stamps = [1_592_265_600_000 + n for n in range(4)]
+        assert self.found(world, [stamp.to_bytes(8, "big") + b"row" for stamp in stamps]) == []
+
+    def test_a_suppression_s_buffer_is_told_by_its_header_even_beside_a_subject(self, world: World) -> None:
+        world.registry.seed(f"{damage.CHANGELOG}-value", W1)
+        assert self.found(world, [frame_id(77, b"\x02")] * 4, v=b"\x03") == []
+
+    def test_subscriptions_are_none_whatever_the_store_s_name(self, world: World) -> None:
+        hashes = [bytes([n, 2 * n, 3 * n]) + bytes(13) for n in range(1, 7)]
+        assert self.found(world, [b"\x00\x01" + each for each in hashes]) == []
+
+    def test_values_of_which_some_are_not_framed_are_none(self, world: World) -> None:
+        assert self.found(world, [frame_id(77, b"\x02")] * 4 + [b"text"]) == []
+
+    @pytest.mark.parametrize("store", BY_NAME, ids=BY_NAME.values())
+    def test_stores_of_streams_own_formats_are_none_by_their_names(self, store: str) -> None:
+        topic = f"shop-{store}-changelog"
+        with world_of({"orders": 1, topic: 1}) as world:
+            world.registry.seed(f"{topic}-value", W1)
+            assert self.found(world, [frame_id(77, b"\x02")] * 4, topic=topic) == []
