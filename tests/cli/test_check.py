@@ -238,13 +238,25 @@ class TestWhatCannotBeAsked:
             (("--subject", "a-value"), "--subject say how a topic is read: name it with --topic."),
             (("--reader", "latest"), "--reader latest reads topics: name one with --topic."),
             (("--topic", "source.users", "--application", "a"), "--application say which stores are meant"),
+            (("--topic", "source.users", "--gone", "a"), "--gone say which stores are meant"),
             (("--topic", "source.users", "--all-versions"), "--all-versions plans without a census"),
+            (("--topic", "source.users", "--version-limit", "3"), "--version-limit says that it takes 3"),
         ],
     )
     def test_a_plan_is_of_stores_or_of_a_topic(self, mirrored: Parts, options: tuple[str, ...], says: str) -> None:
         done = mirrored.srfix("plan", *options)
         assert done.returncode == 2
         assert says in done.stderr
+
+    @pytest.mark.parametrize("isolation", ["auto", "read_uncommitted", "read_committed"])
+    @pytest.mark.parametrize("of_what", [(), ("--topic", "source.users")])
+    def test_a_plan_of_stores_or_of_a_topic_says_how_it_is_read(
+        self, mirrored: Parts, of_what: tuple[str, ...], isolation: str
+    ) -> None:
+        done = mirrored.srfix("plan", *of_what, "--isolation", isolation)
+        assert done.returncode in {0, 2}, done.stderr
+        assert "Warning" not in done.stderr
+        assert "Usage" not in done.stderr
 
 
 class TestTheReport:
@@ -260,7 +272,8 @@ class TestTheReport:
     def test_markdown_has_the_same(self, mirrored: Parts) -> None:
         done = mirrored.srfix("check", "source.users", "--details", "--output", "markdown")
         assert done.returncode == 1
-        assert done.stdout.startswith("## `source.users`: its reader cannot read all of it\n")
+        assert done.stdout.startswith("## `source.users`: its reader may not be able to read all of it\n")
+        assert "| fails if it asks by subject: not under the subject |" in done.stdout
         assert "| partition | start | end | records |" in done.stdout
 
 

@@ -100,7 +100,7 @@ class TestOnce:
         assert (done.returncode, done.stderr) == (1, "")
         (line,) = done.stdout.splitlines()
         assert re.fullmatch(
-            r"\S+ Looked at everything in \d+\.\d s: 1 finding \(SRF001 _confluent-ksql-default_query_CSAS_J_0/"
+            r"\S+ A full look of \d+\.\d s: 1 finding \(SRF001 _confluent-ksql-default_query_CSAS_J_0/"
             r"KafkaTopic_Right-Reduce\), 1 store examined(, \d+ things? not looked at)?\.",
             line,
         )

@@ -167,6 +167,10 @@ class Given:
     def has(self, name: str) -> bool:
         return any(option.name == name for option in self.options)
 
+    def without(self, name: str) -> Given:
+        """The same but for an option, of which the commands printed have one with another meaning."""
+        return Given(options=tuple(option for option in self.options if option.name != name), withheld=self.withheld)
+
     def command(self, command: str, *arguments: str) -> str:
         """A command line that runs as it stands: what was given and this command knows, then these arguments.
 

@@ -116,6 +116,17 @@ class TestOrphans:
             world.listing("shop")
             assert world.examine().diagnosis.findings == ()
 
+    def test_a_persons_word_does_where_groups_are_not_listed(self) -> None:
+        with world_of({"users": 1}) as world:
+            world.registry.seed("shop-users-store-changelog-value", R)
+            survey = world.survey()
+            survey.gone = frozenset({"shop"})
+            (finding,) = world.examine(survey=survey).diagnosis.findings
+        assert finding.explanation == (
+            "shop-users-store-changelog-value is left of application shop, which is gone: --gone says so; no group of that name "
+            "has committed offsets (the cluster does not list its groups), and no internal topic begins with its name."
+        )
+
     def test_one_that_a_person_says_is_gone_is_proved(self) -> None:
         with world_of({"users": 1}) as world:
             world.registry.seed("shop-users-store-changelog-value", R)

@@ -71,9 +71,9 @@ class TestTheDamage:
         assert ([fault.schema_id for fault in finding.schema_ids], finding.registered_ids) == ([internal], (1, 2))
         assert finding.explanation == (
             "users-value holds a version that no record of topic users carries, and that the serde of store users-store of "
-            "application shop registered, not a producer (schema id 2: it stands first under "
-            "shop-users-store-changelog-value, before any copy of the source's schemas). It counts in the compatibility rules "
-            "of the producers' next schema, and readers that take the latest version may get it."
+            "application shop registered, not a producer (schema id 2: it stands under "
+            "shop-users-store-changelog-value and has a mark of Connect's converter or ksqlDB (KsqlDataSourceSchema)). It counts "
+            "in the compatibility rules of the producers' next schema, and readers that take the latest version may get it."
         )
         assert finding.next == (
             "Keep schema id 2 while a store may hold rows with it: they cannot be read without it. To be rid of it later, turn "

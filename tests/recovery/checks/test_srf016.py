@@ -60,8 +60,8 @@ class TestTheDamage:
             "(409): "
         )
         assert finding.next.startswith(
-            "Before the upgrade turn the reuse off with a seeded changelog of the store's own, or let the reader write the "
-            "writer's schema; or have the owner of users-value set a compatibility that takes both."
+            "Before the upgrade turn the reuse off with a seeded changelog of the store's own, or let the application write "
+            "the producers' schema; or have the owner of users-value set a compatibility that takes both."
         )
 
     def test_is_not_there_before_2_7(self, world: World) -> None:

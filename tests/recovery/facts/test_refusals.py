@@ -142,7 +142,7 @@ class TestInDiagnosisAndPlan:
         assert not note.repairable
         whose = "the subject's" if subject else "the registry's"
         assert f"schema id 1: {whose} mode is READONLY (42205)" in note.explanation
-        assert note.next == "Have what stands in the way mended (it is in the explanation), then plan the repair."
+        assert note.next == "Have the reason of the refusal mended, then plan the repair."
         with pytest.raises(
             PlanError,
             match=rf"^No plan: The registry takes no registration under {PHANTOM} \(schema id 1: {whose} mode is "

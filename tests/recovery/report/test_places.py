@@ -50,7 +50,7 @@ def fault(
         ((fault(1, None, records=1),), "1 (1 record, no committed offset); partition 0"),
         ((fault(1, 4, partial=True),), "1 (at least 4 live keys); partition 0"),
         ((fault(1, 4), fault(2, 3)), "1 (4 live keys), 2 (3 live keys); partition 0"),
-        ((fault(1, None, partitions=()),), "1 (in local state)"),
+        ((fault(1, None, partitions=()),), "1"),
         (
             tuple(fault(number, 1, partitions=tuple(range(48))) for number in (1, 2, 3, 4)),
             "1, 2, 3, 4: 192 live keys; partitions 0-47",

@@ -218,6 +218,9 @@ def _wrong_sources(world: World, diagnosis: Diagnosis) -> Iterator[str]:
         truth = "no such store" if store is None else f"{store.kind.value} of {store.topic}"
         if finding.source is not None and _is_named_beside(world, finding, finding.source.topic):
             continue
+        is_of_changelog = store is not None and finding.source is not None and finding.source.topic == store.changelog
+        if finding.code == "SRF014" and is_of_changelog:
+            continue  # a changelog of its own, which lost ids
         if finding.source is not None and (store is None or store.topic != finding.source.topic):
             yield f"{named} restores from {finding.source.topic}; true is: {truth}"
         elif finding.severity is Severity.BROKEN and store is not None and store.is_told_by_its_name:

@@ -20,6 +20,7 @@ from srfix.cli.options import (
     given_options,
     hurry_options,
     output_option,
+    topic_isolation_option,
     topic_options,
     topic_reader_option,
 )
@@ -29,12 +30,14 @@ from srfix.recovery.facts import Survey
 from srfix.recovery.findings import Severity
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_check import TopicCheck, check_document, check_topic
+from srfix.serde.properties import Isolation
 
 
 @click.command()
 @click.argument("topic")
 @topic_reader_option
 @topic_options
+@topic_isolation_option
 @connection_options
 @hurry_options
 @engine_options
@@ -44,6 +47,7 @@ def check(
     topic: str,
     reader: str,
     asked: TopicChoice,
+    isolation: str,
     connection: Connection,
     hurry: Hurry,
     engine: CensusEngineChoice,
@@ -55,7 +59,7 @@ def check(
     For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; no Kafka Streams is needed.
     srfix plan --topic TOPIC with the same options plans the repair.
     """
-    question = asked.question(topic, reader)
+    question = asked.question(topic, reader, Isolation(isolation))
     with open_cluster(connection, engine) as (cluster, counting), connection.registry_client() as registry:
         found = check_topic(
             question,

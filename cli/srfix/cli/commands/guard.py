@@ -85,7 +85,8 @@ def guard(
     from srfix.recovery.facts import Reader
     from srfix.recovery.guard import Assumed, forecast_document, foretell, parse_optimization
 
-    given = given_options()
+    # Its --subject is where a schema is about to be registered; that of srfix plan is what the reader of --topic asks.
+    given = given_options().without("--subject")
     assumed = Assumed(
         running=_version(selection.streams_version, "--streams-version"),
         to=_version(to, "--to"),

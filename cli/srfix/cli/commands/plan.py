@@ -28,7 +28,7 @@ from srfix.cli.options import (
     hurry_options,
     output_option,
     plan_selection_options,
-    plan_topic_options,
+    topic_options,
 )
 from srfix.cli.output import OutputFormat, say, show, write_report
 from srfix.recovery.census import NOT_READ, NoCensus
@@ -39,6 +39,7 @@ from srfix.recovery.repair import Plan, is_journal, save_plan, shell_script
 from srfix.recovery.repair.planning import ON_REQUEST, ONLY_ON_REQUEST, Keep, make_plan, make_topic_plan
 from srfix.recovery.topic_check import TopicCheck, check_topic
 from srfix.serde.errors import UsageError
+from srfix.serde.properties import Isolation
 
 
 @click.command()
@@ -49,7 +50,7 @@ from srfix.serde.errors import UsageError
     metavar="TOPIC",
     help="Plan the repair of what `srfix check TOPIC` finds, for the topic's reader, instead of stores'.",
 )
-@plan_topic_options
+@topic_options
 @evidence_options
 @hurry_options
 @engine_options
@@ -130,7 +131,7 @@ def plan(
         bootstrap_servers = connection.kafka.get("bootstrap.servers")
         if topic is not None:
             looked = check_topic(
-                asked.question(topic, selection.reader, isolation=selection.isolation),
+                asked.question(topic, selection.reader, selection.isolation or Isolation.READ_UNCOMMITTED),
                 session.survey,
                 session.engine,
                 given=given_options(),
@@ -147,6 +148,7 @@ def plan(
                 also=also,
                 given=given_options(),
                 bootstrap_servers=bootstrap_servers,
+                version_limit=version_limit,
             )
             beyond, ignored = _beyond_topic(looked, made), None
         else:
@@ -223,6 +225,8 @@ def _refuse_mixture(topic: str | None, selection: Selection, asked: TopicChoice)
         "store": "--store",
         "source": "--source",
         "streams_version": "--streams-version",
+        "no_auto_register": "--no-auto-register",
+        "gone": "--gone",
         "ignore": "--ignore",
     }
     typed = [

@@ -37,7 +37,11 @@ class Families(Collector):
             yield found
         plain: tuple[tuple[str, str, float | None], ...] = (
             ("srfix_ids_missing", "Schema ids that a phantom subject lacks, each once a subject.", numbers.ids_missing),
-            ("srfix_not_looked_at", "Things that the last full look could not look at.", numbers.not_looked_at),
+            (
+                "srfix_not_looked_at",
+                "Things not looked at in the last full look that could hide a finding.",
+                numbers.not_looked_at,
+            ),
             ("srfix_stores_examined", "Stores that the last full look examined.", numbers.stores),
             ("srfix_last_look_timestamp_seconds", "When both ends had answered last.", numbers.last_look_s),
         )

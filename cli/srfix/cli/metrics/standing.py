@@ -40,6 +40,7 @@ class Numbers:
     """Per code, severity, application, store and role, notes too; None if nothing was looked at."""
     ids_missing: int | None
     not_looked_at: int | None
+    """Only what could hide a finding: some of the rest is in every look, and no reason for an alert."""
     stores: int | None
     last_look_s: float | None
     """When both ends had answered last, in seconds since 1970."""
@@ -136,7 +137,7 @@ class Standing:
         wrong = [found for found in diagnosis.findings if found.severity is not Severity.NOTE]
         self._missing = {(found.subject, int(fault.schema_id)) for found in wrong for fault in found.schema_ids}
         self._withheld = {}
-        self._not_looked_at = len(diagnosis.skipped)
+        self._not_looked_at = sum(each.could_hide for each in diagnosis.skipped)
         self._stores = len(diagnosis.examined)
 
     def numbers(self) -> Numbers:

@@ -23,4 +23,4 @@ from srfix.cli.options.options import (
     selection_options,
     yes_option,
 )
-from srfix.cli.options.topic import TopicChoice, plan_topic_options, topic_options, topic_reader_option
+from srfix.cli.options.topic import TopicChoice, topic_isolation_option, topic_options, topic_reader_option

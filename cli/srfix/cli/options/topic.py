@@ -48,16 +48,14 @@ class TopicChoice:
     """How the reader names its subject."""
     with_metadata: Mapping[str, str] = field(default_factory=dict)
     """`use.latest.with.metadata`."""
-    isolation: Isolation = Isolation.READ_UNCOMMITTED
-    """How it reads."""
     typed: tuple[str, ...] = ()
     """Those of its options that stand on the command line."""
 
-    def question(self, topic: str, reader: str, *, isolation: Isolation | None = None) -> TopicQuestion:
+    def question(self, topic: str, reader: str, isolation: Isolation) -> TopicQuestion:
         """The question about a topic.
 
-        :param isolation: how it is read, if that is said otherwise.
         :param reader: one of `TOPIC_READERS`.
+        :param isolation: how it reads. The command has an option of its own for it: that of `srfix plan` is of stores too.
         :raises UsageError: if the options contradict each other.
         """
         return TopicQuestion(
@@ -69,19 +67,13 @@ class TopicChoice:
                 strategy=self.strategy,
                 group=self.group,
                 with_metadata=self.with_metadata,
-                isolation=isolation or self.isolation,
+                isolation=isolation,
             ),
         )
 
 
 def _topic_choice(
-    *,
-    role: str,
-    subject: str | None,
-    group: str | None,
-    strategy: str,
-    with_metadata: tuple[str, ...],
-    isolation: str = Isolation.READ_UNCOMMITTED.value,
+    *, role: str, subject: str | None, group: str | None, strategy: str, with_metadata: tuple[str, ...]
 ) -> TopicChoice:
     if subject == "" or group == "":
         raise UsageError("--subject and --group take a name, and one of them is empty.")
@@ -92,14 +84,15 @@ def _topic_choice(
         group=group,
         strategy=Strategy(strategy),
         with_metadata=dict(parse_property(text, option="--with-metadata") for text in with_metadata if text.strip()),
-        isolation=Isolation(isolation),
         typed=tuple(
             name for param, name in _NAMES.items() if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE
         ),
     )
 
 
-_OPTIONS: Final = (
+topic_options = handing_over(
+    "asked",
+    _topic_choice,
     click.option(
         "--role",
         type=Choice(list(_ROLES)),
@@ -133,23 +126,7 @@ _OPTIONS: Final = (
         help="With --reader latest: use.latest.with.metadata; repeatable.",
     ),
 )
-
-topic_options = handing_over(
-    "asked",
-    _topic_choice,
-    *_OPTIONS,
-    click.option(
-        "--isolation",
-        type=Choice([isolation.value for isolation in reversed(Isolation)]),
-        default=Isolation.READ_UNCOMMITTED.value,
-        show_default=True,
-        help="How the reader reads.",
-    ),
-)
 """Adds the options that say how a topic is read; the command gets `asked: TopicChoice`."""
-
-plan_topic_options = handing_over("asked", _topic_choice, *_OPTIONS)
-"""The same for `srfix plan`, whose `--isolation` says of restores and of topics how they are read."""
 
 topic_reader_option = option(
     "--reader",
@@ -161,3 +138,12 @@ topic_reader_option = option(
     "(plain), those with use.latest.version (latest), a dual-subject reader (dual).",
 )
 """Adds `--reader`; the command gets `reader: str`."""
+
+topic_isolation_option = click.option(
+    "--isolation",
+    type=Choice([isolation.value for isolation in reversed(Isolation)]),
+    default=Isolation.READ_UNCOMMITTED.value,
+    show_default=True,
+    help="How the reader reads.",
+)
+"""Adds `--isolation`, of a topic's reader; the command gets `isolation: str`."""

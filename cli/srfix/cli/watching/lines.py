@@ -38,7 +38,7 @@ def in_words(event: Event) -> str:
         case LookEnded(diagnosis=None):
             return "Looked for what is new."
         case LookEnded(diagnosis=Diagnosis() as diagnosis):
-            return f"Looked at everything in {event.duration_s:.1f} s: {_summary(diagnosis)}"
+            return f"A full look of {event.duration_s:.1f} s: {_summary(diagnosis)}"
         case LookFailed():
             return f"A full look was not possible: {event.why}"
         case NewVersions():

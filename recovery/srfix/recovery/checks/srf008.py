@@ -23,8 +23,8 @@ def find(facts: ApplicationFacts, _context: CheckContext) -> Iterator[Finding]:
     if not facts.lives:
         return
     for each in facts.subjects:
-        if each.registration is None:
-            continue
+        if each.registration is None or each.owners_allowed[0] != facts.application:
+            continue  # no pseudo-topic, or perhaps one of an application that is gone and whose name begins alike
         yield Finding(
             code=CODE,
             severity=Severity.NOTE,

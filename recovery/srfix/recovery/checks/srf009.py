@@ -42,7 +42,12 @@ def find(facts: ApplicationFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def _explanation(facts: ApplicationFacts, subject: str) -> str:
-    lacking = "the cluster lists no group of that name, none has committed offsets, and no internal topic begins with its name"
+    group = (
+        "the cluster lists no group of that name, none has committed offsets"
+        if facts.is_listed_whole
+        else "no group of that name has committed offsets (the cluster does not list its groups)"
+    )
+    lacking = f"{group}, and no internal topic begins with its name"
     if facts.proof is not None:
         return f"{subject} is left of application {facts.application}, which is gone: {facts.proof}; {lacking}."
     return (

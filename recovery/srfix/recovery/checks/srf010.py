@@ -82,7 +82,8 @@ def _why_internal(
             return f"{counted(rows, 'row')} of the store {'carries' if rows == 1 else 'carry'} it on disk"
     if schema_id not in role.state.schema_ids:
         return None
-    if is_first_of_its_own(role.state, source, carried, schema_id):
+    # After a repair the phantom subject begins with the source's own versions.
+    if not is_first and is_first_of_its_own(role.state, source, carried, schema_id):
         return f"it stands first under {role.subject}, before any copy of the source's schemas"
     of_producers = [m.schema.text for i, m in role.memberships.items() if i in carried and m.schema is not None]
     if of_producers and membership.schema is not None and not is_producers:
@@ -106,7 +107,7 @@ def _explanation(facts: StoreFacts, subject: str, topic: str, internal: dict[Sch
 def _next(facts: StoreFacts, internal: dict[SchemaId, str]) -> str:
     ids = f"schema id{'s' if len(internal) > 1 else ''} {listed(sorted(internal))}"
     first = (
-        "let the global table's reader write the writer's schema first, or the next put registers it again"
+        "let the global table's application write the producers' schema first, or the next put registers it again"
         if facts.is_global
         else "turn the reuse off first, with a seeded changelog of the store's own, or the next put registers it again"
     )

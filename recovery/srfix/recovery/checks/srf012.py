@@ -98,7 +98,7 @@ def _next(state: SubjectState, refusals: tuple[RegistrationRefusal, ...], traces
             "NONE, registers, and puts back what was there."
         )
     elif not traces:
-        yield "Have what stands in the way mended (it is in the explanation), then plan the repair."
+        yield "Have the reason of the refusal mended, then plan the repair."
 
 
 def _put_back(subject: Subject, state: SubjectState) -> str:

@@ -17,6 +17,7 @@ from srfix.recovery.findings import Finding, IdAtFault, Severity
 
 if TYPE_CHECKING:
     from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.serde.subjects import Subject
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF016"
@@ -91,27 +92,36 @@ def _explanation(
         )
 
 
-def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | None, context: CheckContext) -> str:
-    ways = (
-        "Let the reader write the writer's schema, before the upgrade"
-        if facts.is_global
-        else "Before the upgrade turn the reuse off with a seeded changelog of the store's own, or let the reader write the "
-        "writer's schema"
+def where_refused(subject: Subject, *, is_global: bool) -> str:
+    """What to do before an upgrade whose first put the source's subject refuses."""
+    return (
+        f"{_ways(is_global=is_global)}; or have the owner of {subject} set a compatibility that takes both. No registration by "
+        "srfix helps: a soft-deleted version is registered anew by the put, and checked then."
     )
+
+
+def _ways(*, is_global: bool) -> str:
+    if is_global:
+        return "Before the upgrade let the application write the producers' schema"
+    return (
+        "Before the upgrade turn the reuse off with a seeded changelog of the store's own, or let the application write the "
+        "producers' schema"
+    )
+
+
+def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | None, context: CheckContext) -> str:
+    ways = _ways(is_global=facts.is_global)
     if refusal is not None:
-        return (
-            f"{ways}; or have the owner of {put.subject} set a compatibility that takes both. No registration by srfix helps: "
-            "a soft-deleted version is registered anew by the put, and checked then."
-            + ("" if is_certain(facts) else f" {make_certain(facts, context)}")
-        )
+        told = where_refused(put.subject, is_global=facts.is_global)
+        return told if is_certain(facts) else f"{told} {make_certain(facts, context)}"
     if untold is not None:
         return (
             f"Have the schema checked against {put.subject} at its level before the upgrade. {ways}, if it is refused."
         )
     return (
         f"Nothing breaks by it. Tell those who use the latest version of {put.subject} (use.latest.version, Connect, ksqlDB "
-        "sources), or keep it away from there: turn the reuse off with a seeded changelog, or let the reader write the "
-        "writer's schema."
+        "sources), or keep it away from there: turn the reuse off with a seeded changelog, or let the application "
+        "write the producers' schema."
     )
 
 
@@ -127,7 +137,7 @@ CHECK: Final = Check(
         detection="Where Kafka Streams 2.7 or later runs, or is said to (--streams-version): a compatibility check of the "
         "application's latest own schema, as the phantom subject shows it, against the source subject at the level in force, "
         "without writing. A registry that has no such check leaves it open, and that is said.",
-        remedy="Turn the reuse off with a seeded changelog, or let the reader write the writer's schema, then upgrade.",
+        remedy="Turn the reuse off with a seeded changelog, or let the application write the producers' schema, then upgrade.",
         checked_since="0.1.0",
     ),
     find=check,

@@ -14,13 +14,13 @@ from srfix.recovery.facts import (
     Survey,
     TopiclessSubject,
     has_topics,
-    is_without_trace,
     ksqldb_lacks,
     list_holders,
     owners,
     signs_of_absence,
     topicless_subjects,
     version_numbers,
+    without_trace,
 )
 from srfix.recovery.findings import Finding, Skipped
 from srfix.recovery.internal_topics import application_prefixes
@@ -63,14 +63,14 @@ def left_over(
 ) -> LeftOver:
     """Looks at every application that internal subjects without topics name. Reads only.
 
-    :param is_listed_whole: True if the cluster lists all of its groups: else none is ever called gone.
+    :param is_listed_whole: True if the cluster lists all of its groups: else none is called gone, but by a person's word.
     :param application: the one that was asked for; None for all.
     :raises UsageError: if an application that a person says is gone lives, or left no subject.
     """
     every = tuple(topicless_subjects(survey))
     names = {prefix for each in every for prefix in application_prefixes(each.topic)}
-    if every and is_listed_whole:
-        survey.ask_commits(sorted(names))
+    if every:
+        survey.ask_commits(sorted(names if is_listed_whole else survey.gone & names))
     lives = {name for name in names if applications.is_group(name)}
     refused = names & applications.refused.keys()
     _refuse_gone(survey, lives, applications)
@@ -82,7 +82,9 @@ def left_over(
         is_alive = name in lives
         if not is_alive and any(refused.intersection(application_prefixes(each.topic)) for each in subjects):
             continue  # a group that may not be asked may have offsets
-        if not is_alive and (not is_listed_whole or not is_without_trace(survey, name, lives, subjects)):
+        if not is_alive:
+            subjects = without_trace(survey, name, lives, subjects)
+        if not subjects or not (is_alive or is_listed_whole or name in survey.gone):
             continue
         if ids is None:
             ids = _ids(survey)
@@ -91,6 +93,7 @@ def left_over(
                 application=name,
                 subjects=subjects,
                 lives=is_alive,
+                is_listed_whole=is_listed_whole,
                 signs=() if is_alive else tuple(signs_of_absence(subjects)),
                 proof=None if is_alive else _proof(survey, name),
                 schema_ids=_ids_under(survey, subjects) if ids == {} else ids,

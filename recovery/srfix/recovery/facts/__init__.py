@@ -9,12 +9,12 @@ if TYPE_CHECKING:
         ApplicationFacts,
         TopiclessSubject,
         has_topics,
-        is_without_trace,
         ksqldb_lacks,
         orphans,
         owners,
         signs_of_absence,
         topicless_subjects,
+        without_trace,
     )
     from srfix.recovery.facts.bodies import Bodies, UndecodableRows, newest_bodies, whole_bodies
     from srfix.recovery.facts.changelogs import (
@@ -84,12 +84,12 @@ else:
                 "ApplicationFacts",
                 "TopiclessSubject",
                 "has_topics",
-                "is_without_trace",
                 "ksqldb_lacks",
                 "orphans",
                 "owners",
                 "signs_of_absence",
                 "topicless_subjects",
+                "without_trace",
             ],
             "bodies": ["Bodies", "UndecodableRows", "newest_bodies", "whole_bodies"],
             "changelogs": [

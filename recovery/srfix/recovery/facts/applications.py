@@ -44,6 +44,12 @@ class TopiclessSubject:
     """The subscription registration topic, of a pseudo-topic; None of others."""
 
     @property
+    def owners_allowed(self) -> tuple[str, ...]:
+        """The applications that the name allows, the longest first; one alone where it was generated whole."""
+        generated = generated_owner(self.topic)
+        return application_prefixes(self.topic) if generated is None else (generated,)
+
+    @property
     def always_has_a_topic(self) -> bool:
         """True if an application that runs, or was merely stopped, has a topic of that name: repartition and subscription
         topics, and changelogs of operators' stores. A table's changelog may be its source topic, and a store without logging
@@ -61,6 +67,8 @@ class ApplicationFacts:
     """By name."""
     lives: bool
     """True if its group is listed or has committed offsets."""
+    is_listed_whole: bool = True
+    """True if the cluster lists all of its groups."""
     signs: tuple[str, ...] = ()
     """What says that it is gone for good, in clauses; empty if nothing does, or it lives."""
     proof: str | None = None
@@ -100,7 +108,7 @@ def topicless_subjects(survey: Survey) -> Iterator[TopiclessSubject]:
 def owners(
     subjects: Iterable[TopiclessSubject], lives: Collection[str], gone: Collection[str]
 ) -> Mapping[str, tuple[TopiclessSubject, ...]]:
-    """The subjects by their application: the longest living one that a name allows; else one that is said to be gone, or
+    """The subjects by their application: the longest one that a name allows of those that live or are said to be gone; else one
     that a generated name shows; else, for names that a person chose a part of, the one that most of them have in common.
 
     :param lives: applications that live.
@@ -116,7 +124,7 @@ def owners(
     found: dict[str, list[TopiclessSubject]] = {}
     for each in every:
         prefixes = allowed[each.topic]  # the longest first
-        name = next((prefix for prefix in prefixes if prefix in lives), None)
+        name = next((prefix for prefix in prefixes if prefix in lives or prefix in gone), None)
         if name is None:
             name = next((prefix for prefix in prefixes if prefix in known), None)
         if name is None and prefixes:
@@ -150,16 +158,23 @@ def has_topics(application: str, topics: Iterable[Topic]) -> bool:
     return any(parse(topic, application=application) is not None for topic in topics)
 
 
-def is_without_trace(survey: Survey, name: str, lives: Iterable[str], subjects: Iterable[TopiclessSubject]) -> bool:
-    """True if the cluster has nothing of an application, nobody handed anything of it over, and no living application's name
-    fits one of its subjects.
+def without_trace(
+    survey: Survey, name: str, lives: Collection[str], subjects: Iterable[TopiclessSubject]
+) -> tuple[TopiclessSubject, ...]:
+    """Those of an application's subjects of which the cluster has nothing else: no application that the name allows lives, has
+    internal topics, or was handed over. A name that was generated whole allows one alone, and so does a person's word.
     """
-    prefixes = {prefix for each in subjects for prefix in application_prefixes(each.topic)}
-    return (
-        not prefixes.intersection(lives)
-        and name not in survey.supplied.applications
-        and not has_topics(name, survey.topics())
-    )
+    with_topics = {prefix for topic in survey.topics() for prefix in application_prefixes(topic)}
+    trace = with_topics.union(survey.supplied.applications)
+
+    def is_bare(subject: TopiclessSubject) -> bool:
+        allowed = application_prefixes(subject.topic)
+        is_sure = name in survey.gone or generated_owner(subject.topic) == name
+        # Who says that one is gone knows that a shorter name which lives is not meant.
+        others = [each for each in allowed if each in lives and not (name in survey.gone and len(each) < len(name))]
+        return not others and trace.isdisjoint((name,) if is_sure else allowed)
+
+    return tuple(filter(is_bare, subjects))
 
 
 def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
@@ -182,12 +197,12 @@ def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
     names = sorted({prefix for each in every for prefix in application_prefixes(each.topic)})
     survey.ask_commits(names)
     lives = {name for name in names if name in listed or _may_have_commits(survey, name)}
-    return {
-        each.subject: name
+    bare = {
+        name: without_trace(survey, name, lives, subjects)
         for name, subjects in owners(every, lives, ()).items()
-        if name not in lives and is_without_trace(survey, name, lives, subjects) and any(signs_of_absence(subjects))
-        for each in subjects
+        if name not in lives
     }
+    return {each.subject: name for name, left in bare.items() if any(signs_of_absence(left)) for each in left}
 
 
 def _may_have_commits(survey: Survey, name: str) -> bool:

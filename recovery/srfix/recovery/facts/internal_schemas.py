@@ -59,8 +59,8 @@ def is_first_of_its_own(
 ) -> bool:
     """True if a schema that both subjects hold stands first under the phantom one, and is no copy of the source's.
 
-    A serde that writes the writer's schemas back copies them in their order, as it reads the topic from its start. So what
-    the source has before this one, or another id that its records carry, would stand before it there too.
+    A serde that writes the writer's schemas back would have copied what the records carry. Copies alone do not show by their
+    order: records with a later schema may stand before those with an earlier one.
 
     :param carried: the ids that records of the topic carry.
     """
@@ -76,4 +76,4 @@ def is_first_of_its_own(
         return other != schema_id and numbers.get(other, 0) < numbers[schema_id]
 
     there = set(phantom.schema_ids)
-    return any(is_before(other) for other in there) or any(is_before(i) for i in carried if i not in there)
+    return any(is_before(i) for i in carried if i not in there)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from srfix.recovery.checks.srf016 import where_refused
 from srfix.recovery.facts import Reader
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import RoleKnown
-from srfix.recovery.guard.models import Certainty, Foretold, Moment, weakest
+from srfix.recovery.guard.models import Certainty, Foretold, Moment, StoreKind, weakest
 from srfix.recovery.guard.named_ids import named_ids
 from srfix.recovery.guard.own_schemas import has_nothing_of_its_own
-from srfix.recovery.guard.srf004 import CODE as KEPT_ROWS
-from srfix.recovery.guard.steps import plan_of_source
 from srfix.recovery.guard.taking import refusal_of_id
 from srfix.serde.subjects import Role
 
@@ -51,7 +50,7 @@ def source_refuses(judged: JudgedStore, role: Role, crosses: Certainty) -> Itera
         topic=store.topic,
         schema_ids=own,
         explanation=f"Kafka Streams {judged.assumed.to} registers {what} under {subject}: {then}.",
-        first=tuple(plan_of_source(judged, also=KEPT_ROWS)) if breaks else (),
+        first=(where_refused(subject, is_global=store.kind is StoreKind.GLOBAL),) if breaks else (),
     )
 
 

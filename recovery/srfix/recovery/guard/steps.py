@@ -22,7 +22,7 @@ def plan_of_source(judged: JudgedStore, *, also: str) -> Iterator[str]:
     given = judged.assumed.given
     words = (*_of_it(judged), "--streams-version", str(judged.assumed.to), "--also", also, "-o", "plan.json")
     yield f"Before the upgrade: {given.quoted('plan', *words)}, read it, then {given.quoted('apply', 'plan.json')}."
-    yield "Or delete the state directory with the upgrade, not before it."
+    yield "Or delete the state directory with the upgrade, not before it. Where SRF016 is told as breaking, that does not help."
 
 
 def plan_of_schema(judged: JudgedStore, *, origin: str, subject: str, role: Role, also: str) -> Iterator[str]:

@@ -19,11 +19,14 @@ def ids_in_short(faults: Sequence[IdAtFault]) -> str:
     """`1 (4 live keys), 2 (3 live keys, 1 not yet committed); partitions 0-2`, or the ids with their sums."""
     least = "at least " if any(fault.is_partial for fault in faults) else ""
     where = _where(place.partition for fault in faults for place in fault.partitions)
-    each = ", ".join(f"{fault.schema_id} ({least}{_keys([fault])})" for fault in faults)
+    each = ", ".join(
+        f"{fault.schema_id} ({least}{keys})" if (keys := _keys([fault])) else str(fault.schema_id) for fault in faults
+    )
     text = f"{each}{where}"
     if len(text) <= _LINE:
         return text
-    return f"{enumerated((fault.schema_id for fault in faults), most=_MOST_IDS)}: {least}{_keys(faults)}{where}"
+    ids = enumerated((fault.schema_id for fault in faults), most=_MOST_IDS)
+    return f"{ids}: {least}{keys}{where}" if (keys := _keys(faults)) else f"{ids}{where}"
 
 
 def ranges(partitions: Iterable[int]) -> str:
@@ -45,7 +48,10 @@ def _where(partitions: Iterable[int]) -> str:
 
 
 def _keys(faults: Sequence[IdAtFault]) -> str:
-    """The keys of some ids: what a restore loads, and what comes to it with the next commit."""
+    """The keys of some ids: what a restore loads, and what comes to it with the next commit.
+
+    Nothing of ids that no record was counted for: they are on disk, or only under a subject.
+    """
     known = [fault.live_keys for fault in faults if fault.live_keys is not None]
     pending = sum(place.pending_keys for fault in faults for place in fault.partitions)
     parts = []
@@ -55,4 +61,4 @@ def _keys(faults: Sequence[IdAtFault]) -> str:
         parts.append(f"{counted(sum(fault.records for fault in faults), 'record')}, no committed offset")
     if known and pending:
         parts.append(f"{pending:,} not yet committed")
-    return ", ".join(parts) or "in local state"
+    return ", ".join(parts)

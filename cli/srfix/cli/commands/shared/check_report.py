@@ -8,7 +8,7 @@ from typing import Final
 from srfix.cli.commands.shared.diagnosis_words import skipped_lines
 from srfix.cli.output import Block, FieldList, Heading, ItemList, Paragraph, Table
 from srfix.recovery.ids_in_words import counted, listed
-from srfix.recovery.topic_check import AskedId, RoleAnswer, Strategy, TopicCheck
+from srfix.recovery.topic_check import AskedId, RoleAnswer, Strategy, TopicCheck, TopicReader, Trouble
 from srfix.serde.subjects import Role
 
 _MOST_IDS: Final = 20
@@ -43,7 +43,8 @@ def check_blocks(found: TopicCheck, *, details: bool) -> Iterator[Block]:
 def _verdict(found: TopicCheck) -> str:
     topic = found.question.topic
     if found.has_findings:
-        return f"{topic}: its reader cannot read all of it"
+        is_known = found.question.read.reader is not TopicReader.UNKNOWN
+        return f"{topic}: its reader {'cannot' if is_known else 'may not be able to'} read all of it"
     if found.is_inconclusive:
         return f"{topic}: nothing was found, but not everything could be looked at"
     group = found.question.read.group
@@ -85,7 +86,7 @@ def _ids(found: TopicCheck, answer: RoleAnswer, *, details: bool) -> Iterator[Bl
                 f"{asked.fault.records:,}",
                 asked.standing.value,
                 asked.subject or "-",
-                _outcome(asked),
+                _outcome(asked, found.question.read.reader),
             )
             for asked in shown
         ),
@@ -95,7 +96,9 @@ def _ids(found: TopicCheck, answer: RoleAnswer, *, details: bool) -> Iterator[Bl
         yield Paragraph(f"{len(ranked) - len(shown):,} more schema ids: --details")
 
 
-def _outcome(asked: AskedId) -> str:
+def _outcome(asked: AskedId, reader: TopicReader) -> str:
+    if asked.trouble is Trouble.MISSING and reader is TopicReader.UNKNOWN:
+        return f"fails if it asks by subject: {asked.trouble.value}"
     if asked.trouble is not None:
         return f"fails: {asked.trouble.value}"
     if asked.untold is not None:

@@ -16,7 +16,7 @@ from srfix.recovery.checks import BY_CODE
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.facts import StoreFacts
-from srfix.recovery.findings import Diagnosis, Finding
+from srfix.recovery.findings import Diagnosis, Finding, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.repair.planning import ONLY_ON_REQUEST, make_plan
 from srfix.recovery.report import InShort, StoreInShort, ids_in_short, in_short
@@ -75,7 +75,7 @@ def diagnosis_in_short(
         if in_the_way:
             yield Paragraph(f"First settle what {', '.join(in_the_way)} says; then plan the repair and read the plan:")
         else:
-            yield Paragraph(f"To repair it{how_many}, plan it and read the plan:")
+            yield Paragraph(f"To repair {_what_a_plan_repairs(short.stores)}{how_many}, plan it and read the plan:")
         yield Commands((given.command("plan", *also, "-o", "plan.json"),))
         yield from secrets_to_add(given, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
@@ -177,8 +177,15 @@ def _next(stores: Sequence[StoreInShort]) -> Iterator[Block]:
         yield Paragraph(told)
 
 
+def _what_a_plan_repairs(stores: Sequence[StoreInShort]) -> str:
+    """`it`; the codes by name where no plan repairs the others."""
+    if all(store.finding.repairable for store in stores):
+        return "it"
+    return enumerated(sorted({store.finding.code for store in stores if store.finding.repairable}))
+
+
 def _notes(notes: Sequence[Finding]) -> Iterator[str]:
-    """One line for each code."""
+    """One line for each code. A title that says that something is broken is not said as if it were so."""
     by_code: dict[str, list[Finding]] = {}
     for note in notes:
         by_code.setdefault(note.code, []).append(note)
@@ -186,7 +193,9 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
         if BY_CODE[code].is_of_repair:
             yield from (f"Note {code}: {note.explanation} {note.next}" for note in of_it)
         else:
-            yield f"Note {code}: {BY_CODE[code].entry.title} ({some(list(dict.fromkeys(map(_whose, of_it))))})"
+            entry = BY_CODE[code].entry
+            harmless = ", breaks nothing as things stand" if entry.severity == Severity.BROKEN.value else ""
+            yield f"Note {code}{harmless}: {entry.title} ({some(list(dict.fromkeys(map(_whose, of_it))))})"
 
 
 def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:

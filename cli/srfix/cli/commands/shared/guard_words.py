@@ -60,8 +60,8 @@ def _assumed(forecast: Forecast) -> Iterator[tuple[str, str]]:
 
 
 def _title(each: Foretold) -> str:
-    whose = f" {each.application}/{each.store}" if each.store else f" {each.subject}"
-    return f"{each.code or 'No code'}{whose}, {each.severity.value}: {each.certainty.value}"
+    whose = f"{each.application}/{each.store}" if each.store else each.subject
+    return f"{f'{each.code} ' if each.code else ''}{whose}, {each.severity.value}: {each.certainty.value}"
 
 
 def _tables(forecast: Forecast) -> Iterator[Block]:

@@ -21,11 +21,10 @@ from srfix.recovery.checks import BY_CODE, PassedOver, Want, Width
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import CheckContext, StoreFacts, Survey, concerned, list_holders
+from srfix.recovery.facts import CheckContext, StoreFacts, Survey, concerned
 from srfix.recovery.findings import Severity
-from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair.cost import cost_of
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
+from srfix.recovery.repair.planning.limit import cost_within
 from srfix.recovery.repair.planning.litter import Deletion, deletions
 from srfix.recovery.repair.planning.normalized import content_key
 from srfix.recovery.repair.planning.order import by_what_they_unblock
@@ -81,14 +80,7 @@ def make_plan(
     actions = actions_of(needed)
     for deletion in going:
         actions += tuple(_numbered(deletion.actions, start=len(actions) + 1))
-    held = None if version_limit is None or not actions else len(list_holders(survey.registry))
-    cost = cost_of(actions, held=held, limit=version_limit)
-    if cost.exceeds:
-        raise PlanError(
-            f"No plan: with its {counted(cost.versions, 'version')} the registry would hold "
-            f"{(held or 0) + cost.versions:,}, and --version-limit says that it takes {version_limit:,} "
-            "(soft-deleted ones count too). Make room, or plan less with --only-live, --application or --store."
-        )
+    cost = cost_within(actions, survey, version_limit, less="--only-live, --application or --store")
     return Plan(
         registry=survey.registry.url,
         bootstrap_servers=bootstrap_servers,

@@ -11,8 +11,8 @@ from srfix.recovery.commands import Given
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts import Membership, RoleFacts, Survey, read_subject_state
 from srfix.recovery.findings import Severity, Source
-from srfix.recovery.repair.cost import cost_of
 from srfix.recovery.repair.plan_file import Omission, Plan
+from srfix.recovery.repair.planning.limit import cost_within
 from srfix.recovery.repair.planning.plan import actions_of, planned_finding, planned_ids
 from srfix.recovery.repair.planning.price import price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide
@@ -34,6 +34,7 @@ def make_topic_plan(
     given: Given | None = None,
     clock: Callable[[], str] = now,
     bootstrap_servers: str | None = None,
+    version_limit: int | None = None,
 ) -> Plan:
     """Plans the repair of what a look at a topic found and a registration mends. Writes nothing.
 
@@ -44,8 +45,11 @@ def make_topic_plan(
     :param also: `SRF020` to repair notes too: ids that the reader does without, or has read.
     :param given: what the person gave on the command line, for the commands that the plan prints.
     :param clock: says the time, ISO 8601, that the plan was made at.
+    :param version_limit: as for `make_plan`.
     :raises UsageError: if `width` is `ALL_VERSIONS`.
-    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say).
+    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say), or the plan
+        would exceed `version_limit`.
+    :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
     :raises RegistryError: if the registry does not answer.
     """
     if width is Width.ALL_VERSIONS:
@@ -58,20 +62,22 @@ def make_topic_plan(
     if left_out and not needed:
         raise PlanError("No plan: " + " ".join(left_out))
     planned = planned_ids(needed)
+    actions = actions_of(needed)
+    cost = cost_within(actions, survey, version_limit, less="--only-live or --role")
     return Plan(
         registry=survey.registry.url,
         bootstrap_servers=bootstrap_servers,
         created_at=clock(),
         srfix=version("srfix"),
         findings=tuple(planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
-        actions=actions_of(needed),
+        actions=actions,
         expects={repair.want.role.subject: repair.want.role.state for repair in needed},
         price=tuple(price(needed, width=width)),
         left_out=left_out,
         omissions=(*omissions, *_beyond_repair(found), *_unseen(found)),
         passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
         playbook=tuple(_playbook(found)) if needed else (),
-        cost=cost_of(actions_of(needed)) if needed else None,
+        cost=cost if needed else None,
     )
 
 
