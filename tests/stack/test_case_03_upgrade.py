@@ -53,6 +53,7 @@ def test_on_2_7_0_nothing_happens_and_nothing_is_found(scene: Scene, registry: F
 def test_a_store_that_2_6_3_has_written_and_2_7_0_cannot_read_is_repaired(
     scene: Scene, registry: FixtureRegistry
 ) -> None:
+    registry.configure(scene.source_subject, {"compatibility": "NONE"})  # else the next put is refused too (SRF016)
     scene.produce(("ann", ANN))
     with scene.start() as application:
         application.wait_for_state("RUNNING")
