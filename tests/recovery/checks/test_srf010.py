@@ -73,7 +73,8 @@ class TestTheDamage:
             "users-value holds a version that no record of topic users carries, and that the serde of store users-store of "
             "application shop registered, not a producer (schema id 2: it stands under "
             "shop-users-store-changelog-value and has a mark of Connect's converter or ksqlDB (KsqlDataSourceSchema)). It "
-            "counts in the compatibility rules of the producers' next schema, and readers that take the latest version may get it."
+            "counts in the compatibility rules of the producers' next schema, and readers that take the latest version may get "
+            "it."
         )
         assert finding.next == (
             "Keep schema id 2 while a store may hold rows with it: they cannot be read without it. To be rid of it later, turn "

@@ -128,3 +128,15 @@ class TestItsHealthyTwins:
         client.set_config(shop.USERS_SUBJECT, {"compatibility": "NONE"})
         shop.register_internal(client, shop.USERS_SUBJECT)
         assert of_code(looked_at(world, streams_version="2.7", no_auto_register=True)) == []
+
+
+class TestWithoutAnyStore:
+    def test_it_is_not_healthy_and_says_what_names_the_stores(self) -> None:
+        with world_of({"users": 1}) as world:
+            survey = world.survey()
+            found = diagnose(
+                survey, world.engine, CheckContext(registry=survey.registry, no_auto_register=True)
+            ).diagnosis
+        assert found.is_inconclusive
+        (skipped,) = found.skipped
+        assert skipped.what == "whether a put would be refused (--no-auto-register)"

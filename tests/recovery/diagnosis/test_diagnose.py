@@ -346,3 +346,15 @@ class TestAnApplicationWhoseStoresHaveChangelogs:
             survey.supplied = Supplied(topologies=(GivenTopology(topology=printed, origin="t", application="shop"),))
             found = world.examine(survey=survey, application="shop").diagnosis
         assert (found.findings, found.is_inconclusive) == ((), not is_healthy)
+
+    def test_one_that_nothing_but_the_topology_bears_is_refused(self) -> None:
+        (printed,) = parse_topologies(self.TOPOLOGY.replace("KSTREAM-REDUCE", "KTABLE-SOURCE"), origin="t")
+        with world_of({"users": 1}) as world:
+            world.registry.seed(SOURCE_SUBJECT, W1)
+            world.put("users", ("a", value(1)))
+            world.commit("shop", users=1)
+            world.listing("shop")
+            survey = world.survey()
+            survey.supplied = Supplied(topologies=(GivenTopology(topology=printed, origin="t", application="shopp"),))
+            with pytest.raises(UsageError, match=r"^There is no application 'shopp': .* Did you mean 'shop'\?"):
+                world.examine(survey=survey, application="shopp")

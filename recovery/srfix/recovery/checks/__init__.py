@@ -15,4 +15,5 @@ from srfix.recovery.checks.interface import (
 from srfix.recovery.checks.srf001 import want_of_phantom
 from srfix.recovery.checks.srf008 import CODE as FOREIGN_KEY_JOIN
 from srfix.recovery.checks.srf009 import CODE as LITTER
+from srfix.recovery.checks.srf016 import where_refused
 from srfix.recovery.checks.table import BY_CODE, CHECKS

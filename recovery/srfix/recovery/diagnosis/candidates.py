@@ -95,7 +95,13 @@ def find_candidates(
             f"{did_you_mean(store, stores)} If its phantom subject does not exist, name its application too: --application ID "
             "--store NAME."
         )
-    _refuse_unknown(survey, application, found, (*listing.groups, *survey.supplied.applications))
+    _refuse_unknown(
+        survey,
+        application,
+        # What a topology names is no trace of an application: whose it is, the person said.
+        {key: suspect for key, suspect in found.items() if store is not None or _has_trace(survey, suspect)},
+        (*listing.groups, *survey.supplied.applications_by_themselves),
+    )
     of_operators = {key: why for key, suspect in found.items() if (why := _never_restored(survey, suspect)) is not None}
     skipped.extend(of_operators.values())
     left = {key: suspect for key, suspect in found.items() if key not in of_operators}
@@ -225,6 +231,16 @@ def _hidden(survey: Survey, suspects: Collection[Suspect], given: Given) -> Mapp
     ]
     hidden = survey.cluster.hidden_topics(suspect.changelog for suspect in doubtful)
     return {suspect: undecided.hidden(suspect, given) for suspect in doubtful if suspect.changelog in hidden}
+
+
+def _has_trace(survey: Survey, suspect: Suspect) -> bool:
+    """True if a subject of it stands in the registry, or a state directory, ksqlDB or `--source` names it."""
+    return any(
+        any(map(survey.has_subject, split.subjects))
+        or survey.named_source(split) is not None
+        or split.application in survey.supplied.applications_by_themselves
+        for split in suspect.splits
+    )
 
 
 def _refuse_unknown(

@@ -42,6 +42,16 @@ class Supplied:
         )
         return tuple(sorted(known))
 
+    @property
+    def applications_by_themselves(self) -> frozenset[str]:
+        """Those that state directories and ksqlDB name; of a topology's a person said whose it is."""
+        of_topologies = {given.application for given in self.topologies}
+        elsewhere = {store.prefix for store in self.stores_on_disk()} | {state.application for state in self.state}
+        elsewhere |= {
+            name for answers in self.ksqldb for query in answers.queries if (name := answers.application_of(query))
+        }
+        return frozenset(name for name in self.applications if name in elsewhere or name not in of_topologies)
+
     def stores_on_disk(self) -> Iterator[StoreOnDisk]:
         """Every store of every state directory; one that lies in several of them comes several times."""
         for application in self.state:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.checks.srf016 import where_refused
+from srfix.recovery.checks import where_refused
 from srfix.recovery.facts import Reader
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard.judged import JudgedStore
