@@ -138,8 +138,8 @@ def no_put() -> Skipped:
     """A person says that the application registers nothing, and no store of it is known."""
     return Skipped(
         what="whether a put would be refused (--no-auto-register)",
-        reason="no store was examined: a store that never wrote a schema leaves no subject to be found by. Hand over what names "
-        "the stores: --topology FILE with --application, --ksqldb URL, or --application ID --store NAME",
+        reason="no store was examined: a store that never wrote a schema leaves no subject to be found by. Hand over what "
+        "names the stores: --topology FILE with --application, --ksqldb URL, or --application ID --store NAME",
         could_hide=True,
     )
 
