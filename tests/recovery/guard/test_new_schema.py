@@ -133,3 +133,20 @@ class TestStoresOfTheCluster:
         )
         with pytest.raises(UsageError, match=rf"^{re.escape(message)}$"):
             seen(world, schema=new(), handed_over=Supplied(), has_registry=False)
+
+
+class TestUnknownSubject:
+    """A slip of the pen in ``--subject`` is not told that the schema breaks nothing."""
+
+    def test_a_name_that_nothing_bears_was_not_looked_at(self, world: World) -> None:
+        stage(world)
+        assert self._hiding(world, "usres-value") == ["subject usres-value"]
+
+    def test_one_that_is_there_has_been(self, world: World) -> None:
+        stage(world)
+        assert self._hiding(world, "users-value") == []
+
+    @staticmethod
+    def _hiding(world: World, subject: str) -> list[str]:
+        skipped = seen(world, handed_over=Supplied(), schema=new(subject=subject)).skipped
+        return [each.what for each in skipped if each.could_hide]

@@ -30,7 +30,7 @@ from srfix.recovery.guard.stores import falls_back, guarded_stores, pseudo_topic
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Topic, split_context
+from srfix.serde.subjects import Subject, Topic, split_context
 
 _SEVERITIES = tuple(Severity)
 _CERTAINTIES = tuple(Certainty)
@@ -88,6 +88,7 @@ def foretell(
             stores = list(_of_cluster(sight, topic, application, store, assumed, skipped))
         context = split_context(schema.subject)[0]
         stores = [replace(each, context=context) for each in stores if each.topic == topic]
+        skipped += _unknown_subject(schema.subject, topic, sight) if not stores else ()
         pseudo = ()
     elif not stores and not skipped:
         raise UsageError("There is nothing to judge by: no store of that name stands in what was handed over.")
@@ -113,6 +114,19 @@ def foretell(
     )
     unseen = dict.fromkeys((*skipped, *sight.skipped))
     return replace(forecast, skipped=tuple(each for each in unseen if not _is_acknowledged(each, patterns)))
+
+
+def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:
+    """That nothing bears the name of the schema's subject: a slip of the pen would else be told to break nothing."""
+    there = (sight.has_topic(topic), sight.has_subject(subject))
+    if False in there and True not in there:
+        yield Skipped(
+            what=f"subject {subject}",
+            reason=f"there is no such subject, and no topic {topic}, as far as cluster and registry were named: check the "
+            "name. If both are new, no store reads them yet",
+            could_hide=True,
+            subjects=(subject,),
+        )
 
 
 def _versions(judged: JudgedStore) -> tuple[StreamsVersion | None, ...]:
