@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.recovery.facts import Reader, Supplied
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard import Certainty, foretell
@@ -93,6 +94,15 @@ class TestUnderItsSubject:
         assert each.explanation.startswith(
             "new.avsc will be refused under users-value: not BACKWARD compatible with what the subject holds (409): "
         )
+
+    @pytest.mark.parametrize("status", [403, 404])
+    def test_a_registry_that_may_not_be_asked_is_not_told_to_take_it(self, world: World, status: int) -> None:
+        stage(world, phantom=())
+        world.registry.intercept(Fault(path="/compatibility/subjects/users-value/", action=Answer(status=status)))
+        found = seen(world, assumed("2.7"), schema=new(BREAKING))
+        assert [each.reason for each in found.skipped if each.could_hide] == [
+            f"the registry answers no compatibility check (HTTP {status})"
+        ]
 
     def test_what_refuses_it_may_be_an_applications_own_schema(self, world: World) -> None:
         stage(world, phantom=())

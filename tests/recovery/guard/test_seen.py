@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.recovery.facts import Reader
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard import Certainty, Wiring
@@ -165,6 +166,17 @@ class TestOnUpgrade:
             "the producers' schema; or have the owner of users-value set a compatibility that takes both. No registration by "
             "srfix helps: a soft-deleted version is registered anew by the put, and checked then.",
         )
+
+    def test_a_registry_that_may_not_be_asked_is_not_told_to_take_it(self, world: World) -> None:
+        stage(world)
+        world.registry.intercept(Fault(path="/compatibility/subjects/users-value/", action=Answer(status=403)))
+        forecast = seen(world, assumed(to="3.9"))
+        found = {each.code: each for each in forecast.foretold}
+        assert found["SRF016"].explanation == (
+            "Kafka Streams 3.9 registers the application's own schema (schema id 2) under users-value: whether the registry "
+            "takes it cannot be told; if not (409), the first put fails."
+        )
+        assert "whether users-value takes a schema" in [each.what for each in forecast.skipped if each.could_hide]
 
     def test_a_source_that_takes_it_has_it_as_its_latest_version(self, world: World) -> None:
         stage(world)

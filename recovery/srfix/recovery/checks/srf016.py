@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 CODE = "SRF016"
 
-_NO_SUCH_QUESTION: Final = frozenset({403, 404, 405, 501})
-"""HTTP statuses of a registry that has no compatibility check, or does not let this user ask."""
-
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role, where Kafka Streams 2.7 or later runs, or is said to.
@@ -55,7 +52,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContext) -> tuple[str | None, str | None]:
     """Why the registry would refuse the schema, or why it cannot be told, in a clause each."""
-    from srfix.recovery.facts import RoleFacts
+    from srfix.recovery.facts import NO_SUCH_QUESTION, RoleFacts
     from srfix.serde.registry import RegistryAnswerError, RegistryProtocolError
 
     registration = context.membership(put.subject, own_id)
@@ -63,7 +60,7 @@ def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContex
     try:
         refusals = context.refusals(asked, [registration], must_know=True)
     except (RegistryAnswerError, RegistryProtocolError) as error:
-        if error.status not in _NO_SUCH_QUESTION:
+        if error.status not in NO_SUCH_QUESTION:
             raise
         return None, f"the registry answers no compatibility check (HTTP {error.status})"
     return (refusals[0].reason if refusals else None), None

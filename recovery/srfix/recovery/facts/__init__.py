@@ -56,7 +56,13 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.live_records import LiveRecord, newest_live
     from srfix.recovery.facts.processed_rows import ProcessedRows, compare_rows
     from srfix.recovery.facts.reader import WITH_FIX, CheckContext, Reader, StreamsVersion, range_in_words
-    from srfix.recovery.facts.refusals import WRITABLE_MODES, RegistrationRefusal, foreseen_refusals, mode_in_force
+    from srfix.recovery.facts.refusals import (
+        NO_SUCH_QUESTION,
+        WRITABLE_MODES,
+        RegistrationRefusal,
+        foreseen_refusals,
+        mode_in_force,
+    )
     from srfix.recovery.facts.rows_on_disk import Place, RowCounter, of_registry_roles, places_of, read_rows
     from srfix.recovery.facts.store_rows import StoreRows
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, Suspect, SuspectStore
@@ -125,7 +131,13 @@ else:
             "live_records": ["LiveRecord", "newest_live"],
             "processed_rows": ["ProcessedRows", "compare_rows"],
             "reader": ["CheckContext", "Reader", "StreamsVersion", "WITH_FIX", "range_in_words"],
-            "refusals": ["RegistrationRefusal", "WRITABLE_MODES", "foreseen_refusals", "mode_in_force"],
+            "refusals": [
+                "NO_SUCH_QUESTION",
+                "RegistrationRefusal",
+                "WRITABLE_MODES",
+                "foreseen_refusals",
+                "mode_in_force",
+            ],
             "rows_on_disk": ["Place", "RowCounter", "of_registry_roles", "places_of", "read_rows"],
             "store_rows": ["StoreRows"],
             "stores": ["Membership", "RoleFacts", "StoreFacts", "Suspect", "SuspectStore"],

@@ -24,6 +24,10 @@ WRITABLE_MODES = frozenset({"READWRITE"})
 """Modes in which a schema without an id can be registered: IMPORT and FORWARD want one (42205)."""
 
 
+NO_SUCH_QUESTION = frozenset({403, 404, 405, 501})
+"""HTTP statuses of a registry that has no compatibility check, or does not let this user ask."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationRefusal:
     """One registration that would be refused."""

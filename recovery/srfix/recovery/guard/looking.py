@@ -53,7 +53,7 @@ class Sight:
     counter: Counter | None = None
     """What counts topics; None without `survey`."""
     skipped: dict[Skipped, None] = field(default_factory=dict)
-    """What was not allowed to be read, and topics that are not there."""
+    """What was not allowed to be read or asked, and topics that are not there."""
     _topics: frozenset[Topic] | None = None
     _subjects: frozenset[Subject] | None = None
     _known: dict[tuple[GuardedStore, Role], RoleKnown | None] = field(default_factory=dict)
@@ -73,6 +73,10 @@ class Sight:
         if self._subjects is None:
             self._subjects = frozenset(self.registry.subjects(deleted=True))
         return subject in self._subjects
+
+    def skip(self, skipped: Skipped) -> None:
+        """Keeps what could not be read."""
+        self.skipped[skipped] = None
 
     def runs(self, store: GuardedStore) -> bool:
         """True if the application has committed offsets of the store's topic: its internal topics exist then."""
@@ -144,7 +148,7 @@ class Sight:
             reason = (
                 "there is no such topic on this cluster; check --bootstrap-servers, and that all is of one environment"
             )
-            self.skipped[Skipped(what=f"topic {topic}, named by {store.origin}", reason=reason, could_hide=True)] = None
+            self.skip(Skipped(what=f"topic {topic}, named by {store.origin}", reason=reason, could_hide=True))
             return None
         try:
             group = None if store.kind is StoreKind.GLOBAL else store.application
@@ -155,12 +159,12 @@ class Sight:
             return None
         if census.is_partial:
             reason = "it was not read to its end: what follows may carry ids that were not seen"
-            self.skipped[Skipped(what=f"the rest of topic {topic}", reason=reason, could_hide=True)] = None
+            self.skip(Skipped(what=f"the rest of topic {topic}", reason=reason, could_hide=True))
         return census
 
     def _not_allowed(self, store: GuardedStore, error: AccessDeniedError) -> None:
         what = f"store {store.name} of application {store.application}"
-        self.skipped[Skipped(what=what, reason=error.message, could_hide=True)] = None
+        self.skip(Skipped(what=what, reason=error.message, could_hide=True))
 
 
 def _is_live(census: Census, role: Role, schema_id: SchemaId) -> bool:

@@ -84,7 +84,7 @@ def _in_store(new: NewSchema, role: Role, judged: JudgedStore, sight: Sight) -> 
         first=() if needless else tuple(_steps(new, judged, role)),
     )
     if registry is not None and known is not None and not needless:
-        refused = refusal_of(registry, known.phantom, role, new.schema)
+        refused, _is_known = refusal_of(judged.sight, known.phantom, role, new.schema)
         if refused is not None:
             yield Foretold(
                 code=REFUSED_REPAIR,
@@ -135,7 +135,7 @@ def _under_its_subject(new: NewSchema, role: Role, stores: tuple[JudgedStore, ..
     if registry is None or held_version(registry, new.subject, new.schema) is not None:
         return
     state = read_subject_state(registry, new.subject)
-    refused = refusal_of(registry, state, role, new.schema)
+    refused, _is_known = refusal_of(sight, state, role, new.schema)
     if refused is None:
         return
     internal = [

@@ -29,13 +29,15 @@ def source_refuses(judged: JudgedStore, role: Role, crosses: Certainty) -> Itera
     if judged.reader is Reader.DUAL or has_nothing_of_its_own(known, role):
         return
     own = () if known is None else known.own
-    refused = None if known is None else _refused(judged, role, known)
+    refused, is_known = (None, False) if known is None else _refused(judged, role, known)
     breaks = refused is not None
     what = f"the application's own schema ({named_ids(own)})" if own else "the application's own schema"
     if not own:
         then = "where the subject's compatibility level is against it, the registry refuses it (409) and the put fails"
     elif breaks:
         then = f"the registry will refuse it ({refused}), and the first put fails, if the application still writes that schema"
+    elif not is_known:
+        then = "whether the registry takes it cannot be told; if not (409), the first put fails"
     else:
         then = "the registry will take it: it becomes the latest version there, which no record of the topic uses"
     yield Foretold(
@@ -54,10 +56,11 @@ def source_refuses(judged: JudgedStore, role: Role, crosses: Certainty) -> Itera
     )
 
 
-def _refused(judged: JudgedStore, role: Role, known: RoleKnown) -> str | None:
-    """Why the source topic's subject would refuse the newest of the application's own schemas; None if it would take it."""
-    registry = judged.sight.registry
+def _refused(judged: JudgedStore, role: Role, known: RoleKnown) -> tuple[str | None, bool]:
+    """Why the source topic's subject would refuse the newest of the application's own schemas, None if it would take it;
+    and whether that is known.
+    """
     newest = max((v for v in known.phantom.versions if v.schema_id in known.own), default=None)
-    if registry is None or newest is None:
-        return None
-    return refusal_of_id(registry, known.source, role, newest.schema_id)
+    if newest is None:
+        return None, False
+    return refusal_of_id(judged.sight, known.source, role, newest.schema_id)
