@@ -217,3 +217,9 @@ class TestTextfile:
         done = parts.srfix("diagnose", "--metrics", tmp_path / "missing" / "srfix.prom")
         assert done.returncode == 2
         assert "The metrics cannot be written to" in done.stderr
+
+    def test_a_name_that_the_collector_passes_over_is_refused(self, parts: Parts, tmp_path: Path) -> None:
+        done = parts.srfix("diagnose", "--metrics", tmp_path / "srfix.txt")
+        assert done.returncode == 2
+        assert "reads files that end in .prom" in done.stderr
+        assert list(tmp_path.iterdir()) == []

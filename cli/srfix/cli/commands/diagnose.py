@@ -43,6 +43,13 @@ from srfix.recovery.findings import Diagnosis, Severity, diagnosis_document
 from srfix.recovery.ids_in_words import counted
 
 
+def _collected(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Refuses, before anything is looked at, a name that the collector passes over."""
+    if path is not None and path.suffix != ".prom":
+        raise click.BadParameter(f"node_exporter's textfile collector reads files that end in .prom; {path} does not.")
+    return path
+
+
 @click.command()
 @connection_options
 @selection_options
@@ -58,6 +65,7 @@ from srfix.recovery.ids_in_words import counted
     envvar="METRICS",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
+    callback=_collected,
     help="Write the outcome there too, for node_exporter's textfile collector (FILE ends in .prom), whatever it is.",
 )
 @output_option
