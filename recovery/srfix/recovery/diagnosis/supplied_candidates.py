@@ -67,7 +67,7 @@ def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[
             yield _not_on_this_cluster(given.origin, ", ".join(missing))
     for answers in survey.supplied.ksqldb:
         for problem in answers.problems:
-            yield Skipped(what=f"ksqlDB ({answers.origin})", reason=problem, could_hide=False)
+            yield Skipped(what=f"ksqlDB ({answers.origin})", reason=problem, could_hide=True)
 
 
 def _of_state_directory(state: ApplicationState, survey: Survey) -> Iterator[Skipped]:
