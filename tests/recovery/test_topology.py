@@ -109,7 +109,7 @@ class TestParseTopologies:
         assert print_topology(only(text)) == text
 
     def test_there_are_real_ones(self) -> None:
-        assert [path.parent.name for path in REAL] == ["2.6.3", "3.9.2"]
+        assert [path.parent.name for path in REAL] == ["2.6.3", "3.9.2", "4.3.1"]
 
     def test_a_global_store_has_a_sub_topology_without_tasks(self) -> None:
         found = only(REAL[0].read_text())

@@ -112,7 +112,7 @@ def _decode(content: bytes) -> str:
 
 
 def _list_of_codes() -> Report:
-    rows = tuple((known.code, known.severity, known.checked_since or "not yet", known.title) for known in CATALOGUE)
+    rows = tuple((known.code, known.severity, known.checked_since, known.title) for known in CATALOGUE)
     return Report(
         document={
             "schema": "srfix.catalogue/1",
@@ -127,11 +127,6 @@ def _list_of_codes() -> Report:
 
 
 def _code_report(known: CatalogueEntry) -> Report:
-    since = (
-        f"since srfix {known.checked_since}"
-        if known.checked_since
-        else f"not yet: srfix {version('srfix')} does not look for it"
-    )
     parts = (
         ("What it means", known.meaning),
         ("How it comes about", known.cause),
@@ -145,7 +140,7 @@ def _code_report(known: CatalogueEntry) -> Report:
         document={"schema": "srfix.catalogue/1", "srfix": version("srfix"), "codes": [asdict(known)]},
         blocks=(
             Heading(f"{known.code}: {known.title}"),
-            FieldList((("severity", known.severity), ("checked", since))),
+            FieldList((("severity", known.severity), ("checked", f"since srfix {known.checked_since}"))),
             *sections,
         ),
     )

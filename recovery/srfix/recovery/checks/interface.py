@@ -46,8 +46,8 @@ class CatalogueEntry:
     detection: str
     """How srfix tells."""
     remedy: str
-    checked_since: str | None = None
-    """The first version of srfix that looks for it; None if none does yet."""
+    checked_since: str
+    """The first version of srfix that looks for it."""
 
 
 class Width(Enum):

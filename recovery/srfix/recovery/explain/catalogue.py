@@ -1,6 +1,6 @@
 """What each finding code means: the table behind `srfix explain`.
 
-The codes are stable. A code whose `checked_since` is None is explained, but not looked for yet.
+The codes are stable.
 """
 
 from __future__ import annotations
