@@ -40,3 +40,11 @@ class TestCheck:
         world.put("users", ("a", value(99)), ("a", value(1)))
         world.commit("shop", users=2)
         assert "SRF011" not in world.findings()
+
+    def test_another_context_that_knows_its_number_is_named(self, world: World) -> None:
+        numbers = [world.registry.seed(":.eu:others-value", text) for text in ('"long"', '"int"', '"bytes"', '"float"')]
+        world.put("users", ("a", value(numbers[-1])))
+        world.commit("shop", users=1)
+        finding = world.findings()["SRF011"]
+        assert "Other contexts of this registry know ids of these numbers (.eu: 4)." in finding.explanation
+        assert "(/contexts/ and its name" in finding.explanation
