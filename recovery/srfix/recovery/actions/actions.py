@@ -7,13 +7,20 @@ action has happened: so a repair that was killed at any instant can go on.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, TypeAlias, assert_never
 
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts import SubjectState, VersionState, held_version, level_of, read_subject_state
 from srfix.recovery.registry import Registry
-from srfix.serde.registry import Json, Schema
+from srfix.serde.registry import (
+    Json,
+    NoSubjectCompatibilityError,
+    NoSubjectModeError,
+    Schema,
+    SubjectNotFoundError,
+)
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
 
@@ -216,12 +223,13 @@ def with_given_ids(action: Action, given: Mapping[int, SchemaId]) -> Action:
 
 
 def restore_mode(registry: Registry, subject: Subject, previous: str | None) -> None:
-    """Puts a mode back: DELETE where there was none, else the mode.
+    """Puts a mode back: DELETE where there was none, else the mode. That another instance was before us is no error.
 
     :raises RegistryError: if the registry refuses or does not answer.
     """
     if previous is None:
-        registry.delete_mode(subject)
+        with suppress(SubjectNotFoundError, NoSubjectModeError):
+            registry.delete_mode(subject)
     else:
         registry.set_mode(subject, previous)
 
@@ -229,10 +237,13 @@ def restore_mode(registry: Registry, subject: Subject, previous: str | None) -> 
 def restore_config(registry: Registry, subject: Subject, previous: Mapping[str, Json] | None) -> None:
     """Puts a configuration back: DELETE where there was none, else PUT with all that there was.
 
+    That another instance was before us is no error: there is none, as there was none.
+
     :raises RegistryError: if the registry refuses or does not answer.
     """
     if previous is None:
-        registry.delete_config(subject)
+        with suppress(SubjectNotFoundError, NoSubjectCompatibilityError):
+            registry.delete_config(subject)
     else:
         registry.set_config(subject, restored_fields(previous))
 
