@@ -27,7 +27,7 @@ from srfix.cli.options import (
     output_option,
     selection_options,
 )
-from srfix.cli.output import OutputFormat, say, show_json
+from srfix.cli.output import OutputFormat, say, show, show_json
 from srfix.cli.watching import Allow, allow_options, document, in_words, is_news, listen_address
 from srfix.recovery.clock import now
 from srfix.recovery.facts import Survey
@@ -42,7 +42,7 @@ def _print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> N
     if is_asked and not ctx.resilient_parsing:
         from srfix.cli.metrics import ALERTS, DASHBOARD, kept_text
 
-        click.echo(kept_text(DASHBOARD if param.name == "print_dashboard" else ALERTS), nl=False)
+        show(kept_text(DASHBOARD if param.name == "print_dashboard" else ALERTS), end="")
         ctx.exit()
 
 
