@@ -56,8 +56,8 @@ def _missing(
     """SRF001, SRF002 or SRF006: which of them, a global store and the rows on disk say."""
     world, why = staged.world, "the reader gets 404 for live rows"
     codes = ["SRF001"]
-    if store.kind is Kind.GLOBAL and world.is_upgraded and world.table_subject(store, role) not in world.subjects:
-        return  # as a global store of a newer Streams should be, or a note on it
+    if world.is_upgraded and world.table_subject(store, role) not in world.subjects:
+        return  # nobody asks that subject, and nobody ever did: no finding, or a note
     if store.kind is Kind.GLOBAL and not world.is_upgraded:
         codes = ["SRF006"] if is_known_global(world, store) else ["SRF001", "SRF006"]
     seen = on_disk(world, store)

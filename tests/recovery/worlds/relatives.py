@@ -213,6 +213,9 @@ def _with_refused_writes(dice: Random, world: World) -> World:
         store = one(dice, stores)
         absent = f"{store.topic if world.is_upgraded else store.changelog}-value"
         subjects = {subject: held for subject, held in world.subjects.items() if subject != absent}
+        schemas = {version.schema for held in subjects.values() for version in held.versions}
+        if absent in world.subjects and any(v.schema not in schemas for v in world.subjects[absent].versions):
+            subjects = dict(world.subjects)  # without it the registry would have lost ids that records carry
         told = tuple(sorted({*world.topology_of, store.application}))
         world = replace(world, subjects=subjects, topology_of=told)
         if often(dice, 40):
