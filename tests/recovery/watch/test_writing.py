@@ -9,7 +9,7 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
@@ -169,6 +169,9 @@ class TestSeveralInstances:
 
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(pieces=st.lists(st.integers(1, 14), min_size=1, max_size=16), first=st.integers(0, 1))
+    @example(pieces=[1, 1, 1, 1, 4, 7, 14, 14, 14, 14, 10, 1, 14, 9, 1, 14], first=0).via(
+        "both put back what both began"
+    )
     def test_in_any_order_of_requests_nothing_is_left_relaxed_or_live(
         self, incident: Incident, tmp_path_factory: pytest.TempPathFactory, pieces: list[int], first: int
     ) -> None:

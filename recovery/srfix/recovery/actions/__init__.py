@@ -18,6 +18,7 @@ from srfix.recovery.actions.actions import (
     restore_config,
     restore_mode,
     restored_fields,
+    soft_delete,
     with_given_ids,
 )
 from srfix.recovery.actions.document import action_document, action_from, describe, why_nothing_is_undone

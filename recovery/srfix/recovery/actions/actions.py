@@ -20,6 +20,7 @@ from srfix.serde.registry import (
     NoSubjectModeError,
     Schema,
     SubjectNotFoundError,
+    VersionSoftDeletedError,
 )
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
@@ -161,7 +162,7 @@ def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
                     f"Step {action.step}: subject {action.subject} holds no version with schema id {action.schema_id} "
                     "any more; somebody deleted it. Plan again."
                 )
-            registry.delete_version(action.subject, version.version)
+            soft_delete(registry, action.subject, version.version)
             return {"version": version.version}
         case DeleteVersion():
             registry.delete_version(action.subject, action.version)
@@ -220,6 +221,15 @@ def with_given_ids(action: Action, given: Mapping[int, SchemaId]) -> Action:
             return replace(action, schema_id=given[step])
         case _:
             return action
+
+
+def soft_delete(registry: Registry, subject: Subject, version: int) -> None:
+    """Deletes a version softly. That another instance was before us is no error.
+
+    :raises RegistryError: if the registry refuses or does not answer.
+    """
+    with suppress(VersionSoftDeletedError):
+        registry.delete_version(subject, version)
 
 
 def restore_mode(registry: Registry, subject: Subject, previous: str | None) -> None:

@@ -20,6 +20,7 @@ from srfix.recovery.actions import (
     has_happened_in_part,
     restore_config,
     restore_mode,
+    soft_delete,
 )
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
@@ -67,7 +68,7 @@ def _close(state: JournalState, registry: Registry) -> Iterator[str]:
         found = read_subject_state(registry, action.subject)
         for version in added_versions(before, found):
             if version.schema_id == state.given.get(action.step, action.schema_id) and not version.deleted:
-                registry.delete_version(action.subject, version.version)
+                soft_delete(registry, action.subject, version.version)
                 yield f"version {version.version} of {action.subject} soft-deleted"
     for action in begun:
         if not isinstance(action, SetCompatibility | SetMode):
