@@ -236,7 +236,7 @@ def _is_named_beside(world: World, finding: Finding, topic: str) -> bool:
         group = world.groups.get(finding.application)
         return group is not None and any(name == topic for name, _partition in group.commits)
     return any(
-        store.topic == topic
+        topic in (store.topic, store.changelog)
         and store.changelog == f"{finding.application}-{finding.store}-changelog"
         and f"{store.application}/{store.name}" in finding.other_splits
         and _left_no_sign(world, store.application, beside=finding.application)

@@ -51,7 +51,8 @@ def on_disk(world: World, store: TrueStore) -> OnDisk | None:
     is_behind = world.layouts.get(store.application) == "behind"
     if store.kind is not Kind.GLOBAL and setup is not None:  # nothing to hold the rows of such a partition against
         commits = {} if group is None else group.commits
-        is_behind = is_behind or not all(commits.get((store.topic or "", n)) for n in range(len(setup.logs)))
+        limits = [(commits.get((store.topic or "", n), 0), log.end) for n, log in enumerate(setup.logs)]
+        is_behind = is_behind or not all(0 < limit <= end for limit, end in limits)  # beyond the end: made anew since
     if is_whole and (not rows or is_behind or (group is not None and group.client_ids)):
         is_whole = None
     return OnDisk(rows=rows, is_whole=is_whole, is_in_use=is_in_use)

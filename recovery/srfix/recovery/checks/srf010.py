@@ -99,8 +99,10 @@ def _explanation(facts: StoreFacts, subject: str, topic: str, internal: dict[Sch
     told = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
     return (
         f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} carries, and "
-        f"that the serde of {facts.store.in_words} registered, not a producer ({told}). It counts in the compatibility rules "
-        "of the producers' next schema, and readers that take the latest version may get it."
+        f"that the serde of {facts.store.in_words} uses, which from Kafka Streams 2.7 on registers its own there ({told}). It "
+        "counts in the compatibility rules of the producers' next schema, and readers that take the latest version may get it. "
+        "A version that a producer has registered and not written with yet, or whose records are gone, looks alike to rows on "
+        "disk."
     )
 
 

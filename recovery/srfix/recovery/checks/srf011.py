@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from srfix.recovery.checks.contexts import known_elsewhere
 from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
 from srfix.recovery.findings import Finding, Severity
-from srfix.serde.printable import foreign
-from srfix.serde.subjects import Role, split_context
+from srfix.serde.subjects import Role
 
 if TYPE_CHECKING:
     from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
-    from srfix.serde.wire import SchemaId
 
 CODE = "SRF011"
 
@@ -37,38 +35,12 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             explanation=f"Records of topic {facts.source.topic} carry schema ids that this registry does not know: "
             f"{in_words(faults)}. No reader can read them, whatever the subject. Either this is not the registry that their "
             "producer used, or the schemas were hard-deleted."
-            + _elsewhere(unknown, role, context)
+            + known_elsewhere(unknown, role.subject, context)
             + _doubt(facts, role),
             next_step="Check --registry against the producer's configuration. If the schemas were hard-deleted, restore them "
             "from a backup of the _schemas topic or of the producer's build with their old ids; srfix cannot register what it "
             "cannot read.",
         )
-
-
-def _elsewhere(unknown: Sequence[SchemaId], role: RoleFacts, context: CheckContext) -> str:
-    """What other contexts of the registry know of them; empty if nothing, or if it may not be asked."""
-    from srfix.recovery.facts import schema_behind
-    from srfix.serde.errors import RegistryError
-    from srfix.serde.registry import SchemaNotFoundError
-
-    own = context.registry.context_of(role.subject)
-    try:
-        others = sorted({split_context(subject)[0] for subject in context.registry.subjects(deleted=True)} - {own})
-    except RegistryError:
-        return ""
-    known: dict[str, list[int]] = {}
-    for other in others:
-        for schema_id in unknown:
-            with suppress(SchemaNotFoundError):
-                schema_behind(context.registry, schema_id, other)
-                known.setdefault(other, []).append(schema_id)
-    if not known:
-        return ""
-    there = "; ".join(f"{foreign(other)}: {', '.join(map(str, ids))}" for other, ids in known.items())
-    return (
-        f" Other contexts of this registry know ids of these numbers ({there}). If producers and application use such a "
-        "one, none of this holds: name it in --registry (/contexts/ and its name behind the address), as they do."
-    )
 
 
 def _doubt(facts: StoreFacts, role: RoleFacts) -> str:

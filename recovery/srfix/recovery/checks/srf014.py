@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
+from srfix.recovery.checks.contexts import known_elsewhere
 from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
 from srfix.recovery.checks.on_disk import rows_in_words
@@ -55,7 +56,8 @@ def _of_store(facts: StoreFacts, role: RoleFacts, lost: tuple[SchemaId, ...], co
         explanation=f"Rows of {facts.store.in_words} on disk carry schema ids that this registry does not know: {words}. "
         f"They are the application's own, for no record that a restore loads from topic {topic} carries them. No reader can "
         "read these rows, whatever the subject, and no registration under another one helps: there is no schema to register. "
-        "Either this is not the registry that the application uses, or the schemas were hard-deleted.",
+        "Either this is not the registry that the application uses, or the schemas were hard-deleted."
+        + known_elsewhere(lost, role.subject, context),
         next_step="Check --registry against the application's configuration. If the schemas were hard-deleted, bring each "
         "back under its old id, in mode IMPORT, from a backup of the _schemas topic or the application's code: the rows read "
         f"again then. {_rebuild(facts, context)}",

@@ -26,7 +26,7 @@ from srfix.recovery.facts import (
 )
 from srfix.recovery.findings import Finding, Skipped
 from srfix.recovery.ids_in_words import counted, listed
-from srfix.recovery.internal_topics import application_prefixes, generated_owner, parse
+from srfix.recovery.internal_topics import application_prefixes, generated_owner, is_in_own_format, parse
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Topic, join_context, subject_for
 
@@ -48,6 +48,8 @@ class LookedInto:
     """Those that this user may not read."""
     partial: list[Topic] = field(default_factory=list)
     """Those that were not read to their ends."""
+    wrapped: list[Topic] = field(default_factory=list)
+    """Those whose rows Kafka Streams wraps in a format of its own."""
     unowned: list[Topic] = field(default_factory=list)
     """Those with ids that the registry does not know, and without an application that lives."""
     command: str = ""
@@ -59,7 +61,7 @@ class LookedInto:
         parts = tuple(self._parts())
         if not parts:
             return ()
-        topics = sorted({*self.peeked, *self.left_out, *self.refused, *self.partial, *self.unowned})
+        topics = sorted({*self.peeked, *self.wrapped, *self.left_out, *self.refused, *self.partial, *self.unowned})
         return (
             Skipped(
                 what=f"records of {counted(len(topics), 'changelog topic')}",
@@ -71,6 +73,9 @@ class LookedInto:
     def _parts(self) -> Iterator[str]:
         if self.peeked:
             yield f"of {len(self.peeked)} only the first and newest records were looked at, which {self.command} counts whole"
+        if self.wrapped:
+            named = listed(self.wrapped, most=_MOST_NAMED)
+            yield f"rows of suppressions, stream-stream joins and foreign-key joins, as in {named}, were not looked into"
         if self.left_out:
             yield f"{len(self.left_out)} were left out, beyond the first {_MOST} by name"
         if self.refused:
@@ -141,6 +146,9 @@ def _learn(
     application: str | None,
 ) -> ChangelogFacts | None:
     """What the registry has lost of a changelog; None if nothing was seen, or it is not the application's."""
+    if is_in_own_format(topic):
+        looked.wrapped.append(topic)
+        return None
     roles = dict(registry_roles(survey, topic, contexts))
     seen = {role: survey.peek(topic, role).schema_ids for role in roles}
     if not is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in seen.items()):
@@ -189,10 +197,13 @@ def _lost(survey: Survey, topic: Topic, roles: dict[Role, tuple[str, ...]], cens
 
 
 def _owner(survey: Survey, applications: Applications, topic: Topic) -> str | None:
-    """The longest living application that a name allows; else one that was handed over, or that a generated name shows."""
+    """The longest living application that a name allows; else one that was handed over, or that a generated name shows.
+
+    A group whose members are plain consumers is no application.
+    """
     prefixes = application_prefixes(topic)
     survey.ask_commits(prefixes)
-    living = next((name for name in prefixes if applications.is_group(name)), None)
+    living = next((name for name in prefixes if applications.is_group(name) and not applications.is_plain(name)), None)
     known = living or next((name for name in prefixes if name in survey.supplied.applications), None)
     return known or generated_owner(topic)
 

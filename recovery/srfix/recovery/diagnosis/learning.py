@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from srfix.recovery.evidence import Verdict, read_topics
 from srfix.recovery.facts import (
     Bodies,
     KeyRole,
+    ProcessedRows,
     RoleFacts,
     StoreFacts,
     StoreRows,
@@ -171,13 +172,29 @@ def learn(
         keys=keys,
         rows=None if rows is None else of_registry_roles(rows, {role: role in roles for role in Role}),
         rows_not_read=rows_not_read,
-        processed=learn_processed(survey, suspect, census, counter.deadline_s, streams) if group is None else None,
+        processed=None if group is not None else _processed(survey, suspect, census, counter, streams, keys),
         is_global=group is None,
         is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
         value_asks_no_registry=Role.VALUE not in roles
         and not survey.has_subject(suspect.source_subject(topic, Role.VALUE))
         and (bool(states[Role.KEY].versions) or _writes_unframed(rows)),
     )
+
+
+def _processed(
+    survey: Survey,
+    suspect: SuspectStore,
+    census: Census,
+    counter: Counter,
+    streams: StreamsVersion | None,
+    keys: KeyRole,
+) -> ProcessedRows | None:
+    """A global store's rows against the records of their keys; not where the store's serde may have changed the keys."""
+    found = learn_processed(survey, suspect, census, counter.deadline_s, streams)
+    if found is None or not found.transformed or not keys.is_role or len(keys.census.ids(Role.KEY)) < 2:
+        return found
+    why = "the topic's keys carry several schema ids, so a row may be that of a record whose key carries another one"
+    return replace(found, transformed=0, example=None, not_compared=why)
 
 
 def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) -> StoreFacts:

@@ -65,6 +65,10 @@ class Applications:
             or (self._is_listed_in_part and bool(self._survey.group_state(name).members))
         )
 
+    def is_plain(self, name: str) -> bool:
+        """True if a group has members, and nothing but what plain consumers show."""
+        return any(each.kind == rules.PLAIN_GROUP.kind for each in self.evidence(name))
+
     def of_name(self, changelog: Topic, name: str) -> Iterator[Evidence]:
         """What a changelog's name says for and against an application: a ksqlDB query's id ends where it ends; and internal
         topics that have the application's name in common with it, and no more, are of one application with it.

@@ -16,7 +16,6 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
     application_prefixes,
-    is_in_own_format,
     parse,
     recognise,
 )
@@ -81,14 +80,12 @@ def contexts_of(survey: Survey) -> tuple[str, ...]:
 
 def registry_roles(survey: Survey, topic: Topic, contexts: Iterable[str]) -> Iterator[tuple[Role, tuple[str, ...]]]:
     """The roles whose payloads are a schema registry serializer's, with the contexts of their subjects; the values perhaps
-    with none.
+    with none. Not for a topic whose rows Kafka Streams wraps in a format of its own (`is_in_own_format`).
 
     :param contexts: all that the registry has (`contexts_of`).
     :raises AccessDeniedError: if this user may not read the topic.
     :raises ClusterError: if the broker does not answer.
     """
-    if is_in_own_format(topic):
-        return
     records = survey.sample(topic)
     if any(name == _BUFFER_HEADER for record in records for name, _value in record.headers):
         return
