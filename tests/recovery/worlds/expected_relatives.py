@@ -87,7 +87,8 @@ def unused_internal(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) 
     ksql = {schema_id for schema, schema_id in staged.ids.items() if record_name(schema) == "KsqlDataSourceSchema"}
     there = {staged.ids[version.schema] for version in phantom.versions}
     values = {record.value for log in world.topics[store.topic or ""].logs for record in log.records}
-    is_told = bool(in_log) and GUID not in values  # of an empty topic nothing is known, nor of ids that no record names
+    # Of an empty topic nothing is known, nor of ids that no record names, nor of producers whose schemas are lost.
+    is_told = bool(in_log - set(LOST.values())) and GUID not in values
     must, may = set(), set()
     earlier: set[int] = set()
     for version in source.versions:
