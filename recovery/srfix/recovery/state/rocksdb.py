@@ -116,15 +116,26 @@ class OpenedDatabase:
         :raises Exception: with what RocksDB says, behind the rows before it, if it comes upon damage; `opened` makes a
             StateDirectoryError of it.
         """
-        cursor = self._families[family].iter()
-        if start is None:
+        rows = self._families[family]
+        pairs = cast("Iterator[tuple[bytes, bytes]]", rows.items() if start is None else rows.items(from_key=start))
+        last: bytes | None = None
+        for pair in pairs:
+            last = pair[0]
+            yield pair
+        # At damage they just end; a cursor that goes on from there tells, and is several times slower.
+        cursor = rows.iter()
+        if last is not None:
+            cursor.seek(last)
+            if cursor.valid():
+                cursor.next()
+        elif start is None:
             cursor.seek_to_first()
         else:
             cursor.seek(start)
         while cursor.valid():
-            yield cast("tuple[bytes, bytes]", (cursor.key(), cursor.value()))  # raw mode
+            yield cast("tuple[bytes, bytes]", (cursor.key(), cursor.value()))
             cursor.next()
-        cursor.status()  # at damage the rows just end (`Rdict.items` too); only this tells
+        cursor.status()
 
     def get(self, family: str, key: bytes) -> bytes | None:
         """The value of a key in a column family; None if it has none.

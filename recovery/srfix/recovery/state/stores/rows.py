@@ -32,7 +32,6 @@ from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_W
 
 __all__ = ["Decode", "StateRow", "StoredWindow", "decoder"]
 
-_LONG: Final = struct.Struct(">q")
 _NO_TIMESTAMP: Final = -1
 _INDEX: Final = b"\1"
 """What a row of a time-first store's index begins with."""
@@ -129,20 +128,23 @@ def _key_value(value_of: _Value) -> Decode:
     return decode
 
 
-_REST: Final = (None, None, None, None, None)
+_LONG_SIZE: Final = 8
+_timestamp = struct.Struct(">q").unpack_from
 _row = tuple.__new__
 """Most stores are key-value stores with millions of rows: these are made without a call in Python for each."""
 
 
 def _plain_row(key: bytes, value: bytes) -> tuple[StateRow]:
-    return (_row(StateRow, (key, value, None, (), *_REST)),)
+    return (_row(StateRow, (key, value, None, (), None, None, None, None, None)),)
 
 
 def _timestamped(key: bytes, value: bytes) -> tuple[StateRow]:
-    if len(value) < _LONG.size:
+    if len(value) < _LONG_SIZE:
         decode_timestamped(value)  # says what is wrong
-    stamp = _LONG.unpack_from(value)[0]
-    return (_row(StateRow, (key, value[_LONG.size :], None if stamp == _NO_TIMESTAMP else stamp, (), *_REST)),)
+    (stamp,) = _timestamp(value)
+    if stamp == _NO_TIMESTAMP:
+        stamp = None
+    return (_row(StateRow, (key, value[_LONG_SIZE:], stamp, (), None, None, None, None, None)),)
 
 
 def _window(value_of: _Value) -> Decode:

@@ -6,7 +6,7 @@ goes on with the next database, or the next row where one alone has another form
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import merge
 from pathlib import Path
@@ -190,12 +190,14 @@ class StateStore:
         read = 0
         try:
             with opened(path) as database:
-                for decode, key, value in self._stored(database, start):
-                    try:
-                        yield from decode(key, value)
-                    except FormatError as error:
-                        self._note(path, read, f"key {key[:40].hex()}: {error.message}", ends_it=False)
-                    read += 1
+                for decode, rows in self._stored(database, start):
+                    for key, value in rows:
+                        try:
+                            for row in decode(key, value):
+                                yield row
+                        except FormatError as error:
+                            self._note(path, read, f"key {key[:40].hex()}: {error.message}", ends_it=False)
+                        read += 1
         except LibraryMissingError:
             raise
         except StateDirectoryError as error:
@@ -214,14 +216,14 @@ class StateStore:
         except StateDirectoryError as error:
             self._note(path, 0, error.message.removesuffix("."), ends_it=True)
 
-    def _stored(self, database: OpenedDatabase, start: bytes | None) -> Iterator[tuple[Decode, bytes, bytes]]:
-        """Keys and values with what reads them; of a key in two column families the newest alone."""
+    def _stored(
+        self, database: OpenedDatabase, start: bytes | None
+    ) -> Iterator[tuple[Decode, Iterable[tuple[bytes, bytes]]]]:
+        """Keys and values behind what reads them; of a key in two column families the newest alone."""
         families = _of_rows(database)
         first, *older = families
         if not any(next(database.rows(family), None) for family in older):
-            decode = decoder(self.format, first)
-            for key, value in database.rows(first, start=start):
-                yield decode, key, value
+            yield decoder(self.format, first), database.rows(first, start=start)
             return
 
         def ranked(rank: int, family: str) -> Iterator[tuple[bytes, int, bytes]]:
@@ -232,7 +234,7 @@ class StateStore:
         last: bytes | None = None
         for key, rank, value in merge(*(ranked(rank, family) for rank, family in enumerate(families))):
             if key != last:
-                yield decoders[rank], key, value
+                yield decoders[rank], ((key, value),)
             last = key
 
     def _note(self, path: Path, read: int, problem: str, *, ends_it: bool) -> None:
