@@ -193,8 +193,7 @@ class StateStore:
                 for decode, rows in self._stored(database, start):
                     for key, value in rows:
                         try:
-                            for row in decode(key, value):
-                                yield row
+                            yield from decode(key, value)
                         except FormatError as error:
                             self._note(path, read, f"key {key[:40].hex()}: {error.message}", ends_it=False)
                         read += 1
