@@ -284,6 +284,8 @@ class TestHostileBytes:
         [
             ("decode_list", "01ffffffff"),
             ("decode_list", "0100000001fffffffe"),
+            # The first entry's length leads back to the count, from where a careless reader comes to the end.
+            ("decode_list", "0100000004fffffff8" + "00" * 8),
             ("decode_position", "00ffffffff"),
             ("decode_position", "0000000001ffffffff"),
             ("decode_position", "000000000100000000ffffffff"),
@@ -301,6 +303,13 @@ class TestHostileBytes:
     def test_with_a_negative_length_count_or_time_are_refused(self, name: str, stored: str) -> None:
         with pytest.raises(FormatError):
             DECODERS[name](bytes.fromhex(stored))
+
+    @pytest.mark.parametrize(
+        "stored", ["00", "0000", "0100", "8100", "0100" + "00" * 19, "0000" + "00" * 15, "0200", "8004"]
+    )
+    def test_of_a_subscription_that_is_cut_short_or_unknown_are_refused(self, stored: str) -> None:
+        with pytest.raises(FormatError):
+            f.decode_subscription(bytes.fromhex(stored))
 
     @pytest.mark.parametrize("start", ["8080808080", "808080808000", "ffffffff1f", "ffffffffff7f", "80", ""])
     def test_with_a_size_of_more_than_32_bits_or_without_an_end_are_refused(self, start: str) -> None:
