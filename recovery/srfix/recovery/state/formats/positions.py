@@ -21,7 +21,7 @@ _VERSION: Final = 0
 
 
 def decode_position(stored: bytes) -> tuple[Place, ...]:
-    """In the order of the bytes. :raises FormatError: if it is cut short, or of another version."""
+    """In the order of the bytes. :raises FormatError: if it is cut short, of another version, or a number in it is negative."""
     if not stored:
         raise FormatError("its position is empty")
     if stored[0] != _VERSION:
@@ -29,17 +29,17 @@ def decode_position(stored: bytes) -> tuple[Place, ...]:
     found: list[Place] = []
     try:
         at = 1
-        topics = int(_INT.unpack_from(stored, at)[0])
+        topics = _count(stored, at)
         at += _INT.size
         for _ in range(topics):
-            length = int(_INT.unpack_from(stored, at)[0])
+            length = _count(stored, at)
             at += _INT.size
-            raw = stored[at : at + length] if length >= 0 else b""
-            if length < 0 or len(raw) != length:
+            raw = stored[at : at + length]
+            if len(raw) != length:
                 raise FormatError("its position is cut short")
             topic = raw.decode("utf-8")
             at += length
-            pairs = int(_INT.unpack_from(stored, at)[0])
+            pairs = _count(stored, at)
             at += _INT.size
             for _ in range(pairs):
                 partition, offset = _PAIR.unpack_from(stored, at)
@@ -51,7 +51,7 @@ def decode_position(stored: bytes) -> tuple[Place, ...]:
 
 
 def encode_position(places: Iterable[Place]) -> bytes:
-    """Without zeros behind it. :raises FormatError: if a number is too great for its bytes."""
+    """Without zeros behind it. :raises FormatError: if a number is too great for its bytes, or a topic is no UTF-8."""
     by_topic: dict[str, list[tuple[int, int]]] = {}
     for topic, partition, offset in places:
         by_topic.setdefault(topic, []).append((partition, offset))
@@ -62,4 +62,13 @@ def encode_position(places: Iterable[Place]) -> bytes:
             parts += [_INT.pack(len(raw)), raw, _INT.pack(len(pairs)), *(_PAIR.pack(*pair) for pair in pairs)]
     except struct.error as error:
         raise FormatError(f"a number of a position is too great for its bytes: {error}") from None
+    except UnicodeEncodeError:
+        raise FormatError("a topic of a position cannot be written in UTF-8") from None
     return b"".join(parts)
+
+
+def _count(stored: bytes, at: int) -> int:
+    count = int(_INT.unpack_from(stored, at)[0])
+    if count < 0:
+        raise FormatError(f"its position would have {count} topics, bytes or partitions")
+    return count

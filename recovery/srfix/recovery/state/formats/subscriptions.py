@@ -96,7 +96,10 @@ def encode_subscription(value: Subscription) -> bytes:
     if (value.primary_partition is None) != (value.version == 0):
         raise FormatError(f"version {value.version} has {'no' if value.version == 0 else 'a'} partition")
     first = value.version | (_HASH_IS_NULL if value.hash is None else 0)
-    last = b"" if value.primary_partition is None else _INT.pack(value.primary_partition)
+    try:
+        last = b"" if value.primary_partition is None else _INT.pack(value.primary_partition)
+    except struct.error:
+        raise FormatError(f"{value.primary_partition} is no partition: it needs more than 32 bits") from None
     return b"".join((bytes([first, value.instruction]), value.hash or b"", value.primary_key, last))
 
 

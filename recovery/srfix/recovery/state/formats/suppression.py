@@ -66,7 +66,10 @@ def decode_buffered_value(stored: bytes) -> BufferedValue:
 
 
 def encode_buffered_value(value: BufferedValue) -> bytes:
-    """The inverse of `decode_buffered_value`. :raises FormatError: if a number is too great for its bytes."""
+    """The inverse of `decode_buffered_value`.
+
+    :raises FormatError: if a number is too great for its bytes, or a text is no UTF-8.
+    """
     context = value.context
     parts: list[bytes] = []
     try:
@@ -79,6 +82,8 @@ def encode_buffered_value(value: BufferedValue) -> bytes:
         parts.append(_LONG.pack(value.buffer_time_ms))
     except struct.error as error:
         raise FormatError(f"a number is too great for its bytes: {error}") from None
+    except UnicodeEncodeError:
+        raise FormatError("the topic or a header's name of a buffered record cannot be written in UTF-8") from None
     return b"".join(parts)
 
 

@@ -57,7 +57,7 @@ def decode_with_headers(value: bytes) -> StoredValue:
 
 
 def encode_with_headers(payload: bytes, timestamp_ms: int | None, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
-    """:raises FormatError: if the timestamp is no 64-bit number."""
+    """:raises FormatError: if the timestamp is no 64-bit number, or a header's name is no UTF-8."""
     return _encoded_headers(headers) + _stamp(timestamp_ms) + payload
 
 
@@ -68,7 +68,7 @@ def decode_aggregate_with_headers(value: bytes) -> StoredValue:
 
 
 def encode_aggregate_with_headers(payload: bytes, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
-    """The inverse of `decode_aggregate_with_headers`."""
+    """The inverse of `decode_aggregate_with_headers`. :raises FormatError: if a header's name is no UTF-8."""
     return _encoded_headers(headers) + payload
 
 
@@ -124,7 +124,10 @@ def _encoded_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
         return _NO_HEADERS
     parts = [_encoded_varint(len(headers))]
     for name, content in headers:
-        raw = name.encode()
+        try:
+            raw = name.encode()
+        except UnicodeEncodeError:
+            raise FormatError(f"the name of a header, {name!r}, cannot be written in UTF-8") from None
         parts += [_encoded_varint(len(raw)), raw]
         parts += [_encoded_varint(-1)] if content is None else [_encoded_varint(len(content)), content]
     body = b"".join(parts)

@@ -1,0 +1,355 @@
+"""A second model of the stores' byte formats, written from the table of the formats and not from the codecs: the two must
+agree, and whatever is in a directory the codecs answer with a value or a `FormatError`.
+
+Vectors: bytes that Kafka's classes made (4.3.0), and rows that 4.3.1 left on disk.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from struct import pack
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.recovery.errors import FormatError
+from srfix.recovery.state import formats as f
+
+INT: Final = st.integers(0, 2**31 - 1)
+LONG: Final = st.integers(0, 2**63 - 1)
+SIGNED_LONG: Final = st.integers(-(2**63), 2**63 - 1)
+# With keys of null bytes, empty ones, and ones that look like other parts of a row.
+RAW: Final = st.one_of(st.binary(max_size=40), st.sampled_from([b"", b"\0", b"\0" * 12, b"\xff" * 8, b"\1k1"]))
+NAMES: Final = st.text(st.characters(codec="utf-8"), max_size=12)
+HEADERS: Final = st.lists(st.tuples(NAMES, st.none() | RAW), max_size=4).map(tuple)
+
+DECODERS: Final[dict[str, Callable[[bytes], Any]]] = {
+    name: getattr(f, name) for name in dir(f) if name.startswith("decode_")
+}
+
+
+def varint(number: int) -> bytes:
+    """`ByteUtils.writeVarint`: zigzag, seven bits a byte, the low ones first."""
+    rest = number * 2 if number >= 0 else -number * 2 - 1
+    out = b""
+    while True:
+        out += bytes([rest % 128 + (128 if rest >= 128 else 0)])
+        rest //= 128
+        if not rest:
+            return out
+
+
+def headers_of(headers: f.Headers) -> bytes:
+    if not headers:
+        return b"\0"
+    body = varint(len(headers))
+    for name, value in headers:
+        body += varint(len(name.encode())) + name.encode()
+        body += b"\1" if value is None else varint(len(value)) + value
+    return varint(len(body)) + body
+
+
+def sized(value: bytes | None) -> bytes:
+    return pack(">i", -1) if value is None else pack(">i", len(value)) + value
+
+
+ONE: Final = f.VersionedRecord(payload=b"v1", valid_from_ms=1_000, valid_to_ms=2_000)
+TWO: Final = f.VersionedRecord(payload=b"v22", valid_from_ms=2_000, valid_to_ms=3_000)
+IN_WINDOW: Final = f.WindowStoreKey(key=b"k1", start_ms=60_000)
+IN_SESSION: Final = f.SessionKey(key=b"k1", start_ms=1_000, end_ms=5_000)
+# What `encode_` of the name takes, and the bytes of Kafka's class.
+GOLDEN: Final[list[tuple[str, tuple[Any, ...], str]]] = [
+    ("timestamped", (b"v1", 1_000), "00000000000003e87631"),
+    ("timestamped", (b"v1", None), "ffffffffffffffff7631"),
+    ("window_store_key", (IN_WINDOW,), "6b31000000000000ea6000000000"),
+    ("time_first_window_key", (IN_WINDOW,), "00000000000000ea606b3100000000"),
+    ("key_first_window_key", (IN_WINDOW,), "016b31000000000000ea6000000000"),
+    ("session_key", (IN_SESSION,), "6b31000000000000138800000000000003e8"),
+    ("time_first_session_key", (IN_SESSION,), "00000000000000138800000000000003e86b31"),
+    ("list", ((b"v1", b"v22"),), "010000000200000002763100000003763232"),
+    (
+        "join_side_key",
+        (f.JoinSideKey(key=b"k1", timestamp_ms=1_000, side=f.Side.LEFT),),
+        "00000000000003e8016b31",
+    ),
+    ("sided_value", (f.SidedValue(payload=b"v1", side=f.Side.LEFT),), "017631"),
+    ("latest", (f.VersionedRecord(payload=b"v1", valid_from_ms=1_000, valid_to_ms=None),), "00000000000003e87631"),
+    ("versioned_segment", ((ONE,),), "00000000000007d000000000000003e800000000000003e8000000027631"),
+    (
+        "versioned_segment",
+        ((TWO, ONE),),
+        "0000000000000bb800000000000003e800000000000007d00000000300000000000003e8000000027631763232",
+    ),
+    ("with_headers", (b"v1", 1_000, (("h", b"x"), ("n", None))), "100402680278026e0100000000000003e87631"),
+    ("position", ((("users", 0, 41),),), "000000000100000005757365727300000001000000000000000000000029"),
+]
+
+
+class TestGoldenVectors:
+    @pytest.mark.parametrize(("name", "given_", "stored"), GOLDEN)
+    def test_both_ways(self, name: str, given_: tuple[Any, ...], stored: str) -> None:
+        assert getattr(f, f"encode_{name}")(*given_).hex() == stored
+        told = DECODERS[f"decode_{name}"](bytes.fromhex(stored))
+        match told:
+            case f.StoredValue():
+                assert (told.payload, told.timestamp_ms, told.headers)[: len(given_)] == given_
+            case f.VersionedSegment():
+                assert told.records == given_[0]
+            case _:
+                assert told == given_[0]
+
+    def test_a_position_has_zeros_behind_it_up_to_205_bytes(self) -> None:
+        stored = f.encode_position([("users", 0, 41)])
+        assert f.decode_position(stored + bytes(205 - len(stored))) == (("users", 0, 41),)
+
+    def test_a_timestamp_of_minus_one_is_none_and_an_empty_value_is_no_tombstone(self) -> None:
+        assert f.decode_timestamped(b"\xff" * 8) == f.StoredValue(payload=b"", timestamp_ms=None)
+        latest = f.VersionedRecord(payload=b"", valid_from_ms=-1, valid_to_ms=None)
+        assert f.decode_latest(b"\xff" * 8) == latest
+        assert f.encode_latest(latest) == b"\xff" * 8
+
+
+class TestTwoModelsAgree:
+    @given(RAW, st.none() | SIGNED_LONG.filter(lambda ms: ms != -1))
+    def test_on_a_value_with_its_timestamp(self, payload: bytes, timestamp_ms: int | None) -> None:
+        stored = pack(">q", -1 if timestamp_ms is None else timestamp_ms) + payload
+        assert f.encode_timestamped(payload, timestamp_ms) == stored
+        assert f.decode_timestamped(stored) == f.StoredValue(payload=payload, timestamp_ms=timestamp_ms)
+
+    @given(RAW, LONG, HEADERS)
+    def test_on_values_with_headers(self, payload: bytes, timestamp_ms: int, headers: f.Headers) -> None:
+        stored = headers_of(headers) + pack(">q", timestamp_ms) + payload
+        assert f.encode_with_headers(payload, timestamp_ms, headers) == stored
+        assert f.decode_with_headers(stored) == f.StoredValue(
+            payload=payload, timestamp_ms=timestamp_ms, headers=headers
+        )
+        stored = headers_of(headers) + payload
+        assert f.encode_aggregate_with_headers(payload, headers) == stored
+        assert f.decode_aggregate_with_headers(stored) == f.StoredValue(payload=payload, headers=headers)
+
+    @given(RAW, LONG, INT)
+    def test_on_keys_of_windows(self, key: bytes, start: int, number: int) -> None:
+        within = f.WindowStoreKey(key=key, start_ms=start, sequence_number=number)
+        time, last = pack(">q", start), pack(">i", number)
+        assert f.encode_window_store_key(within) == key + time + last
+        assert f.encode_time_first_window_key(within) == b"\0" + time + key + last
+        assert f.encode_key_first_window_key(within) == b"\1" + key + time + last
+        assert f.decode_window_store_key(key + time + last) == within
+        assert f.decode_time_first_window_key(b"\0" + time + key + last) == within
+        assert f.decode_key_first_window_key(b"\1" + key + time + last) == within
+
+    @given(RAW, st.tuples(LONG, LONG).map(sorted))
+    def test_on_keys_of_sessions(self, key: bytes, times: list[int]) -> None:
+        start, end = times
+        session = f.SessionKey(key=key, start_ms=start, end_ms=end)
+        both = pack(">qq", end, start)
+        assert f.encode_session_key(session) == key + both
+        assert f.encode_time_first_session_key(session) == b"\0" + both + key
+        assert f.encode_key_first_session_key(session) == b"\1" + key + both
+        assert f.decode_session_key(key + both) == session
+        assert f.decode_time_first_session_key(b"\0" + both + key) == session
+        assert f.decode_key_first_session_key(b"\1" + key + both) == session
+
+    @given(st.lists(st.none() | RAW, max_size=5), RAW, SIGNED_LONG, st.sampled_from(f.Side))
+    def test_on_lists_of_joins(self, entries: list[bytes | None], key: bytes, time: int, side: f.Side) -> None:
+        stored = b"\1" + pack(">i", len(entries)) + b"".join(sized(entry) for entry in entries)
+        assert f.encode_list(entries) == stored
+        assert f.decode_list(stored) == tuple(entries)
+        first = b"\1" if side is f.Side.LEFT else b"\0"
+        of_key = f.JoinSideKey(key=key, timestamp_ms=time, side=side)
+        assert f.encode_join_side_key(of_key) == pack(">q", time) + first + key
+        assert f.decode_join_side_key(pack(">q", time) + first + key) == of_key
+        assert f.encode_sided_value(f.SidedValue(payload=key, side=side)) == first + key
+        assert f.decode_sided_value(first + key) == f.SidedValue(payload=key, side=side)
+
+    @given(st.lists(LONG, min_size=2, max_size=6, unique=True), st.data())
+    def test_on_a_segment_of_versions(self, times: list[int], data: st.DataObject) -> None:
+        times.sort(reverse=True)
+        payloads = [data.draw(st.none() | RAW) for _ in times[1:]]
+        entries = b"".join(
+            pack(">qi", begin, -1 if payload is None else len(payload))
+            for begin, payload in zip(times[1:], payloads, strict=True)
+        )
+        stored = pack(">qq", times[0], times[-1]) + entries + b"".join(payload or b"" for payload in payloads[::-1])
+        records = tuple(
+            f.VersionedRecord(payload=payload, valid_from_ms=begin, valid_to_ms=end)
+            for end, begin, payload in zip(times, times[1:], payloads, strict=False)
+        )
+        assert f.encode_versioned_segment(records) == stored
+        assert f.decode_versioned_segment(stored).records == records
+
+    @given(RAW, RAW, st.none() | st.binary(min_size=16, max_size=16), st.integers(0, 3), st.none() | INT)
+    def test_on_subscriptions(
+        self, foreign: bytes, primary: bytes, digest: bytes | None, instruction: int, partition: int | None
+    ) -> None:
+        pair = f.CombinedKey(foreign_key=foreign, primary_key=primary)
+        assert f.encode_combined_key(pair) == sized(foreign) + primary
+        assert f.decode_combined_key(sized(foreign) + primary) == pair
+        version = 0 if partition is None else 1
+        stored = bytes([version + (128 if digest is None else 0), instruction]) + (digest or b"") + primary
+        stored += b"" if partition is None else pack(">i", partition)
+        value = f.Subscription(
+            version=version, instruction=instruction, hash=digest, primary_key=primary, primary_partition=partition
+        )
+        assert f.encode_subscription(value) == stored
+        assert f.decode_subscription(stored) == value
+
+    @given(st.tuples(st.none() | RAW, st.none() | RAW, st.none() | RAW), NAMES, LONG, INT, HEADERS)
+    def test_on_what_a_suppression_holds_back(
+        self, values: tuple[bytes | None, ...], topic: str, number: int, partition: int, headers: f.Headers
+    ) -> None:
+        prior, old, new = values
+        stored = pack(">qq", number, number) + sized(topic.encode()) + pack(">ii", partition, len(headers))
+        stored += b"".join(sized(name.encode()) + sized(value) for name, value in headers) + sized(prior)
+        stored += pack(">i", -2) if old is not None and old == prior else sized(old)
+        stored += sized(new) + pack(">q", number)
+        context = f.RecordContext(timestamp_ms=number, offset=number, topic=topic, partition=partition, headers=headers)
+        value = f.BufferedValue(context=context, prior=prior, old=old, new=new, buffer_time_ms=number)
+        assert f.encode_buffered_value(value) == stored
+        assert f.decode_buffered_value(stored) == value
+
+
+class TestRowsThatKafkaStreamsLeft:
+    """4.3.1, base 1795252020000 ms, as its interactive queries answered them."""
+
+    def test_a_segment_with_two_versions(self) -> None:
+        stored = bytes.fromhex(
+            "000001a1fd5c3140000001a1fd5be320000001a1fd5c0a3000000003000001a1fd5be320000000036f6e6574776f"
+        )
+        base = 0x1A1FD5BE320
+        one = f.VersionedRecord(payload=b"one", valid_from_ms=base, valid_to_ms=base + 10_000)
+        two = f.VersionedRecord(payload=b"two", valid_from_ms=base + 10_000, valid_to_ms=base + 20_000)
+        assert f.decode_versioned_segment(stored).records == (two, one)
+        assert f.encode_versioned_segment((two, one)) == stored
+
+    def test_a_subscription_behind_its_timestamp(self) -> None:
+        stored = bytes.fromhex("000001a1fd5be32101" + "0353e8c9d7d878347154ac2a8a384ebab8613100000000")
+        told = f.decode_timestamped(stored)
+        assert told.timestamp_ms == 0x1A1FD5BE321
+        value = f.decode_subscription(told.payload)
+        digest = bytes.fromhex("53e8c9d7d878347154ac2a8a384ebab8")
+        assert value == f.Subscription(version=1, instruction=3, hash=digest, primary_key=b"a1", primary_partition=0)
+        assert f.encode_timestamped(f.encode_subscription(value), told.timestamp_ms) == stored
+
+    def test_the_position_of_a_versioned_store_is_zeros_alone(self) -> None:
+        assert f.decode_position(bytes(40)) == ()
+
+    def test_a_tombstone_that_nothing_precedes_is_one_record_of_no_duration(self) -> None:
+        stored = pack(">qqqi", 5_000, 5_000, 5_000, -1)
+        record = f.VersionedRecord(payload=None, valid_from_ms=5_000, valid_to_ms=5_000)
+        assert f.decode_versioned_segment(stored).records == (record,)
+        assert f.encode_versioned_segment((record,)) == stored
+
+
+class TestHostileBytes:
+    @pytest.mark.parametrize("name", DECODERS)
+    @given(stored=st.binary(max_size=80))
+    def test_are_a_value_or_a_format_error(self, name: str, stored: bytes) -> None:
+        try:
+            DECODERS[name](stored)
+        except FormatError:
+            return
+
+    @pytest.mark.parametrize(
+        ("name", "head"),
+        [
+            ("decode_list", "017fffffff"),
+            ("decode_list", "01000000017fffffff"),
+            ("decode_position", "007fffffff"),
+            ("decode_position", "00000000017fffffff"),
+            ("decode_position", "000000000100000000" + "7fffffff"),
+            ("decode_combined_key", "7fffffff"),
+            ("decode_with_headers", "feffffff0f" + "feffffff0f"),
+            ("decode_with_headers", "0a" + "feffffff0f"),
+            ("decode_buffered_value", "00" * 16 + "0000000174" + "00000000" + "7fffffff"),
+            ("decode_versioned_segment", "7fffffffffffffff" + "00" * 8 + "0000000000000000" + "7fffffff"),
+        ],
+    )
+    def test_announce_more_than_there_is_and_nothing_is_set_aside_for_it(self, name: str, head: str) -> None:
+        stored = bytes.fromhex(head)
+        tracemalloc.start()
+        try:
+            with pytest.raises(FormatError):
+                DECODERS[name](stored)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 1_000_000
+
+    @pytest.mark.parametrize(
+        ("name", "stored"),
+        [
+            ("decode_list", "01ffffffff"),
+            ("decode_list", "0100000001fffffffe"),
+            # The first entry's length leads back to the count, from where a careless reader comes to the end.
+            ("decode_list", "0100000004fffffff8" + "00" * 8),
+            ("decode_position", "00ffffffff"),
+            ("decode_position", "0000000001ffffffff"),
+            ("decode_position", "000000000100000000ffffffff"),
+            ("decode_combined_key", "ffffffff"),
+            ("decode_with_headers", "01" + "00" * 8),
+            ("decode_with_headers", "0201" + "00" * 8),
+            ("decode_buffered_value", "00" * 16 + "ffffffff" + "00" * 40),
+            ("decode_buffered_value", "00" * 16 + "0000000174" + "00000000" + "fffffffe" + "00" * 40),
+            ("decode_versioned_key", "fffffffffffffffe"),
+            ("decode_window_store_key", "ffffffffffffffff00000000"),
+            ("decode_time_first_window_key", "00ffffffffffffffff00000000"),
+            ("decode_session_key", "0000000000000001" + "0000000000000002"),
+        ],
+    )
+    def test_with_a_negative_length_count_or_time_are_refused(self, name: str, stored: str) -> None:
+        with pytest.raises(FormatError):
+            DECODERS[name](bytes.fromhex(stored))
+
+    @pytest.mark.parametrize(
+        "stored", ["00", "0000", "0100", "8100", "0100" + "00" * 19, "0000" + "00" * 15, "0200", "8004"]
+    )
+    def test_of_a_subscription_that_is_cut_short_or_unknown_are_refused(self, stored: str) -> None:
+        with pytest.raises(FormatError):
+            f.decode_subscription(bytes.fromhex(stored))
+
+    @pytest.mark.parametrize("start", ["8080808080", "808080808000", "ffffffff1f", "ffffffffff7f", "80", ""])
+    def test_with_a_size_of_more_than_32_bits_or_without_an_end_are_refused(self, start: str) -> None:
+        with pytest.raises(FormatError):
+            f.decode_with_headers(bytes.fromhex(start))
+
+
+class TestWhatNoStoreHolds:
+    @pytest.mark.parametrize(
+        "encode",
+        [
+            lambda: f.encode_timestamped(b"", 2**63),
+            lambda: f.encode_with_headers(b"", -(2**63) - 1, ()),
+            lambda: f.encode_with_headers(b"", 0, (("\ud800", b""),)),
+            lambda: f.encode_aggregate_with_headers(b"", (("\ud800", b""),)),
+            lambda: f.encode_window_store_key(f.WindowStoreKey(key=b"", start_ms=2**63)),
+            lambda: f.encode_window_store_key(f.WindowStoreKey(key=b"", start_ms=0, sequence_number=2**31)),
+            lambda: f.encode_time_first_window_key(f.WindowStoreKey(key=b"", start_ms=-1)),
+            lambda: f.encode_session_key(f.SessionKey(key=b"", start_ms=0, end_ms=2**63)),
+            lambda: f.encode_session_key(f.SessionKey(key=b"", start_ms=2, end_ms=1)),
+            lambda: f.encode_join_side_key(f.JoinSideKey(key=b"", timestamp_ms=2**63, side=f.Side.LEFT)),
+            lambda: f.encode_position([("t", 2**31, 0)]),
+            lambda: f.encode_position([("\ud800", 0, 0)]),
+            lambda: f.encode_versioned_key(f.VersionedKey(key=b"", segment=2**63)),
+            lambda: f.encode_versioned_segment(()),
+            lambda: f.encode_subscription(subscription(partition=2**31)),
+            lambda: f.encode_subscription(subscription(version=2, partition=0)),
+            lambda: f.encode_buffered_value(buffered(topic="\ud800")),
+            lambda: f.encode_buffered_value(buffered(offset=2**63)),
+        ],
+    )
+    def test_is_a_format_error_and_no_error_of_python(self, encode: Callable[[], bytes]) -> None:
+        with pytest.raises(FormatError):
+            encode()
+
+
+def subscription(*, version: int = 1, partition: int | None) -> f.Subscription:
+    return f.Subscription(version=version, instruction=0, hash=None, primary_key=b"", primary_partition=partition)
+
+
+def buffered(*, topic: str = "t", offset: int = 0) -> f.BufferedValue:
+    context = f.RecordContext(timestamp_ms=0, offset=offset, topic=topic, partition=0)
+    return f.BufferedValue(context=context, prior=None, old=None, new=None, buffer_time_ms=0)
