@@ -17,7 +17,8 @@ def told(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--version"], ["explain", "SRF001"], ["no-such"], [], *([*name.split(), "--help"] for name in every_command())]
+    "arguments",
+    [["--version"], ["explain", "SRF001"], ["no-such"], [], *([*name.split(), "--help"] for name in every_command())],
 )
 def test_it_says_and_returns_the_same(arguments: list[str]) -> None:
     assert told(srfix(*arguments)) == told(started(*arguments))

@@ -83,12 +83,16 @@ def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
         if of.get("compaction_style") == "kCompactionStyleNone":
             said.append(where + "there is no compaction (kCompactionStyleNone): files and tombstones pile up.")
         if of.get("compaction_style") == "kCompactionStyleFIFO":
-            said.append(where + "compaction is FIFO: it deletes the oldest files, rows that are still valid among them.")
+            said.append(
+                where + "compaction is FIFO: it deletes the oldest files, rows that are still valid among them."
+            )
         if of.get("table.no_block_cache") == "true":
             said.append(where + "there is no block cache: each look-up reads from disk.")
         buffer, buffers = _number(of, "write_buffer_size"), _number(of, "max_write_buffer_number")
         if buffer is not None and buffer < 1 << 20:
-            said.append(where + f"memtables have {buffer:,} bytes: they are flushed all the time, into many small files.")
+            said.append(
+                where + f"memtables have {buffer:,} bytes: they are flushed all the time, into many small files."
+            )
         if buffers == 1:
             said.append(where + "there is one memtable: writes stall while it is flushed.")
     if options.database.get("max_open_files", "-1") not in ("-1", "") and (
