@@ -7,9 +7,15 @@ from srfix.recovery.state_report.listing import (
     is_task_in_use,
     listing_document,
 )
+from srfix.recovery.state_report.partitions import murmur2, partition_of
+from srfix.recovery.state_report.rocksdb_log import RocksDBLog, log_that_hurts, parse_log, read_logs
 from srfix.recovery.state_report.rocksdb_options import (
     RocksDBOptions,
     newest_options,
     options_that_hurt,
     parse_options,
 )
+from srfix.recovery.state_report.row_documents import DecodedRow, decoded_rows, row_document
+from srfix.recovery.state_report.row_filter import RowFilter, rows_of_key
+from srfix.recovery.state_report.sizes import AGES, StoreSize, size_document, size_of
+from srfix.recovery.state_report.whereabouts import Holder, Whereabouts, where_document, whereabouts
