@@ -23,6 +23,8 @@ STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     "ls": CommandEntry("srfix.cli.commands.state.ls:ls", "Applications, tasks and stores on disk, and who wrote them."),
     "get": CommandEntry("srfix.cli.commands.state.get:get", "The rows of one key."),
     "scan": CommandEntry("srfix.cli.commands.state.scan:scan", "The rows of a store, raw or decoded."),
+    "export": CommandEntry("srfix.cli.commands.state.export:export", "The rows of a store as files."),
+    "diff": CommandEntry("srfix.cli.commands.state.diff:diff", "A store beside the topic that it restores from."),
     "size": CommandEntry("srfix.cli.commands.state.size:size", "Entries, bytes, ages and schema ids, and what hurts."),
     "where": CommandEntry("srfix.cli.commands.state.where:where", "The partition and task of a key, and who holds it."),
 }

@@ -1,5 +1,8 @@
 """What `srfix state` shows of the stores on disk."""
 
+from srfix.recovery.state_report.differences import Comparison, Difference, compared, diff_document, is_comparable
+from srfix.recovery.state_report.differences import Kind as DifferenceKind
+from srfix.recovery.state_report.exporting import ExportFormat, Write, exporting
 from srfix.recovery.state_report.listing import (
     Generation,
     databases_of,

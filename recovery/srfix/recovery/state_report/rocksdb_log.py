@@ -1,8 +1,8 @@
 """RocksDB's LOG files, and what in them is known to hurt: stalled writes, too many files on level 0, errors, tombstones.
 
 Lines begin with a time and a thread; what is looked for stands behind. A stall is `Stalling writes because we have 20 level-0
-files …` or `Stopping writes because we have 2 immutable memtables …`; tables are told of by
-`EVENT_LOG_v1 {"event": "table_file_creation", "file_number": 7, "table_properties": {"num_entries": 5, "num_deletions": 1, …}}`.
+files …` or `Stopping writes because we have 2 immutable memtables …`; tables are told of by `EVENT_LOG_v1` and a JSON object
+with `event` (`table_file_creation`), `file_number`, and `table_properties` with `num_entries` and `num_deletions`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-_STALL: Final = re.compile(r"(?P<how>Stalling|Stopping) writes because (?:we have \d+ )?(?P<why>[^(,\d]{1,80})")
+_STALL: Final = re.compile(
+    r"(?P<how>Stalling|Stopping) writes because (?:we have \d+ )?(?P<why>[^(,]{1,80}?)(?: rate \d+.*)?(?:$|[(,])"
+)
 _LEVEL_0: Final = re.compile(r"we have (\d{1,9}) level-0 files")
 _ERROR: Final = re.compile(r"\[ERROR\]|Corruption:|IO error:")
 _EVENT: Final = "EVENT_LOG_v1 "

@@ -24,7 +24,9 @@ class DecodedRow:
     """The same with key and value decoded, as far as that was asked for."""
 
 
-def decoded_rows(store: StateStore, rows: Iterable[StateRow], decoder: RecordDecoder, *, topic: str) -> Iterator[DecodedRow]:
+def decoded_rows(
+    store: StateStore, rows: Iterable[StateRow], decoder: RecordDecoder, *, topic: str
+) -> Iterator[DecodedRow]:
     """Each row, in the order given; one that cannot be decoded has its error.
 
     :param topic: the topic that serdes are told.
@@ -63,7 +65,11 @@ def row_document(found: DecodedRow, *, application: str) -> dict[str, Json]:
         ],
         "window": None
         if row.window is None
-        else {"start_ms": row.window.start_ms, "end_ms": row.window.end_ms, "sequence_number": row.window.sequence_number},
+        else {
+            "start_ms": row.window.start_ms,
+            "end_ms": row.window.end_ms,
+            "sequence_number": row.window.sequence_number,
+        },
         "valid_from_ms": row.valid_from_ms,
         "valid_to_ms": row.valid_to_ms,
         "side": None if row.side is None else row.side.name.lower(),

@@ -79,7 +79,9 @@ class StoreChoice:
         if len(names) != 1:
             raise UsageError(f"Name the store with --store: there are {enumerated(names) or 'none'}.")
         if len(owners) != 1:
-            raise UsageError(f"Several applications have a store {names[0]}: name one of {enumerated(owners)} with --application.")
+            raise UsageError(
+                f"Several applications have a store {names[0]}: name one of {enumerated(owners)} with --application."
+            )
         return found
 
 

@@ -110,8 +110,8 @@ reading_options = handing_over(
         "--resolve",
         "policy",
         type=Choice([BY_ID, ONE_SUBJECT, DUAL_SUBJECT]),
-        help="How a schema id is looked up: by-id as plain deserializers (the default), one-subject as Connect's converters and "
-        "ksqlDB, dual-subject with a fall-back.",
+        help="How a schema id is looked up: by-id as plain deserializers (the default), one-subject as Connect's converters "
+        "and ksqlDB, dual-subject with a fall-back.",
     ),
     click.option("--subject", help="The subject to ask first; default: the store's changelog subject."),
     click.option("--second-subject", help="The subject to fall back to."),

@@ -34,7 +34,14 @@ def _blocks(rows: list[DecodedRow]) -> Iterable[Block]:
         return
     has_windows = any(row.row.window is not None for row in rows)
     has_versions = any(row.row.valid_from_ms is not None for row in rows)
-    columns = ("task", *(("window",) if has_windows else ()), *(("valid",) if has_versions else ()), "time", "key", "value")
+    columns = (
+        "task",
+        *(("window",) if has_windows else ()),
+        *(("valid",) if has_versions else ()),
+        "time",
+        "key",
+        "value",
+    )
     yield Table(columns, tuple(_cells(row, has_windows=has_windows, has_versions=has_versions) for row in rows))
     problems = {
         f"{row.store.task.name}: {part.error.message}"

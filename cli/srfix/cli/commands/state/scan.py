@@ -24,9 +24,13 @@ from srfix.recovery.state_report import DecodedRow, RowFilter, decoded_rows
 @click.option("--prefix", metavar="KEY", help="Only keys whose bytes begin so.")
 @click.option("--from", "from_key", metavar="KEY", help="Only keys from this one on, inclusive, by their bytes.")
 @click.option("--to", "to_key", metavar="KEY", help="Only keys up to this one, inclusive.")
-@click.option("--window-from", type=int, metavar="MS", help="Only windows that start then or later; sessions that end so.")
+@click.option(
+    "--window-from", type=int, metavar="MS", help="Only windows that start then or later; sessions that end so."
+)
 @click.option("--window-to", type=int, metavar="MS", help="Only windows and sessions that start then or before.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most, in all.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most, in all."
+)
 @reading_options
 @connection_options
 @output_option

@@ -43,7 +43,19 @@ def size(directory: str, choice: StoreChoice, output: OutputFormat) -> ExitCode:
 
 def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
     yield Table(
-        ("task", "store", "kind", "entries", "bytes", "on disk", "tombstones", "oldest", "newest", "key ids", "value ids"),
+        (
+            "task",
+            "store",
+            "kind",
+            "entries",
+            "bytes",
+            "on disk",
+            "tombstones",
+            "oldest",
+            "newest",
+            "key ids",
+            "value ids",
+        ),
         tuple(_row(each) for each in found),
     )
     ages = {name: sum(each.ages[name] for each in found) for name in (found[0].ages if found else {})}

@@ -23,7 +23,9 @@ from srfix.serde.errors import UsageError
 @click.argument("key")
 @choice_options
 @click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="How many partitions the store has.")
-@click.option("--topic", help="The topic whose partitions count, asked of --bootstrap-servers: the store's source or changelog.")
+@click.option(
+    "--topic", help="The topic whose partitions count, asked of --bootstrap-servers: the store's source or changelog."
+)
 @connection_options
 @output_option
 def where(
@@ -73,7 +75,10 @@ def where(
     if not any(each.is_home for each in found.holders):
         say(f"No task of partition {found.partition} is in {directory}: another instance holds it.", err=True)
     for each in found.astray:
-        say(f"Task {each.store.task.name} holds the key, and Streams looks for it in partition {found.partition}.", err=True)
+        say(
+            f"Task {each.store.task.name} holds the key, and Streams looks for it in partition {found.partition}.",
+            err=True,
+        )
     say("Not looked at: the hosts that hold the task, active and standby.", err=True)
     return ExitCode.FINDINGS if damaged or found.astray or not found.is_found else ExitCode.OK
 
