@@ -27,6 +27,7 @@ STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     "diff": CommandEntry("srfix.cli.commands.state.diff:diff", "A store beside the topic that it restores from."),
     "size": CommandEntry("srfix.cli.commands.state.size:size", "Entries, bytes, ages and schema ids, and what hurts."),
     "where": CommandEntry("srfix.cli.commands.state.where:where", "The partition and task of a key, and who holds it."),
+    "estimate": CommandEntry("srfix.cli.commands.state.estimate:estimate", "What a restore will take."),
 }
 """Those of `srfix state`, in the order of its help."""
 

@@ -2,6 +2,8 @@
 
 from srfix.recovery.state_report.differences import Comparison, Difference, compared, diff_document, is_comparable
 from srfix.recovery.state_report.differences import Kind as DifferenceKind
+from srfix.recovery.state_report.estimates import RestoreEstimate, estimate_document, topic_of
+from srfix.recovery.state_report.estimates import estimate as estimate_restore
 from srfix.recovery.state_report.exporting import ExportFormat, Write, exporting
 from srfix.recovery.state_report.listing import (
     Generation,

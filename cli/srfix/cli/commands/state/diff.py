@@ -17,11 +17,10 @@ from srfix.cli.options import connection_options, output_option
 from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say, write_report
 from srfix.recovery.clock import now
 from srfix.recovery.cluster import Cluster, RawRecord, partitions_of
-from srfix.recovery.findings import Weight
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.state import ApplicationState, StoreKind, stores_on_disk
+from srfix.recovery.state import ApplicationState
 from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_report import Comparison, DifferenceKind, compared, diff_document, is_comparable
+from srfix.recovery.state_report import Comparison, DifferenceKind, compared, diff_document, is_comparable, topic_of
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Topic
 
@@ -93,20 +92,13 @@ def diff(
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:
     """The topic that the directory names for a store."""
-    if store.directory.kind is StoreKind.SEGMENTED:
-        return store.changelog  # window and session stores never restore from a source topic
-    for each in stores_on_disk(application):
-        if each.name == store.name:
-            if each.own_changelog is not None:
-                return each.own_changelog
-            sure = [source.topic for source in each.sources if source.weight is Weight.CONCLUSIVE]
-            if len(sure) == 1:
-                return sure[0]
-            candidates = enumerated(source.topic for source in each.sources) or "none"
-            raise UsageError(
-                f"The directory does not tell which topic {store.name} restores from; it names {candidates}. Give --topic."
-            )
-    raise UsageError(f"The directory does not tell which topic {store.name} restores from. Give --topic.")
+    topic, candidates = topic_of(application, store.directory, store.task)
+    if topic is None:
+        named = enumerated(candidates) or "none"
+        raise UsageError(
+            f"The directory does not tell which topic {store.name} restores from; it names {named}. Give --topic."
+        )
+    return topic
 
 
 def _compare(cluster: Cluster, stores: Sequence[StateStore], topic: Topic, group: str | None) -> Iterator[Comparison]:
