@@ -1,8 +1,8 @@
 """What a restore will take: records, bytes, time and memory, per task and store: `srfix.state-estimate/1`.
 
 Records are counted as offsets, so compaction makes them fewer. Bytes are those of keys and values, by the mean of a sample.
-Memory is what Streams gives a RocksDB unless a RocksDBConfigSetter says otherwise (`RocksDBStore`): a block cache of 50 MiB and three
-memtables of 16 MiB, for each segment of a window or session store too.
+Memory is what Streams gives a RocksDB unless a RocksDBConfigSetter says otherwise (`RocksDBStore`): a block cache of 50 MiB
+and three memtables of 16 MiB, for each segment of a window or session store too.
 """
 
 from __future__ import annotations
