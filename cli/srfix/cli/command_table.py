@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 
@@ -13,7 +14,22 @@ class CommandEntry:
     target: str
     """`module:attribute` of the click command."""
     summary: str
-    """Its line in `srfix --help`."""
+    """Its line in `srfix --help`, or in that of its group."""
+    commands: Mapping[str, CommandEntry] = field(default_factory=dict)
+    """Of a group the commands in it, by name."""
+
+
+STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
+    "ls": CommandEntry("srfix.cli.commands.state.ls:ls", "Applications, tasks and stores on disk, and who wrote them."),
+    "get": CommandEntry("srfix.cli.commands.state.get:get", "The rows of one key."),
+    "scan": CommandEntry("srfix.cli.commands.state.scan:scan", "The rows of a store, raw or decoded."),
+    "export": CommandEntry("srfix.cli.commands.state.export:export", "The rows of a store as files."),
+    "diff": CommandEntry("srfix.cli.commands.state.diff:diff", "A store beside the topic that it restores from."),
+    "size": CommandEntry("srfix.cli.commands.state.size:size", "Entries, bytes, ages and schema ids, and what hurts."),
+    "where": CommandEntry("srfix.cli.commands.state.where:where", "The partition and task of a key, and who holds it."),
+    "estimate": CommandEntry("srfix.cli.commands.state.estimate:estimate", "What a restore will take."),
+}
+"""Those of `srfix state`, in the order of its help."""
 
 
 COMMANDS: Final[dict[str, CommandEntry]] = {
@@ -39,8 +55,25 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "schema-of": CommandEntry(
         "srfix.cli.commands.schema_of:schema_of", "The JSON Schema of a document that srfix writes."
     ),
+    "state": CommandEntry(
+        "srfix.cli.commands.state.group:state", "What lies in a state directory on disk.", STATE_COMMANDS
+    ),
     "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "Internal-looking subjects, classified."),
     "doctor": CommandEntry("srfix.cli.commands.doctor:doctor", "Versions, reachability, rights; writes nothing."),
     "demo": CommandEntry("srfix.cli.commands.demo:demo", "The whole incident, told on embedded parts."),
 }
 """By name, in the order of `srfix --help`."""
+
+
+def every_command() -> dict[str, CommandEntry]:
+    """All commands by what is typed after `srfix`, those in groups too: `state`, `state ls`. A group stands before its own."""
+    found: dict[str, CommandEntry] = {}
+    for name, entry in COMMANDS.items():
+        found[name] = entry
+        found |= {f"{name} {inner}": each for inner, each in entry.commands.items()}
+    return found
+
+
+def with_options() -> dict[str, CommandEntry]:
+    """The commands that take options, by the name of their table in the configuration file: `scan`, `state-ls`."""
+    return {name.replace(" ", "-"): entry for name, entry in every_command().items() if not entry.commands}

@@ -1,0 +1,137 @@
+"""Which stores of which directory a command of `srfix state` is about, and the bytes of a key that was typed."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from srfix.cli.completion import path_completion
+from srfix.cli.options import handing_over, option
+from srfix.cli.output import say
+from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.state.stores import StateStore, open_stores
+from srfix.serde.errors import UsageError
+from srfix.serde.hints import nearest
+
+directory_argument = click.argument("directory", metavar="DIR", **path_completion("DIR"))
+"""Adds DIR; the command gets `directory: str`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreChoice:
+    """Which stores are meant."""
+
+    application: str | None
+    """The application.id; None for all."""
+    store: str | None
+    """The store; None for all."""
+    task: str | None
+    """The task, `0_3`; None for all."""
+
+    def applications(self, directory: str) -> tuple[ApplicationState, ...]:
+        """Those of the directory that are meant.
+
+        :raises UsageError: if the directory cannot be read, or none is.
+        """
+        found = read_state_directory(Path(directory))
+        wanted = tuple(each for each in found if self.application in (None, each.application))
+        if not wanted:
+            names = [each.application for each in found]
+            raise UsageError(
+                f"{directory!r} holds no application {self.application!r}, but {enumerated(names)}. Give one of them, or leave "
+                "out --application."
+            )
+        return wanted
+
+    def stores(self, directory: str) -> Iterator[tuple[ApplicationState, StateStore]]:
+        """The parts of stores that are meant, task after task. A store is opened when its rows are read.
+
+        :raises UsageError: if there is no such store or task.
+        """
+        applications = self.applications(directory)
+        named = sorted({name for each in applications for name in each.stores})
+        if self.store is not None and self.store not in named:
+            near = nearest(self.store[:100], named)
+            meant = f" Did you mean {near}?" if near else ""
+            raise UsageError(f"{directory!r} holds no store {self.store!r}.{meant} There are: {enumerated(named)}.")
+        tasks = sorted({task.name for each in applications for task in each.tasks})
+        if self.task is not None and self.task not in tasks:
+            raise UsageError(f"{directory!r} holds no task {self.task!r}. There are: {enumerated(tasks)}.")
+        for application in applications:
+            for store in open_stores(application, self.store, task=self.task):
+                yield application, store
+
+    def one_store(self, directory: str) -> list[tuple[ApplicationState, StateStore]]:
+        """The parts of the one store that is meant.
+
+        :raises UsageError: if there are several, and none was named.
+        """
+        found = list(self.stores(directory))
+        names = sorted({store.name for _application, store in found})
+        owners = sorted({application.application for application, _store in found})
+        if len(names) != 1:
+            raise UsageError(f"Name the store with --store: there are {enumerated(names) or 'none'}.")
+        if len(owners) != 1:
+            raise UsageError(
+                f"Several applications have a store {names[0]}: name one of {enumerated(owners)} with --application."
+            )
+        return found
+
+
+choice_options = handing_over(
+    "choice",
+    StoreChoice,
+    option("--application", envvar="APPLICATION", metavar="ID", help="Only this application's."),
+    option("--store", envvar="STORE", metavar="NAME", help="The state store."),
+    click.option("--task", metavar="N_P", help="Only this task, such as 0_3; global for the global stores."),
+)
+"""Adds `--application`, `--store`, `--task`; the command gets `choice: StoreChoice`."""
+
+_NUMBERS: Final = {"int": ">i", "long": ">q", "double": ">d"}
+
+
+def key_bytes(text: str) -> bytes:
+    """The bytes of a key as it was typed: `hex:…`, `base64:…`, `int:…`, `long:…`, `double:…`, `text:…`; else UTF-8 text.
+
+    :raises UsageError: if what stands behind the colon is no such thing.
+    """
+    kind, colon, rest = text.partition(":")
+    read: dict[str, Callable[[str], bytes]] = {
+        "hex": lambda given: bytes.fromhex(given.removeprefix("0x")),
+        "base64": lambda given: base64.b64decode(given, validate=True),
+        "text": str.encode,
+        **{name: _number(name) for name in _NUMBERS},
+    }
+    if not colon or kind not in read:
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        return read[kind](rest)
+    except (ValueError, struct.error):
+        raise UsageError(
+            f"{text!r} is no key: what stands behind {kind}: is none. A key that begins so itself is written text:{text}."
+        ) from None
+
+
+def _number(kind: str) -> Callable[[str], bytes]:
+    read: type[Any] = float if kind == "double" else int
+    return lambda given: struct.pack(_NUMBERS[kind], read(given))
+
+
+def tell_damage(stores: Iterable[StateStore]) -> bool:
+    """Says on standard error what could not be read; True if there was such."""
+    found = False
+    for store in stores:
+        for damage in store.damage:
+            found = True
+            after = f", after {damage.rows_before:,} rows" if damage.rows_before else ""
+            say(f"Damaged: store {store.name} of task {store.task.name}{after}: {damage.problem}", err=True)
+        if store.damages > len(store.damage):
+            say(f"… and {store.damages - len(store.damage):,} more in task {store.task.name}.", err=True)
+    return found

@@ -1,0 +1,93 @@
+"""`srfix state estimate`: what a restore will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+
+import click
+
+from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options, output_option
+from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say, write_report
+from srfix.recovery.clock import now
+from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.state_report import RestoreEstimate, estimate_document, estimate_restore, topic_of
+
+
+@click.command()
+@directory_argument
+@choice_options
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="RECORDS",
+    help="Records that a restore takes in a second. Default: as fast as this machine reads a sample.",
+)
+@connection_options
+@output_option
+def estimate(
+    directory: str, choice: StoreChoice, rate: float | None, connection: Connection, output: OutputFormat
+) -> ExitCode:
+    """Say what a restore of the stores in DIR will take: records, bytes, time and memory. Reads only.
+
+    The whole restore, as after a lost disk, and what is left to restore with the checkpoints in DIR. Times are for each store
+    alone; tasks of one thread restore one after another, and RocksDB's writing comes on top of a measured rate. Exit code 2
+    if not every store could be looked at.
+    """
+    unseen: list[str] = []
+    found: list[tuple[str, RestoreEstimate]] = []
+    with open_cluster(connection) as (cluster, _engine):
+        topics = cluster.topics()
+        for application, store in choice.stores(directory):
+            topic, candidates = topic_of(application, store.directory, store.task)
+            where = f"store {store.name} of task {store.task.name}"
+            count = None if topic is None else topics.get(topic)
+            if topic is None:
+                named = enumerated(candidates) or "none"
+                unseen.append(f"{where}: the directory does not tell which topic it restores from; it names {named}")
+            elif count is None or (store.partition or 0) >= count:
+                unseen.append(f"{where}: the cluster has no such partition of {topic}")
+            else:
+                partitions = range(count) if store.partition is None else (store.partition,)
+                told = estimate_restore(
+                    cluster, application, store.task, store.directory, topic, partitions=partitions, rate=rate
+                )
+                found.append((application.application, told))
+    document = estimate_document(
+        found, directory=directory, not_looked_at=unseen, srfix_version=version("srfix"), generated_at=now()
+    )
+    write_report(Report(document=document, blocks=tuple(_blocks([each for _name, each in found]))), output)
+    for each in unseen:
+        say(f"Not looked at: {each}", err=True)
+    records = sum(each.records for _name, each in found)
+    say(f"{counted(records, 'record')} for {counted(len(found), 'store')}.", err=True)
+    return ExitCode.REFUSED if unseen else ExitCode.OK
+
+
+def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:
+    yield Table(
+        ("task", "store", "topic", "records", "left", "bytes", "seconds", "memory", "standby spares it"),
+        tuple(
+            (
+                each.task,
+                each.store,
+                each.topic,
+                f"{each.records:,}",
+                f"{each.records_left:,}",
+                "-" if each.bytes_ is None else f"{each.bytes_:,}",
+                "-" if each.seconds is None else f"{each.seconds:,.1f}",
+                f"{each.memory_bytes // (1024 * 1024):,} MiB",
+                "yes" if each.would_a_standby_spare_it else "no",
+            )
+            for each in found
+        ),
+    )
+    if any(each.is_source and each.would_a_standby_spare_it for each in found):
+        yield Paragraph(
+            "A standby of a store that restores from a source topic holds the source's bytes: it spares the time, not what "
+            "reading them under another subject breaks."
+        )

@@ -1,0 +1,53 @@
+"""`srfix state get`: the rows of one key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, key_bytes, tell_damage
+from srfix.cli.commands.state.reading import RowReading, reading_options
+from srfix.cli.commands.state.rows_shown import write_rows
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options, output_option
+from srfix.cli.output import OutputFormat, say
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.state.stores import StateRow, StateStore
+from srfix.recovery.state_report import decoded_rows, rows_of_key
+
+
+@click.command()
+@directory_argument
+@click.argument("key")
+@choice_options
+@reading_options
+@connection_options
+@output_option
+def get(
+    directory: str, key: str, choice: StoreChoice, reading: RowReading, connection: Connection, output: OutputFormat
+) -> ExitCode:
+    """Print the rows of KEY in a store of DIR: the row, or one for each window, session or version. Writes nothing.
+
+    KEY is the text that the serializer was given, or its bytes: hex:…, base64:…, int:…, long:…, double:…, text:….
+    All tasks are looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or
+    the store is damaged.
+    """
+    found = choice.one_store(directory)
+    application = found[0][0].application
+    wanted = key_bytes(key)
+    with reading.decoder(connection, application=application, store=found[0][1].name) as decoder:
+
+        def rows() -> Iterator[tuple[StateStore, StateRow]]:
+            for _application, store in found:
+                for row in rows_of_key(store, wanted):
+                    yield store, row
+
+        decoded = (
+            each for store, row in rows() for each in decoded_rows(store, (row,), decoder, topic=store.changelog)
+        )
+        read, failed = write_rows(decoded, output, application=application)
+    damaged = tell_damage(store for _application, store in found)
+    say(f"{counted(read, 'row')} in {counted(len(found), 'task')}, {failed} of them not decoded.", err=True)
+    return ExitCode.FINDINGS if failed or damaged or not read else ExitCode.OK

@@ -1,0 +1,119 @@
+"""How the commands of `srfix state` read keys and values: as bytes, or through a serde and a resolve policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from srfix.cli.choice import Choice
+from srfix.cli.commands.shared import (
+    BY_ID,
+    DUAL_SUBJECT,
+    ONE_SUBJECT,
+    DecodeOptions,
+    NoRegistry,
+    PolicyChoice,
+)
+from srfix.cli.connection import Connection
+from srfix.cli.options import handing_over
+from srfix.recovery.facts import RecordDecoder
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources import given_columns
+from srfix.serde.errors import UsageError
+from srfix.serde.formats.table import Format
+from srfix.serde.resolve import Resolver
+from srfix.serde.subjects import Role
+
+_BY_SCHEMA: Final = "schema"
+_FORMATS: Final = (_BY_SCHEMA, *(known.value for known in Format))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowReading:
+    """What the options say about keys and values."""
+
+    key_format: str | None
+    value_format: str | None
+    key_columns: str | None
+    value_columns: str | None
+    policy: str | None
+    subject: str | None
+    second_subject: str | None
+
+    @contextmanager
+    def decoder(self, connection: Connection, *, application: str, store: str) -> Iterator[RecordDecoder]:
+        """What decodes the halves that have a format; the others stay bytes.
+
+        :raises UsageError: if the options contradict each other.
+        """
+        halves = {
+            role: _options(role, form, columns)
+            for role, form, columns in (
+                (Role.KEY, self.key_format, self.key_columns),
+                (Role.VALUE, self.value_format, self.value_columns),
+            )
+            if form is not None or columns is not None
+        }
+        if self.policy == DUAL_SUBJECT and self.second_subject is None:
+            raise UsageError("--resolve dual-subject needs --second-subject: the source topic's, say.")
+        asks_store = self.policy in (ONE_SUBJECT, DUAL_SUBJECT) and self.subject is None
+        policy = PolicyChoice(
+            policy=self.policy,
+            subject=self.subject,
+            second_subject=self.second_subject,
+            application=application if asks_store else None,
+            store=store if asks_store else None,
+        )
+        if not any(each.asks_a_registry for each in halves.values()):
+            yield _made(NoRegistry(), halves)
+            return
+        with connection.registry_client() as registry:
+            yield _made(policy.resolver(registry, tuple(halves)), halves)
+
+
+def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions:
+    return DecodeOptions(
+        roles=(role,),
+        format=None if form in (None, _BY_SCHEMA) else Format(form),
+        columns=None if columns is None else given_columns(columns),
+        wrap=None,
+        case_rule=CaseRule.UNIQUE,
+        times="datetimes",
+        window=None,
+        schema=None,
+        is_framed=False,
+    )
+
+
+def _made(resolver: Resolver, halves: dict[Role, DecodeOptions]) -> RecordDecoder:
+    return RecordDecoder(
+        resolver, roles=tuple(halves), make=lambda asking, role: halves[role].deserializer(asking, role)
+    )
+
+
+reading_options = handing_over(
+    "reading",
+    RowReading,
+    click.option(
+        "--key-format",
+        type=Choice(_FORMATS),
+        help="Decode keys: by the schema behind the id in them (schema), or in this format. Default: bytes.",
+    ),
+    click.option("--value-format", type=Choice(_FORMATS), help="Decode values likewise. Default: bytes."),
+    click.option("--key-columns", metavar='"NAME TYPE, …"', help="Read keys into these columns."),
+    click.option("--value-columns", metavar='"NAME TYPE, …"', help="Read values into these columns."),
+    click.option(
+        "--resolve",
+        "policy",
+        type=Choice([BY_ID, ONE_SUBJECT, DUAL_SUBJECT]),
+        help="How a schema id is looked up: by-id as plain deserializers (the default), one-subject as Connect's converters "
+        "and ksqlDB, dual-subject with a fall-back.",
+    ),
+    click.option("--subject", help="The subject to ask first; default: the store's changelog subject."),
+    click.option("--second-subject", help="The subject to fall back to."),
+)
+"""Adds the options that say how rows are read; the command gets `reading: RowReading`."""

@@ -1,0 +1,75 @@
+"""`srfix state scan`: the rows of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import click
+
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, key_bytes, tell_damage
+from srfix.cli.commands.state.reading import RowReading, reading_options
+from srfix.cli.commands.state.rows_shown import write_rows
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options, output_option
+from srfix.cli.output import OutputFormat, say
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.state_report import DecodedRow, RowFilter, decoded_rows
+
+
+@click.command()
+@directory_argument
+@choice_options
+@click.option("--prefix", metavar="KEY", help="Only keys whose bytes begin so.")
+@click.option("--from", "from_key", metavar="KEY", help="Only keys from this one on, inclusive, by their bytes.")
+@click.option("--to", "to_key", metavar="KEY", help="Only keys up to this one, inclusive.")
+@click.option(
+    "--window-from", type=int, metavar="MS", help="Only windows that start then or later; sessions that end so."
+)
+@click.option("--window-to", type=int, metavar="MS", help="Only windows and sessions that start then or before.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most, in all."
+)
+@reading_options
+@connection_options
+@output_option
+def scan(
+    directory: str,
+    choice: StoreChoice,
+    prefix: str | None,
+    from_key: str | None,
+    to_key: str | None,
+    window_from: int | None,
+    window_to: int | None,
+    limit: int,
+    reading: RowReading,
+    connection: Connection,
+    output: OutputFormat,
+) -> ExitCode:
+    """Print the rows of a store in DIR, task after task, in the order of its keys. Writes nothing.
+
+    Keys and values are bytes unless --key-format and --value-format say how to read them. KEY is text, or hex:…, base64:…,
+    int:…, long:…. Times are in milliseconds since the epoch. `--output json` prints a document a line. Exit code 1 if a row
+    cannot be decoded or the store is damaged; what precedes the damage is printed.
+    """
+    found = choice.one_store(directory)
+    application = found[0][0].application
+    wanted = RowFilter(
+        prefix=None if prefix is None else key_bytes(prefix),
+        lower=None if from_key is None else key_bytes(from_key),
+        upper=None if to_key is None else key_bytes(to_key),
+        window_from_ms=window_from,
+        window_to_ms=window_to,
+    )
+    with reading.decoder(connection, application=application, store=found[0][1].name) as decoder:
+
+        def decoded() -> Iterator[DecodedRow]:
+            for _application, store in found:
+                yield from decoded_rows(store, wanted.rows(store), decoder, topic=store.changelog)
+
+        read, failed = write_rows(islice(decoded(), limit), output, application=application)
+    damaged = tell_damage(store for _application, store in found)
+    more = " That is the --limit: there may be more." if read == limit else ""
+    say(f"{counted(read, 'row')}, {failed} of them not decoded.{more}", err=True)
+    return ExitCode.FINDINGS if failed or damaged else ExitCode.OK

@@ -1,0 +1,91 @@
+"""`srfix state size`: how large stores are, how old their rows, which schema ids they carry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+
+import click
+
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import output_option
+from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say, write_report
+from srfix.recovery.clock import now
+from srfix.recovery.facts import iso_time
+from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.state_report import StoreSize, size_document, size_of
+from srfix.serde.subjects import Role
+
+
+@click.command()
+@directory_argument
+@choice_options
+@output_option
+def size(directory: str, choice: StoreChoice, output: OutputFormat) -> ExitCode:
+    """Count what lies in the stores of DIR: entries, bytes, ages, schema ids, per store and partition. Writes nothing.
+
+    It reads all rows, and RocksDB's OPTIONS and LOG for what is known to hurt: stalled writes, level 0, tombstones,
+    compaction that is switched off. Exit code 1 if a store is damaged.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    found = [
+        (application.application, size_of(store, now_ms=now_ms)) for application, store in choice.stores(directory)
+    ]
+    document = size_document(found, directory=directory, srfix_version=version("srfix"), generated_at=now())
+    write_report(Report(document=document, blocks=tuple(_blocks([each for _name, each in found]))), output)
+    damaged = tell_damage(each.store for _name, each in found)
+    entries = sum(each.entries for _name, each in found)
+    say(f"{counted(entries, 'row')} in {counted(len(found), 'part')} of stores.", err=True)
+    return ExitCode.FINDINGS if damaged else ExitCode.OK
+
+
+def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
+    yield Table(
+        (
+            "task",
+            "store",
+            "kind",
+            "entries",
+            "bytes",
+            "on disk",
+            "tombstones",
+            "oldest",
+            "newest",
+            "key ids",
+            "value ids",
+        ),
+        tuple(_row(each) for each in found),
+    )
+    ages = {name: sum(each.ages[name] for each in found) for name in (found[0].ages if found else {})}
+    if any(ages.values()):
+        yield Bars(("age", "entries"), tuple((name, (count,)) for name, count in ages.items()), title="Ages of rows")
+    hurts = [f"{each.store.name} of task {each.store.task.name}: {said}" for each in found for said in each.hurts]
+    if hurts:
+        yield Heading("What is known to hurt", level=2)
+        yield ItemList(tuple(hurts))
+
+
+def _row(each: StoreSize) -> tuple[str, ...]:
+    return (
+        each.store.task.name,
+        each.store.name,
+        each.store.format.value,
+        f"{each.entries:,}",
+        f"{each.key_bytes + each.value_bytes:,}",
+        f"{each.disk_bytes:,}",
+        f"{each.tombstones:,}",
+        _time(each.oldest_ms),
+        _time(each.newest_ms),
+        _ids(each, Role.KEY),
+        _ids(each, Role.VALUE),
+    )
+
+
+def _ids(each: StoreSize, role: Role) -> str:
+    return enumerated(f"{schema_id} ({count:,})" for schema_id, count in each.schema_ids[role].items()) or "-"
+
+
+def _time(time_ms: int | None) -> str:
+    return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)

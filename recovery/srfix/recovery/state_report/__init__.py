@@ -1,0 +1,26 @@
+"""What `srfix state` shows of the stores on disk."""
+
+from srfix.recovery.state_report.differences import Comparison, Difference, compared, diff_document, is_comparable
+from srfix.recovery.state_report.differences import Kind as DifferenceKind
+from srfix.recovery.state_report.estimates import RestoreEstimate, estimate_document, topic_of
+from srfix.recovery.state_report.estimates import estimate as estimate_restore
+from srfix.recovery.state_report.exporting import ExportFormat, Write, exporting
+from srfix.recovery.state_report.listing import (
+    Generation,
+    databases_of,
+    generation_of,
+    is_task_in_use,
+    listing_document,
+)
+from srfix.recovery.state_report.partitions import murmur2, partition_of
+from srfix.recovery.state_report.rocksdb_log import RocksDBLog, log_that_hurts, parse_log, read_logs
+from srfix.recovery.state_report.rocksdb_options import (
+    RocksDBOptions,
+    newest_options,
+    options_that_hurt,
+    parse_options,
+)
+from srfix.recovery.state_report.row_documents import DecodedRow, decoded_rows, row_document
+from srfix.recovery.state_report.row_filter import RowFilter, rows_of_key
+from srfix.recovery.state_report.sizes import AGES, StoreSize, size_document, size_of
+from srfix.recovery.state_report.whereabouts import Holder, Whereabouts, where_document, whereabouts

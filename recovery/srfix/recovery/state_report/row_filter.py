@@ -1,0 +1,56 @@
+"""Which rows of a store are asked for, however the store lies on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat
+
+_BY_KEY = frozenset((StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFilter:
+    """Bounds of keys and windows; None for no such bound."""
+
+    prefix: bytes | None = None
+    """What the key begins with."""
+    lower: bytes | None = None
+    """The first key, inclusive."""
+    upper: bytes | None = None
+    """The last key, inclusive."""
+    window_from_ms: int | None = None
+    """Windows that start then or later, inclusive; of sessions those that end so."""
+    window_to_ms: int | None = None
+    """Windows that start then or before, inclusive."""
+
+    def rows(self, store: StateStore) -> Iterator[StateRow]:
+        """The rows of a store within these bounds. Damage is noted in the store.
+
+        :raises LibraryMissingError: if rocksdict is not installed.
+        """
+        source = store.prefix(self.prefix) if self.prefix is not None else store.range(self.lower, self.upper)
+        return (row for row in source if self._has(row))
+
+    def _has(self, row: StateRow) -> bool:
+        if (self.lower is not None and row.key < self.lower) or (self.upper is not None and row.key > self.upper):
+            return False
+        if self.window_from_ms is None and self.window_to_ms is None:
+            return True
+        if row.window is None:
+            return False
+        last = row.window.start_ms if row.window.end_ms is None else row.window.end_ms
+        return (self.window_from_ms is None or last >= self.window_from_ms) and (
+            self.window_to_ms is None or row.window.start_ms <= self.window_to_ms
+        )
+
+
+def rows_of_key(store: StateStore, key: bytes) -> Iterator[StateRow]:
+    """The rows of one key: one, or those of its windows, sessions, versions or list."""
+    if store.format in _BY_KEY:
+        found = store.get(key)
+        if found is not None:
+            yield found
+        return
+    yield from (row for row in store.rows() if row.key == key)

@@ -1,0 +1,90 @@
+"""`srfix state diff`: stores that real Kafka Streams left beside topics of an embedded broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from tests.cli.kept_demo import srfix
+from tests.cli.state.test_rows import OLD, TS
+
+TOPIC = "xe5dc1e-ts"
+WINDOWS = "xe5dc1e-app-win-changelog"
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(topics={TOPIC: 1, WINDOWS: 1, "two": 2}) as broker:
+        yield broker
+
+
+def put(broker: EmbeddedBroker, *records: tuple[str, bytes | None, int], topic: str = TOPIC) -> None:
+    broker.produce(
+        [
+            ProducedRecord(topic=topic, partition=0, key=key.encode(), value=value, timestamp_ms=time)
+            for key, value, time in records
+        ]
+    )
+
+
+def compare(broker: EmbeddedBroker, *arguments: str, store: str = "ts") -> tuple[int, Any]:
+    done = srfix(
+        *("state", "diff", OLD, "--store", store, "--bootstrap-servers", broker.bootstrap_servers),
+        *("--output", "json", *arguments),
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def kinds(document: Any) -> dict[str, str]:
+    return {bytes.fromhex(each["key_hex"]).decode(): each["kind"] for each in document["parts"][0]["shown"]}
+
+
+class TestDiff:
+    def test_a_store_as_its_topic_says_has_no_difference(self, broker: EmbeddedBroker) -> None:
+        put(broker, ("t1", b"old", 1), ("t1", b"tv1", TS), ("t3", b"x", TS), ("t2", b"tv2", TS), ("t3", None, TS))
+        code, document = compare(broker)
+        assert (code, document["topic"], document["parts"][0]["same"]) == (0, TOPIC, 2)
+        assert kinds(document) == {}
+
+    def test_keys_are_missing_extra_and_stale(self, broker: EmbeddedBroker) -> None:
+        put(broker, ("t1", b"newer", TS + 5), ("t9", b"x", TS))
+        code, document = compare(broker)
+        assert code == 1
+        assert kinds(document) == {"t1": "stale", "t2": "extra", "t9": "missing"}
+
+    def test_bytes_differ(self, broker: EmbeddedBroker) -> None:
+        put(broker, ("t1", b"other", 1), ("t2", b"tv2", TS))
+        assert kinds(compare(broker)[1]) == {"t1": "other-bytes"}
+
+    def test_without_a_commit_nothing_is_restored(self, broker: EmbeddedBroker) -> None:
+        put(broker, ("t1", b"tv1", TS), ("t2", b"tv2", TS))
+        assert kinds(compare(broker, "--until", "committed")[1]) == {"t1": "extra", "t2": "extra"}
+        broker.commit("xe5dc1e-app", {(TOPIC, 0): 1})
+        assert kinds(compare(broker, "--until", "committed")[1]) == {"t2": "extra"}
+
+    def test_windows_are_compared_by_the_keys_of_their_changelog(self, broker: EmbeddedBroker) -> None:
+        key = b"e1" + TS.to_bytes(8, "big") + bytes(4)
+        record = ProducedRecord(topic=WINDOWS, partition=0, key=key, value=bytes(7) + b"\2", timestamp_ms=TS + 1000)
+        broker.produce([record])
+        _code, document = compare(broker, store="win")
+        assert (document["topic"], document["parts"][0]["same"], document["parts"][0]["extra"]) == (WINDOWS, 1, 3)
+
+    def test_partitions_that_no_task_holds_were_not_looked_at(self, broker: EmbeddedBroker) -> None:
+        put(broker, ("t1", b"tv1", TS), ("t2", b"tv2", TS), topic="two")
+        code, document = compare(broker, "--topic", "two")
+        assert (code, document["parts"][0]["same"]) == (2, 2)
+        assert document["not_looked_at"] == [f"partition 1 of two: no task of it lies in {OLD}"]
+
+    def test_what_cannot_be_compared_is_refused(self, broker: EmbeddedBroker) -> None:
+        done = srfix(
+            *("state", "diff", OLD, "--store", "fkj-subscription-store"),
+            *("--bootstrap-servers", broker.bootstrap_servers),
+        )
+        assert done.returncode == 2
+        assert "cannot be compared with a topic row by row" in done.stderr

@@ -1,0 +1,175 @@
+"""`srfix state get`, `scan`, `export`, `size` and `where` on directories that real Kafka Streams left."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from tests.cli.kept_demo import srfix
+
+KINDS = Path(__file__).parents[2] / "recovery" / "state" / "data" / "kinds"
+OLD = str(KINDS / "2.6.3" / "state")
+NEW = str(KINDS / "4.3.1" / "state")
+LONG = ("--value-format", "kafka", "--value-columns", "N BIGINT")
+TS = 1795252020000
+
+
+def lines(*arguments: str, code: int = 0) -> list[Any]:
+    done = srfix("state", *arguments, "--output", "json")
+    assert done.returncode == code, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def keys(rows: list[Any]) -> list[str]:
+    return [row["key"]["text"] for row in rows]
+
+
+class TestGet:
+    @pytest.mark.parametrize("directory", [OLD, NEW])
+    def test_it_prints_the_row_with_its_timestamp_split_off(self, directory: str) -> None:
+        (row,) = lines("get", directory, "t1", "--store", "ts")
+        assert (row["value"]["text"], row["timestamp"], row["task"]) == ("tv1", TS, "1_0")
+
+    def test_bytes_are_a_key_too(self) -> None:
+        assert keys(lines("get", OLD, "hex:7431", "--store", "ts")) == ["t1"]
+
+    def test_a_windowed_key_has_a_row_for_each_window(self) -> None:
+        rows = lines("get", OLD, "e1", "--store", "win", *LONG)
+        assert [(row["window"]["start_ms"], row["value"]) for row in rows] == [(TS, {"N": 2}), (TS + 60_000, {"N": 1})]
+
+    def test_a_key_that_is_not_there_is_a_finding(self) -> None:
+        assert lines("get", OLD, "nobody", "--store", "ts", code=1) == []
+
+    def test_a_key_that_is_none_is_refused(self) -> None:
+        done = srfix("state", "get", OLD, "long:x", "--store", "ts")
+        assert done.returncode == 2
+        assert "is written text:long:x" in done.stderr
+
+
+class TestScan:
+    def test_it_is_bounded_by_keys_windows_and_a_limit(self) -> None:
+        assert keys(lines("scan", OLD, "--store", "ts")) == ["t1", "t2"]
+        assert keys(lines("scan", OLD, "--store", "ts", "--from", "t2")) == ["t2"]
+        assert keys(lines("scan", OLD, "--store", "ts", "--to", "t1")) == ["t1"]
+        assert keys(lines("scan", OLD, "--store", "ts", "--prefix", "t", "--limit", "1")) == ["t1"]
+        assert keys(lines("scan", OLD, "--store", "ts", "--prefix", "x")) == []
+        later = lines("scan", OLD, "--store", "win", "--window-from", str(TS + 1))
+        assert {row["window"]["start_ms"] for row in later} == {TS + 60_000}
+        earlier = lines("scan", OLD, "--store", "win", "--window-to", str(TS))
+        assert {row["window"]["start_ms"] for row in earlier} == {TS}
+
+    def test_a_session_has_its_end(self) -> None:
+        first = lines("scan", OLD, "--store", "sess")[0]
+        assert (first["window"]["start_ms"], first["window"]["end_ms"]) == (TS, TS + 1000)
+
+    def test_a_version_has_its_time(self) -> None:
+        rows = lines("scan", NEW, "--store", "ver")
+        assert rows[0]["valid_from_ms"] is not None
+        assert any(row["valid_to_ms"] is not None for row in rows)
+
+    def test_what_is_not_decoded_is_a_finding(self) -> None:
+        with FixtureRegistry() as registry:
+            rows = lines("scan", OLD, "--store", "ts", "--value-format", "schema", "--registry", registry.url, code=1)
+        assert [error["role"] for row in rows for error in row["errors"]] == ["value", "value"]
+
+    def test_several_stores_need_a_name(self) -> None:
+        done = srfix("state", "scan", OLD)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Name the store with --store" in done.stderr
+
+    def test_a_misspelt_store_has_a_suggestion(self) -> None:
+        assert "Did you mean win?" in srfix("state", "scan", OLD, "--store", "wim").stderr
+
+    def test_damage_is_named_and_the_directory_stays_as_it_is(self, tmp_path: Path) -> None:
+        shutil.copytree(OLD, tmp_path / "app")
+        store = tmp_path / "app" / "1_0" / "rocksdb" / "ts"
+        (table,) = store.glob("*.sst")
+        table.write_bytes(table.read_bytes()[:-10])
+        before = {path: path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*"))}
+        done = srfix("state", "scan", str(tmp_path), "--store", "ts")
+        assert done.returncode == 1
+        assert "Damaged: store ts of task 1_0" in done.stderr
+        assert {path: path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*"))} == before
+
+
+class TestExport:
+    def test_parquet_and_arrow_hold_bytes_and_decoded_values(self, tmp_path: Path) -> None:
+        for form in ("parquet", "arrow"):
+            done = srfix("state", "export", OLD, "--store", "win", "--to", form, "--out", str(tmp_path), *LONG)
+            assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'win-3_0'}.{form}\n"), done.stderr
+        rows = pq.ParquetFile(tmp_path / "win-3_0.parquet").read().to_pylist()
+        first = next(row for row in rows if row["key"] == b"e1")
+        assert (first["value"], first["value_json"], first["window_start_ms"]) == (bytes(7) + b"\2", '{"N": 2}', TS)
+        with pa.ipc.open_file(str(tmp_path / "win-3_0.arrow")) as file:
+            assert file.read_all().to_pylist() == rows
+
+    def test_csv_and_json_lines_in_one_file(self, tmp_path: Path) -> None:
+        for form in ("csv", "jsonl"):
+            where = ("--out", str(tmp_path), "--one-file")
+            assert srfix("state", "export", OLD, "--store", "ts", "--to", form, *where).returncode == 0
+        rows = list(csv.DictReader((tmp_path / "ts.csv").read_text().splitlines()))
+        assert [(row["key"], row["value"]) for row in rows] == [("7431", b"tv1".hex()), ("7432", b"tv2".hex())]
+        assert keys([json.loads(line) for line in (tmp_path / "ts.jsonl").read_text().splitlines()]) == ["t1", "t2"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["ts.csv", "ts.jsonl"]
+
+    def test_nothing_is_written_over(self, tmp_path: Path) -> None:
+        (tmp_path / "ts-1_0.csv").write_text("mine")
+        done = srfix("state", "export", OLD, "--store", "ts", "--to", "csv", "--out", str(tmp_path))
+        assert done.returncode == 2
+        assert (tmp_path / "ts-1_0.csv").read_text() == "mine"
+
+    def test_nothing_is_written_into_the_state_directory(self, tmp_path: Path) -> None:
+        shutil.copytree(OLD, tmp_path / "app")
+        done = srfix(
+            "state", "export", str(tmp_path), "--store", "ts", "--to", "csv", "--out", str(tmp_path / "app" / "x")
+        )
+        assert done.returncode == 2
+        assert not (tmp_path / "app" / "x").exists()
+
+
+class TestSize:
+    def test_it_counts_rows_bytes_ages_and_ids(self) -> None:
+        done = srfix("state", "size", OLD, "--output", "json")
+        assert done.returncode == 0, done.stderr
+        stores = {each["store"]: each for each in json.loads(done.stdout)["stores"]}
+        ts = stores["ts"]
+        assert (ts["entries"], ts["key_bytes"], ts["value_bytes"], ts["oldest_ms"]) == (2, 4, 6, TS)
+        assert sum(each["entries"] for each in ts["ages"]) == 2
+        assert (ts["value_ids"], ts["unframed_values"]) == ([], 2)
+        assert (stores["sess"]["format"], stores["sess"]["entries"]) == ("session", 4)
+        assert stores["fkj-subscription-store"]["value_ids"] == []
+
+    def test_what_hurts_is_said(self, tmp_path: Path) -> None:
+        shutil.copytree(OLD, tmp_path / "app")
+        store = tmp_path / "app" / "1_0" / "rocksdb" / "ts"
+        (store / "OPTIONS-000099").write_text('[CFOptions "default"]\n  disable_auto_compactions=true\n')
+        (store / "LOG").write_text("x [WARN] [default] Stalling writes because we have 20 level-0 files rate 1\n")
+        done = srfix("state", "size", str(tmp_path), "--store", "ts")
+        assert "compaction is switched off" in done.stdout
+        assert "20 files on level 0" in done.stdout
+
+
+class TestWhere:
+    def test_a_key_lies_where_it_is_looked_for(self) -> None:
+        done = srfix("state", "where", OLD, "t1", "--store", "ts", "--output", "json")
+        document = json.loads(done.stdout)
+        assert (done.returncode, document["partition"], document["found"]) == (0, 0, True)
+        assert [(each["task"], each["rows"]) for each in document["holders"]] == [("1_0", 1)]
+
+    def test_a_key_that_lies_astray_is_a_finding(self) -> None:
+        done = srfix("state", "where", OLD, "t1", "--store", "ts", "--partitions", "6")
+        assert done.returncode == 1
+        assert "Task 1_0 holds the key, and Streams looks for it in partition 1." in done.stderr
+
+    def test_a_global_store_holds_every_key(self) -> None:
+        done = srfix("state", "where", OLD, "nobody", "--store", "glob", "--partitions", "6")
+        assert done.returncode == 1
+        assert "another instance" not in done.stderr
