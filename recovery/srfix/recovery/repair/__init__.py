@@ -23,4 +23,4 @@ from srfix.recovery.repair.preflight import denied_permissions, preflight
 from srfix.recovery.repair.put_back import PutBack, put_back
 from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
 from srfix.recovery.repair.shell_script import shell_script
-from srfix.recovery.repair.sign_off import NAMESPACE, load_signed_plan, require_digest
+from srfix.recovery.repair.sign_off import NAMESPACE, load_signed_plan, require_digest, require_digest_of
