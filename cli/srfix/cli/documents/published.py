@@ -29,7 +29,9 @@ DOCUMENTS: Final = (
     PublishedDocument(name="rollback", written_by="srfix rollback"),
     PublishedDocument(name="topic-plan", written_by="srfix state seed-changelog and plan-expiry, also as their file"),
     PublishedDocument(name="topic-applied", written_by="srfix apply, of a topic plan"),
-    PublishedDocument(name="topic-journal", written_by="srfix apply and srfix rollback of a topic plan: a line of its journal"),
+    PublishedDocument(
+        name="topic-journal", written_by="srfix apply and srfix rollback of a topic plan: a line of its journal"
+    ),
     PublishedDocument(name="topic-rollback", written_by="srfix rollback, of a topic plan"),
     PublishedDocument(name="guard", written_by="srfix guard"),
     PublishedDocument(name="watch", written_by="srfix watch: each line", commands=("watch",)),
@@ -37,6 +39,7 @@ DOCUMENTS: Final = (
     PublishedDocument(name="check", written_by="srfix check", commands=("check",)),
     PublishedDocument(name="record", written_by="srfix decode: each line", commands=("decode",)),
     PublishedDocument(name="schema", written_by="srfix schema"),
+    PublishedDocument(name="state-ls", written_by="srfix state ls"),
     PublishedDocument(name="subjects", written_by="srfix subjects"),
     PublishedDocument(name="doctor", written_by="srfix doctor"),
     PublishedDocument(name="catalogue", written_by="srfix explain, and srfix explain CODE"),

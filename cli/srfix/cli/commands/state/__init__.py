@@ -1,1 +1,1 @@
-"""`srfix state …`: what a state directory, a store or its changelog holds, and what is done about it."""
+"""The commands of `srfix state`, a module each."""
