@@ -10,7 +10,14 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import StepsOnTheWay, before_apply, complain, connection_of_plan, secrets_to_add
+from srfix.cli.commands.shared import (
+    StepsOnTheWay,
+    apply_to_topic,
+    before_apply,
+    complain,
+    connection_of_plan,
+    secrets_to_add,
+)
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -122,8 +129,6 @@ def apply(
                 "A plan that writes to a topic is carried out whole: --only, --probe-permissions and --signature are for "
                 "plans of srfix plan. Have its digest compared with --expect-digest."
             )
-        from srfix.cli.commands.shared.topic_plans import apply_to_topic
-
         return apply_to_topic(
             load_topic_plan(path),
             path,

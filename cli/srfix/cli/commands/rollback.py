@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import StepsOnTheWay, StepTold, complain, connection_of_plan, steps_told
+from srfix.cli.commands.shared import StepsOnTheWay, StepTold, complain, connection_of_plan, roll_back_topic, steps_told
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
@@ -68,8 +68,6 @@ def rollback(
     """
     journal_path = default_journal_path(path) if is_topic_plan(path) else journal_of(path)
     if is_topic_journal(journal_path):
-        from srfix.cli.commands.shared.topic_plans import roll_back_topic
-
         return roll_back_topic(
             path, journal_path, expect_digest=expect_digest, yes=yes, connection=connection, output=output
         )

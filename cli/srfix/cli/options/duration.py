@@ -11,7 +11,7 @@ _SECONDS: Final = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _FORM: Final = re.compile(r"(\d{1,9})\s*(s|min|h|d|w)")
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[int]):
     """Whole seconds, from a number with its unit: s, min, h, d or w."""
 
     name = "duration"

@@ -28,4 +28,4 @@ from srfix.recovery.topic_plan.rollback import (
     TopicUndoEvent,
     roll_back_topic_plan,
 )
-from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
+from srfix.recovery.topic_plan.seeding import Registered, SeedRequest, plan_seed

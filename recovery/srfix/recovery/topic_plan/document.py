@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.repair.plan_file import plan_digest
+from srfix.recovery.repair import plan_digest
 from srfix.recovery.topic_plan.plan import (
     CarriedSchemaId,
     ExpireKeys,

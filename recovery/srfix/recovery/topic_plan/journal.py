@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.repair.journal import read_journal_as
-from srfix.recovery.repair.journal_lines import chained_lines, document_of_line, does_not_follow, unreadable
+from srfix.recovery.repair import chained_lines, document_of_line, does_not_follow, read_journal_as, unreadable
 from srfix.recovery.topic_plan.document import topic_plan_from
 from srfix.recovery.topic_plan.plan import TopicPlan
 from srfix.serde.files import open_file

@@ -1,7 +1,4 @@
-"""`srfix apply` and `srfix rollback` of a plan that writes to a topic.
-
-Loaded for such a plan only: it needs the Kafka client.
-"""
+"""`srfix apply` and `srfix rollback` of a plan that writes to a topic."""
 
 from __future__ import annotations
 

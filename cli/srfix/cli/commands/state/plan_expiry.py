@@ -11,8 +11,7 @@ from srfix.cli.commands.state.seed_changelog import refuse_a_journal
 from srfix.cli.commands.state.topic_plan_report import topic_plan_report
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, given_options, option, output_option
-from srfix.cli.options.duration import Duration
+from srfix.cli.options import Duration, connection_options, given_options, option, output_option
 from srfix.cli.output import OutputFormat, say, write_report
 from srfix.recovery.topic_plan import (
     ExpireKeys,

@@ -22,7 +22,7 @@ from srfix.serde.registry import SchemaNotFoundError
 from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:
-    from srfix.recovery.topic_plan.seeding import Registered
+    from srfix.recovery.topic_plan import Registered
     from srfix.serde.registry import RegistryClient
     from srfix.serde.wire import SchemaId
 
