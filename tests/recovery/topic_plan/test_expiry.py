@@ -124,6 +124,10 @@ class TestPlanExpiry:
         save_topic_plan(plan, path)
         assert load_topic_plan(path) == plan
 
+    def test_the_records_are_for_nobody_else_to_read(self, path: Path) -> None:
+        planned(world(), path)
+        assert kept_records_path(path).stat().st_mode & 0o777 == 0o600
+
     @pytest.mark.parametrize("edited", ["cutoff", "samples"])
     def test_an_edited_plan_is_refused(self, edited: str, path: Path) -> None:
         save_topic_plan(planned(world(), path), path)
