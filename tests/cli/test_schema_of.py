@@ -58,7 +58,7 @@ def test_every_document_that_the_code_names_has_a_schema_of_that_version() -> No
         match
         for room in ("cli", "recovery")
         for path in (ROOT / room / "srfix").rglob("*.py")
-        for match in re.findall(r'"(srfix\.[a-z]+/\d+)"', path.read_text(encoding="utf-8"))
+        for match in re.findall(r'"(srfix\.[a-z-]+/\d+)"', path.read_text(encoding="utf-8"))
     }
     assert named == {document(schema_text(each))["title"] for each in DOCUMENTS}
 

@@ -28,6 +28,13 @@ STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     "size": CommandEntry("srfix.cli.commands.state.size:size", "Entries, bytes, ages and schema ids, and what hurts."),
     "where": CommandEntry("srfix.cli.commands.state.where:where", "The partition and task of a key, and who holds it."),
     "estimate": CommandEntry("srfix.cli.commands.state.estimate:estimate", "What a restore will take."),
+    "seed-changelog": CommandEntry(
+        "srfix.cli.commands.state.seed_changelog:seed_changelog",
+        "Plan to fill a store's changelog from its source, so that reuse can be turned off.",
+    ),
+    "plan-expiry": CommandEntry(
+        "srfix.cli.commands.state.plan_expiry:plan_expiry", "Plan tombstones for keys that nobody has written for long."
+    ),
 }
 """Those of `srfix state`, in the order of its help."""
 

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import StepsOnTheWay, before_apply, complain, connection_of_plan, secrets_to_add
+from srfix.cli.commands.shared import (
+    StepsOnTheWay,
+    apply_to_topic,
+    before_apply,
+    complain,
+    connection_of_plan,
+    secrets_to_add,
+)
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -61,6 +68,7 @@ from srfix.recovery.repair import (
     require_digest,
     shared_subjects,
 )
+from srfix.recovery.topic_plan import is_topic_plan, load_topic_plan
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
 from srfix.serde.registry import Json, RegistryClient
@@ -115,6 +123,21 @@ def apply(
 
     The registry is the plan's own unless --registry names it otherwise.
     """
+    if is_topic_plan(path):
+        if only or signature is not None or signer_key is not None or probe_permissions:
+            raise UsageError(
+                "A plan that writes to a topic is carried out whole: --only, --probe-permissions and --signature are for "
+                "plans of srfix plan. Have its digest compared with --expect-digest."
+            )
+        return apply_to_topic(
+            load_topic_plan(path),
+            path,
+            journal_path or default_journal_path(path),
+            expect_digest=expect_digest,
+            yes=yes,
+            connection=connection,
+            output=output,
+        )
     given = given_options()
     if (signature is None) != (signer_key is None):
         raise UsageError(

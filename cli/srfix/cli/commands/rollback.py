@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import StepsOnTheWay, StepTold, complain, connection_of_plan, steps_told
+from srfix.cli.commands.shared import StepsOnTheWay, StepTold, complain, connection_of_plan, roll_back_topic, steps_told
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
@@ -33,11 +33,13 @@ from srfix.recovery.repair import (
     Left,
     Plan,
     Undone,
+    default_journal_path,
     journal_of,
     read_journal,
     require_digest,
     roll_back,
 )
+from srfix.recovery.topic_plan import is_topic_journal, is_topic_plan
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json
 
@@ -64,7 +66,11 @@ def rollback(
 
     JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
     """
-    journal_path = journal_of(path)
+    journal_path = default_journal_path(path) if is_topic_plan(path) else journal_of(path)
+    if is_topic_journal(journal_path):
+        return roll_back_topic(
+            path, journal_path, expect_digest=expect_digest, yes=yes, connection=connection, output=output
+        )
     state = read_journal(journal_path)
     plan = state.plan
     require_digest(plan, expect_digest, where=journal_path)

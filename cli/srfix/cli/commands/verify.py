@@ -58,6 +58,8 @@ from srfix.recovery.repair.verify import (
     tally,
 )
 from srfix.recovery.repair.verify import verify as verify_plan
+from srfix.recovery.topic_plan import is_topic_journal, is_topic_plan
+from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Subject
 
@@ -106,6 +108,11 @@ def verify(
     row is read, not one of each schema id and partition; its workers need srfix.
     """
     given = given_options()
+    if is_topic_plan(path) or is_topic_journal(path):
+        raise UsageError(
+            "srfix apply reads back what such a plan writes to a topic, and says so if it is not there; srfix verify is for "
+            "plans of srfix plan."
+        )
     plan = read_plan_or_journal(path)
     require_digest(plan, expect_digest, where=path)
     plan = part_of(plan, only)

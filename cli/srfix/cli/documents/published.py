@@ -27,6 +27,12 @@ DOCUMENTS: Final = (
     PublishedDocument(name="journal", written_by="srfix apply and srfix rollback: a line of PLAN.journal.jsonl"),
     PublishedDocument(name="verification", written_by="srfix verify", commands=("verify",)),
     PublishedDocument(name="rollback", written_by="srfix rollback"),
+    PublishedDocument(name="topic-plan", written_by="srfix state seed-changelog and plan-expiry, also as their file"),
+    PublishedDocument(name="topic-applied", written_by="srfix apply, of a topic plan"),
+    PublishedDocument(
+        name="topic-journal", written_by="srfix apply and srfix rollback of a topic plan: a line of its journal"
+    ),
+    PublishedDocument(name="topic-rollback", written_by="srfix rollback, of a topic plan"),
     PublishedDocument(name="guard", written_by="srfix guard"),
     PublishedDocument(name="watch", written_by="srfix watch: each line", commands=("watch",)),
     PublishedDocument(name="census", written_by="srfix scan", commands=("scan",)),

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
     from srfix.recovery.facts.key_role import KeyRole
     from srfix.recovery.facts.keys_of_store import keys_of_store, keys_under
+    from srfix.recovery.facts.known_transactions import restore_isolation
     from srfix.recovery.facts.live_records import LiveRecord, newest_live
     from srfix.recovery.facts.processed_rows import ProcessedRows, compare_rows
     from srfix.recovery.facts.reader import WITH_FIX, CheckContext, Reader, StreamsVersion, range_in_words
@@ -124,6 +125,7 @@ else:
             ],
             "holders": ["Holder", "Holders", "find_holders", "list_holders"],
             "isolation": ["RestoreIsolation"],
+            "known_transactions": ["restore_isolation"],
             "internal_schemas": ["MARKS_OF_CONNECT", "is_first_of_its_own", "latest_own", "marks_in", "own_versions"],
             "key_asymmetry": ["KeyAsymmetry", "asymmetry"],
             "key_role": ["KeyRole"],

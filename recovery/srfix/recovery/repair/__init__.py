@@ -11,16 +11,22 @@ from srfix.recovery.repair.apply import (
 )
 from srfix.recovery.repair.cost import Cost, cost_of
 from srfix.recovery.repair.journal import (
+    Journal,
     default_journal_path,
     is_journal,
     journal_of,
+    open_journal_as,
     read_journal,
+    read_journal_as,
     read_plan_or_journal,
+    says_nothing,
+    set_aside,
 )
+from srfix.recovery.repair.journal_lines import chained_lines, document_of_line, does_not_follow, unreadable
 from srfix.recovery.repair.part import part_of, shared_subjects
-from srfix.recovery.repair.plan_file import Plan, PlannedFinding, load_plan, plan_document, save_plan
+from srfix.recovery.repair.plan_file import Plan, PlannedFinding, load_plan, plan_digest, plan_document, save_plan
 from srfix.recovery.repair.preflight import denied_permissions, preflight
 from srfix.recovery.repair.put_back import PutBack, put_back
 from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
 from srfix.recovery.repair.shell_script import shell_script
-from srfix.recovery.repair.sign_off import NAMESPACE, load_signed_plan, require_digest
+from srfix.recovery.repair.sign_off import NAMESPACE, load_signed_plan, require_digest, require_digest_of

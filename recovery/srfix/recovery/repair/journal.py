@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
+from typing import TypeVar
 
 import portalocker
 
@@ -26,6 +27,8 @@ from srfix.serde import bounds
 from srfix.serde.files import is_there, open_file, parse_json, read_file, refuse_what_is_no_file
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Subject
+
+_State = TypeVar("_State")
 
 
 def default_journal_path(plan_path: Path) -> Path:
@@ -74,7 +77,14 @@ class Journal:
 
     def begun(self, plan: Plan) -> None:
         """The first line."""
-        self.write("begun", by=_this_process(), schema=SCHEMA, digest=plan.digest, plan=plan_document(plan))
+        self.begun_with(SCHEMA, plan.digest, plan_document(plan))
+
+    def begun_with(self, schema: str, digest: str, plan: Json, **more: Json) -> None:
+        """The first line, of another kind of plan.
+
+        :param schema: the journal's own, `srfix.NAME/VERSION`.
+        """
+        self.write("begun", by=_this_process(), schema=schema, digest=digest, plan=plan, **more)
 
     def resumed(self) -> None:
         """Another process goes on."""
@@ -105,10 +115,20 @@ class Journal:
 def open_journal(
     path: Path, clock: Callable[[], str], *, create: bool = True
 ) -> Iterator[tuple[Journal, JournalState | None]]:
+    """Opens or creates the journal of a repair, as `open_journal_as` does."""
+    with open_journal_as(path, clock, replay, create=create) as opened:
+        yield opened
+
+
+@contextmanager
+def open_journal_as(
+    path: Path, clock: Callable[[], str], replayed: Callable[[Path, bytes], _State], *, create: bool = True
+) -> Iterator[tuple[Journal, _State | None]]:
     """Opens or creates a journal, locks it, and reads what it says. Nothing is cut or written before it is recognised.
 
     A file that holds no more than the beginning of a first line (a crash cut it off; nothing was begun) is renamed.
 
+    :param replayed: says what the whole lines of such a journal say; it gets the path for its messages.
     :param create: False if one must be there.
     :raises PlanError: if it cannot be created, another process holds it, or it is no journal or a damaged one.
     """
@@ -124,7 +144,7 @@ def open_journal(
             stream, is_ours = _open_locked(path, create=True)
             content = _content(stream)
     with stream:
-        state = _recognised(path, content)
+        state = recognised(path, content, replayed)
         journal = Journal(path, stream, clock, content[: content.rfind(b"\n") + 1])
         journal.set_aside = aside
         try:
@@ -134,14 +154,14 @@ def open_journal(
                 path.unlink(missing_ok=True)  # nothing was begun: nothing is left behind
 
 
-def _recognised(path: Path, content: bytes) -> JournalState | None:
+def recognised(path: Path, content: bytes, replayed: Callable[[Path, bytes], _State]) -> _State | None:
     """What a journal says; None if it is empty, or was cut within its first line.
 
     :raises PlanError: if it is something else.
     """
     if not content or (b"\n" not in content and is_cut_first_line(content)):
         return None
-    return replay(path, content[: content.rfind(b"\n") + 1] or content + b"\n")
+    return replayed(path, content[: content.rfind(b"\n") + 1] or content + b"\n")
 
 
 def _content(stream: FileIO) -> bytes:
@@ -260,6 +280,14 @@ def says_nothing(path: Path) -> PlanError:
 
 
 def read_journal(path: Path) -> JournalState:
+    """Reads the journal of a repair without touching it.
+
+    :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
+    """
+    return read_journal_as(path, replay)
+
+
+def read_journal_as(path: Path, replayed: Callable[[Path, bytes], _State]) -> _State:
     """Reads a journal without touching it.
 
     :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
@@ -272,7 +300,7 @@ def read_journal(path: Path) -> JournalState:
         ) from error
     except OSError as error:
         raise PlanError(f"The journal {path} cannot be read ({error.strerror}). Name the file of a journal.") from error
-    state = _recognised(path, content)
+    state = recognised(path, content, replayed)
     if state is None:
         raise says_nothing(path)
     return state

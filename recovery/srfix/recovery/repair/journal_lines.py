@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, cast
 
@@ -126,23 +125,41 @@ def replay(path: Path, content: bytes) -> JournalState:
     :param content: its lines, each with its end.
     :raises PlanError: if this is no journal, or its lines do not hang together.
     """
-    lines = [line.removesuffix(b"\r") for line in content.split(b"\n")[:-1]]
-    state = _begun(path, lines[0])
-    is_chained = _is_chained(path, 1, lines[0], b"")
+    lines = chained_lines(path, content)
+    state = _begun(path, next(lines)[1])
     reader = _Reader(state)
-    for number, (previous, line) in enumerate(pairwise(lines), start=2):
-        document = _document(path, number, line)
-        if _is_chained(path, number, line, previous):
-            is_chained = True
-        elif is_chained:
-            raise _does_not_follow(path, number)
+    for number, line in lines:
+        document = document_of_line(path, number, line)
         try:
             follows = reader.take(document)
         except (PlanError, KeyError, TypeError, ValueError) as error:
-            raise _unreadable(path, number) from error
+            raise unreadable(path, number) from error
         if not follows:
-            raise _does_not_follow(path, number)
+            raise does_not_follow(path, number)
     return state
+
+
+def chained_lines(path: Path, content: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines of any journal with their numbers, from 1 on, each once it is seen to hang on the one before.
+
+    :param path: the journal, for messages.
+    :param content: its lines, each with its end.
+    :raises PlanError: if a line does not hang on the one before.
+    """
+    is_chained, previous = False, b""
+    for number, ended in enumerate(content.split(b"\n")[:-1], start=1):
+        line = ended.removesuffix(b"\r")
+        if number == 1:
+            yield number, line  # what is no journal at all says so first
+        else:
+            document_of_line(path, number, line)
+        if _is_chained(path, number, line, previous):
+            is_chained = True
+        elif is_chained:
+            raise does_not_follow(path, number)
+        if number > 1:
+            yield number, line
+        previous = line
 
 
 def _is_chained(path: Path, number: int, line: bytes, previous: bytes) -> bool:
@@ -154,7 +171,7 @@ def _is_chained(path: Path, number: int, line: bytes, previous: bytes) -> bool:
     if found is None:
         return False
     if found[1] != _digest(line[: found.start()] + b"}", previous):
-        raise _does_not_follow(path, number)
+        raise does_not_follow(path, number)
     return True
 
 
@@ -262,18 +279,21 @@ class _Reader:
         return state.rolling_back and step == max(state.after.keys() - state.undone, default=None)
 
 
-def _document(path: Path, number: int, line: bytes) -> Json:
+def document_of_line(path: Path, number: int, line: bytes) -> Json:
+    """:raises PlanError: if a line is no JSON."""
     try:
         return cast("Json", parse_json(line))
     except ValueError as error:
-        raise _unreadable(path, number) from error
+        raise unreadable(path, number) from error
 
 
-def _unreadable(path: Path, number: int) -> PlanError:
+def unreadable(path: Path, number: int) -> PlanError:
+    """The error for a line that says nothing that is known."""
     return PlanError(f"Line {number} of the journal {path} cannot be read. {_ADVICE}")
 
 
-def _does_not_follow(path: Path, number: int) -> PlanError:
+def does_not_follow(path: Path, number: int) -> PlanError:
+    """The error for a line that cannot stand where it stands."""
     return PlanError(
         f"Line {number} of the journal {path} does not follow the one before it: a line is missing, doubled, changed or "
         f"stands in another place. {_ADVICE}"

@@ -33,15 +33,20 @@ def require_digest(plan: Plan, expected: str | None, *, where: Path) -> None:
     :raises UsageError: if what is expected is no digest.
     :raises PlanError: if the plan has another one.
     """
+    require_digest_of(plan.digest, expected, where=where)
+
+
+def require_digest_of(found: str, expected: str | None, *, where: Path) -> None:
+    """The same of the digest of a plan of any kind."""
     if expected is None:
         return
     if not _DIGEST.fullmatch(expected):
         raise UsageError(
             f"--expect-digest takes a digest as srfix plan prints it, sha256: and 64 digits of hexadecimal, not {expected!r}."
         )
-    if plan.digest != expected:
+    if found != expected:
         raise PlanError(
-            f"The plan in {where} is not the one that was signed off: its digest is {plan.digest}, and {expected} is "
+            f"The plan in {where} is not the one that was signed off: its digest is {found}, and {expected} is "
             "expected. Nothing was written. Have this plan reviewed, or take the file that was."
         )
 

@@ -1,0 +1,98 @@
+"""`srfix state plan-expiry`: plans tombstones by age. Writes nothing but the plan file and the records beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.state.seed_changelog import refuse_a_journal
+from srfix.cli.commands.state.topic_plan_report import topic_plan_report
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import Duration, connection_options, given_options, option, output_option
+from srfix.cli.output import OutputFormat, say, write_report
+from srfix.recovery.topic_plan import (
+    ExpireKeys,
+    ExpiryRequest,
+    kept_records_path,
+    save_topic_plan,
+)
+from srfix.recovery.topic_plan import (
+    plan_expiry as planned,
+)
+from srfix.serde.subjects import Topic
+
+
+@click.command("plan-expiry")
+@option(
+    "--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id whose data is meant."
+)
+@option(
+    "--store",
+    envvar="STORE",
+    metavar="NAME",
+    help="The store whose changelog is meant; the application must be stopped.",
+)
+@click.option(
+    "--topic", metavar="TOPIC", help="In place of a store: a compacted topic of which the application has committed."
+)
+@click.option(
+    "--older-than",
+    type=Duration(),
+    metavar="AGE",
+    required=True,
+    help="Keys whose newest record is older are deleted: 90d, 12h, 30min, 2w.",
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="No more keys than that, the oldest first.")
+@click.option(
+    "-o",
+    "--out",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    required=True,
+    help="Write the plan there, and the records to be deleted to FILE.records.jsonl.",
+)
+@connection_options
+@output_option
+def plan_expiry(
+    application: str,
+    store: str | None,
+    topic: str | None,
+    older_than: int,
+    limit: int | None,
+    path: Path,
+    connection: Connection,
+    output: OutputFormat,
+) -> ExitCode:
+    """Plan tombstones for the keys of a compacted topic that nobody has written for long. Reads only.
+
+    The plan says how many keys, how old, which for example. The records are kept beside it, so that `srfix rollback` can write
+    them again. `srfix apply FILE` carries it out; a key that was written meanwhile is left.
+    """
+    refuse_a_journal(path)
+    with open_cluster(connection) as (cluster, _engine):
+        plan = planned(
+            ExpiryRequest(
+                application=application,
+                store=store,
+                topic=None if topic is None else Topic(topic),
+                older_than_s=older_than,
+                limit=limit,
+            ),
+            cluster,
+            path,
+            bootstrap_servers=connection.cluster_shown or "",
+        )
+    write_report(topic_plan_report(plan, path, given_options()), output)
+    kept = kept_records_path(path)
+    if not plan.steps:
+        kept.unlink(missing_ok=True)
+        say(f"{path} was not written: there is nothing to carry out.", err=True)
+        return ExitCode.OK
+    save_topic_plan(plan, path)
+    count = plan.work.kept.records if isinstance(plan.work, ExpireKeys) else 0
+    say(f"Plan written to {path}, its {count:,} records to {kept}.", err=True)
+    return ExitCode.OK

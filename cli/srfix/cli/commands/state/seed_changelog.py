@@ -1,0 +1,116 @@
+"""`srfix state seed-changelog`: plans to fill a store's changelog from its source. Writes nothing but the plan file."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.state.topic_plan_report import topic_plan_report
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options, given_options, isolation_of, isolation_option, option, output_option
+from srfix.cli.output import OutputFormat, say, write_report
+from srfix.recovery.facts import look_up, restore_isolation
+from srfix.recovery.repair import is_journal
+from srfix.recovery.topic_plan import SeedRequest, is_topic_journal, plan_seed, save_topic_plan
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import SchemaNotFoundError
+from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from srfix.recovery.topic_plan import Registered
+    from srfix.serde.registry import RegistryClient
+    from srfix.serde.wire import SchemaId
+
+
+@click.command("seed-changelog")
+@option("--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id.")
+@option("--store", envvar="STORE", metavar="NAME", required=True, help="The state store.")
+@click.option(
+    "--source", metavar="[STORE=]TOPIC", required=True, help="The topic that the store reuses as its changelog now."
+)
+@isolation_option
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of the changelog that is created; default: the broker's. Give what the application has for replication.factor.",
+)
+@click.option(
+    "-o",
+    "--out",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    required=True,
+    help="Write the plan there.",
+)
+@connection_options
+@output_option
+def seed_changelog(
+    application: str,
+    store: str,
+    source: str,
+    isolation: str,
+    replication_factor: int | None,
+    path: Path,
+    connection: Connection,
+    output: OutputFormat,
+) -> ExitCode:
+    """Plan to fill a store's changelog topic from the source topic that it reuses. Reads only.
+
+    Turned off without that, the reuse (topology.optimization) leaves the table empty after a restore. `srfix apply FILE`
+    carries the plan out: it creates the topic as Kafka Streams would, and copies what a restore loads, the newest record of
+    each key below the committed offset, as it is. With a registry it says which schema ids the store's reader will not find.
+    The application must be stopped.
+    """
+    refuse_a_journal(path)
+    named_store, _, topic = source.rpartition("=")  # a topic's name holds none
+    if named_store not in ("", store):
+        raise UsageError(f"--source names the topic of the store {named_store!r}, and --store is {store!r}.")
+    has_registry = bool(connection.registry.urls)
+    with (
+        open_cluster(connection) as (cluster, _engine),
+        connection.registry_client() if has_registry else nullcontext() as registry,
+    ):
+        plan = plan_seed(
+            SeedRequest(
+                application=application,
+                store=store,
+                source=Topic(topic),
+                isolation=isolation_of(isolation) or restore_isolation(cluster, application).isolation,
+                replication_factor=-1 if replication_factor is None else replication_factor,
+            ),
+            cluster,
+            bootstrap_servers=connection.cluster_shown or "",
+            registered=None if registry is None else _asking(registry),
+            given=given_options(),
+        )
+    save_topic_plan(plan, path)
+    write_report(topic_plan_report(plan, path, given_options()), output)
+    say(f"Plan written to {path}.", err=True)
+    return ExitCode.OK
+
+
+def refuse_a_journal(path: Path) -> None:
+    """:raises UsageError: if a journal stands where a plan would go."""
+    if is_journal(path) or is_topic_journal(path):
+        raise UsageError(
+            f"{path} is the journal of a plan, without which that cannot be undone; write the plan to another file."
+        )
+
+
+def _asking(registry: RegistryClient) -> Registered:
+    def is_registered(subject: str, schema_id: SchemaId) -> bool | None:
+        try:
+            schema = registry.schema_by_id(schema_id).schema
+        except SchemaNotFoundError:
+            return False  # nobody knows it: no reader will
+        found = look_up(registry, subject, schema)
+        return found is not None and found.subject == subject
+
+    return is_registered

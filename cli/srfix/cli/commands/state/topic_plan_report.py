@@ -1,0 +1,64 @@
+"""A plan that writes to a topic, as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
+from srfix.recovery.commands import Given, positional
+from srfix.recovery.topic_plan import ExpireKeys, SeedChangelog, TopicPlan, describe, topic_plan_document
+
+
+def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
+    """What it writes, what to know before, and what to do around it.
+
+    :param path: where the plan is saved.
+    """
+    return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, given)))
+
+
+def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
+    work = plan.work
+    if not plan.steps:
+        yield Heading("Nothing to write")
+        yield ItemList(plan.price)
+        return
+    match work:
+        case SeedChangelog():
+            yield Heading(f"Plan: fill {work.changelog} from {work.source}")
+        case ExpireKeys():
+            yield Heading(f"Plan: delete {plan.rows:,} keys of {work.topic}")
+            yield FieldList(tuple((f"sample {number}", text) for number, text in enumerate(work.samples, start=1)))
+    columns = ("partition", "records", "bytes", "oldest", "newest", "read from", "up to")
+    rows = tuple(
+        (
+            str(each.partition),
+            f"{each.rows:,}",
+            f"{each.bytes_:,}",
+            _time(each.oldest_ms),
+            _time(each.newest_ms),
+            str(each.start_offset),
+            str(each.end_offset),
+        )
+        for each in work.partitions
+    )
+    yield Table(columns, rows, title="What is written, by partition")
+    yield Heading("Steps", level=2)
+    yield ItemList(tuple(describe(plan, step) for step in plan.steps), is_numbered=True)
+    yield Heading("To know before", level=2)
+    yield ItemList(plan.price)
+    yield Heading("In order", level=2)
+    yield ItemList(plan.playbook, is_numbered=True)
+    yield Paragraph("Nothing is written yet. To carry it out:")
+    yield Commands((given.command("apply", *positional(str(path))),))
+    yield Paragraph(plan.undo)
+
+
+def _time(timestamp_ms: int | None) -> str:
+    if timestamp_ms is None:
+        return ""
+    return (
+        datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+    )

@@ -1,0 +1,305 @@
+"""A topic plan as a file (`srfix.topic-plan/1`): digest, reading, writing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final, cast
+
+from srfix.recovery.errors import PlanError
+from srfix.recovery.repair import plan_digest
+from srfix.recovery.topic_plan.plan import (
+    CarriedSchemaId,
+    ExpireKeys,
+    KeptRecords,
+    PartitionRows,
+    SeedChangelog,
+    TopicPlan,
+    Work,
+)
+from srfix.serde import bounds
+from srfix.serde.files import parse_json, read_file, write_whole
+from srfix.serde.printable import capitalized, printable_json
+from srfix.serde.properties import Isolation
+from srfix.serde.registry import Json
+from srfix.serde.subjects import Subject, Topic
+
+SCHEMA: Final = "srfix.topic-plan/1"
+_FAMILY: Final = "srfix.topic-plan/"
+SEED: Final = "seed-changelog"
+EXPIRE: Final = "expire-keys"
+
+
+def topic_plan_document(plan: TopicPlan) -> dict[str, Json]:
+    """The `srfix.topic-plan/1` document, digest included."""
+    document: dict[str, Json] = {
+        "schema": SCHEMA,
+        "srfix": plan.srfix,
+        "created_at": plan.created_at,
+        "bootstrap_servers": plan.bootstrap_servers,
+        "work": _work_document(plan.work),
+        "actions": [
+            {"step": step.step, "kind": step.kind, "topic": plan.work.topic, "partition": step.partition}
+            for step in plan.steps
+        ],
+        "price": list(plan.price),
+        "playbook": list(plan.playbook),
+        "undo": plan.undo,
+    }
+    return document | {"digest": plan_digest(document)}
+
+
+def digest_of_plan(plan: TopicPlan) -> str:
+    """SHA-256 over the canonical JSON of everything but the digest itself."""
+    return plan_digest(topic_plan_document(plan))
+
+
+def is_topic_plan(path: Path) -> bool:
+    """True if a file says of itself that it is a topic plan."""
+    try:
+        document = parse_json(read_file(path, most_bytes=bounds.MOST_PLAN_BYTES))
+    except (OSError, ValueError):
+        return False
+    match document:
+        case {"schema": str(schema)}:
+            return schema.startswith(_FAMILY)
+    return False
+
+
+def load_topic_plan(path: Path) -> TopicPlan:
+    """Reads a plan file.
+
+    :raises PlanError: if it cannot be read, is no topic plan, or was edited.
+    """
+    try:
+        content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
+        document = cast("Json", parse_json(content))
+    except OSError as error:
+        raise PlanError(f"The plan {path} cannot be read ({error.strerror}). Plan again.") from error
+    except ValueError as error:
+        raise PlanError(f"The plan {path} is not JSON ({error}). Plan again.") from error
+    return topic_plan_from(document, where=f"the plan {path}")
+
+
+def save_topic_plan(plan: TopicPlan, path: Path) -> None:
+    """Writes a plan file whole or not at all.
+
+    :raises PlanError: if the disk does not take it.
+    """
+    content = printable_json(json.dumps(topic_plan_document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise PlanError(f"The plan cannot be written to {path} ({error.strerror}).") from error
+
+
+def topic_plan_from(document: Json, *, where: str) -> TopicPlan:
+    """Reads what `topic_plan_document` wrote, and refuses it if it was edited.
+
+    :param where: what the document is, for messages.
+    :raises PlanError: if it is no topic plan, another version's, or edited.
+    """
+    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith(_FAMILY):
+        raise PlanError(f"{capitalized(where)} is not a plan of srfix state. Make one with srfix state seed-changelog.")
+    if document["schema"] != SCHEMA:
+        raise PlanError(
+            f"{capitalized(where)} is a {document['schema']}; this version of srfix reads {SCHEMA}. Plan again with it."
+        )
+    if document.get("digest") != plan_digest(document):
+        raise PlanError(
+            f"{capitalized(where)} was edited after it was made: its content does not have the digest that it names. A plan "
+            "does what was reviewed or nothing; plan again."
+        )
+    try:
+        plan = _read(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PlanError(f"{capitalized(where)} lacks something that a plan has ({error}). Plan again.") from error
+    if topic_plan_document(plan)["actions"] != document["actions"]:
+        raise PlanError(f"{capitalized(where)} has steps that do not follow from what it says. Plan again.")
+    return plan
+
+
+def _work_document(work: Work) -> dict[str, Json]:
+    partitions: list[Json] = [
+        {
+            "partition": each.partition,
+            "start_offset": each.start_offset,
+            "end_offset": each.end_offset,
+            "rows": each.rows,
+            "bytes": each.bytes_,
+            "oldest": each.oldest_ms,
+            "newest": each.newest_ms,
+            "digest": each.digest,
+        }
+        for each in work.partitions
+    ]
+    common: dict[str, Json] = {"application": work.application, "store": work.store, "configs": dict(work.configs)}
+    if isinstance(work, SeedChangelog):
+        return {
+            "kind": SEED,
+            **common,
+            "source": work.source,
+            "changelog": work.changelog,
+            "subject": work.subject,
+            "isolation": work.isolation.value,
+            "creates": work.creates,
+            "replication_factor": work.replication_factor,
+            "changelog_ends": list[Json](work.changelog_ends),
+            "partitions": partitions,
+            "schema_ids": [
+                {"id": each.schema_id, "rows": each.rows, "registered": each.is_registered} for each in work.schema_ids
+            ],
+        }
+    return {
+        "kind": EXPIRE,
+        **common,
+        "topic": work.topic,
+        "older_than_s": work.older_than_s,
+        "cutoff": work.cutoff_ms,
+        "tombstone_timestamp": work.tombstone_ms,
+        "limit": work.limit,
+        "left_by_limit": work.left_by_limit,
+        "live_keys": work.live_keys,
+        "kept": {"file": work.kept.file, "records": work.kept.records, "sha256": work.kept.sha256},
+        "samples": list(work.samples),
+        "partitions": partitions,
+    }
+
+
+def _read(document: dict[str, Json]) -> TopicPlan:
+    match document:
+        case {
+            "srfix": str(version),
+            "created_at": str(created_at),
+            "bootstrap_servers": str(servers),
+            "work": dict(work),
+            "price": list(price),
+            "playbook": list(playbook),
+            "undo": str(undo),
+        }:
+            return TopicPlan(
+                bootstrap_servers=servers,
+                created_at=created_at,
+                srfix=version,
+                work=_work(work),
+                price=tuple(str(line) for line in price),
+                playbook=tuple(str(line) for line in playbook),
+                undo=undo,
+            )
+    raise ValueError("a key is missing or has another type")
+
+
+def _work(document: dict[str, Json]) -> Work:
+    match document:
+        case {
+            "kind": "seed-changelog",
+            "application": str(application),
+            "store": str(store),
+            "source": str(source),
+            "changelog": str(changelog),
+            "subject": str(subject),
+            "isolation": str(isolation),
+            "creates": bool(creates),
+            "replication_factor": int(replication_factor),
+            "configs": dict(configs),
+            "changelog_ends": list(ends),
+            "partitions": list(partitions),
+            "schema_ids": list(schema_ids),
+        }:
+            return SeedChangelog(
+                application=application,
+                store=store,
+                source=Topic(source),
+                changelog=Topic(changelog),
+                subject=Subject(subject),
+                isolation=Isolation(isolation),
+                creates=creates,
+                replication_factor=replication_factor,
+                configs=_texts(configs),
+                changelog_ends=tuple(_int(end) for end in ends),
+                partitions=_partitions(partitions),
+                schema_ids=tuple(_carried(each) for each in schema_ids),
+            )
+        case {
+            "kind": "expire-keys",
+            "application": str(application),
+            "store": (None | str()) as store,
+            "topic": str(topic),
+            "older_than_s": int(older_than_s),
+            "cutoff": int(cutoff_ms),
+            "tombstone_timestamp": int(tombstone_ms),
+            "limit": (None | int()) as limit,
+            "left_by_limit": int(left_by_limit),
+            "live_keys": int(live_keys),
+            "configs": dict(configs),
+            "kept": {"file": str(file), "records": int(records), "sha256": str(sha256)},
+            "samples": list(samples),
+            "partitions": list(partitions),
+        }:
+            if not file or Path(file).name != file:
+                raise ValueError("the file with its records is named with a folder")
+            return ExpireKeys(
+                application=application,
+                store=store,
+                topic=Topic(topic),
+                older_than_s=older_than_s,
+                cutoff_ms=cutoff_ms,
+                tombstone_ms=tombstone_ms,
+                limit=limit,
+                left_by_limit=left_by_limit,
+                live_keys=live_keys,
+                configs=_texts(configs),
+                kept=KeptRecords(file=file, records=records, sha256=sha256),
+                samples=tuple(str(sample) for sample in samples),
+                partitions=_partitions(partitions),
+            )
+    raise ValueError("its work has another form")
+
+
+def _partitions(documents: list[Json]) -> tuple[PartitionRows, ...]:
+    found = tuple(_partition(each) for each in documents)
+    if [each.partition for each in found] != list(range(len(found))):
+        raise ValueError("its partitions are not in the order of their numbers")
+    return found
+
+
+def _partition(document: Json) -> PartitionRows:
+    match document:
+        case {
+            "partition": int(partition),
+            "start_offset": int(start),
+            "end_offset": int(end),
+            "rows": int(rows),
+            "bytes": int(bytes_),
+            "oldest": (None | int()) as oldest,
+            "newest": (None | int()) as newest,
+            "digest": str(digest),
+        }:
+            return PartitionRows(
+                partition=partition,
+                start_offset=start,
+                end_offset=end,
+                rows=rows,
+                bytes_=bytes_,
+                oldest_ms=oldest,
+                newest_ms=newest,
+                digest=digest,
+            )
+    raise ValueError("what it says of a partition has another form")
+
+
+def _carried(document: Json) -> CarriedSchemaId:
+    match document:
+        case {"id": int(schema_id), "rows": int(rows), "registered": (None | bool()) as registered}:
+            return CarriedSchemaId(schema_id=schema_id, rows=rows, is_registered=registered)
+    raise ValueError("what it says of a schema id has another form")
+
+
+def _texts(document: dict[str, Json]) -> dict[str, str]:
+    return {name: str(value) for name, value in document.items()}
+
+
+def _int(value: Json) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError("an offset is no number")

@@ -1,0 +1,180 @@
+"""Plans tombstones for the keys of a compacted topic whose newest record is older than an age.
+
+Only the newest record of a key counts: a key that was written since the point in time is never touched. What is planned is
+kept beside the plan, key, value, timestamp and headers, for nothing else could bring it back.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.clock import now
+from srfix.recovery.cluster import RawRecord
+from srfix.recovery.errors import PlanError
+from srfix.recovery.internal_topics import is_internal
+from srfix.recovery.topic_plan.expiry_words import expiry_playbook, expiry_price, expiry_undo, key_in_words
+from srfix.recovery.topic_plan.interface import Look
+from srfix.recovery.topic_plan.kept_records import keep_records, kept_records_path
+from srfix.recovery.topic_plan.logs import CLEANUP_POLICY, count_of, known_configs, newest_of, require_no_members
+from srfix.recovery.topic_plan.plan import ExpireKeys, TopicPlan
+from srfix.recovery.topic_plan.rows import NewestRecord, chosen, live, partition_rows
+from srfix.serde.errors import UsageError
+from srfix.serde.properties import Isolation
+from srfix.serde.subjects import Topic, changelog_topic
+
+WHY_STOPPED: Final = "it would write to its changelog at the same time, and its rows on disk are not touched by this"
+ISOLATION: Final = Isolation.READ_UNCOMMITTED
+"""Whatever was written counts as newest, open and aborted transactions too: a key is left rather than expired wrongly."""
+_SAMPLES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiryRequest:
+    """What a person asks for."""
+
+    application: str
+    store: str | None
+    """The store whose changelog is meant."""
+    topic: Topic | None
+    """A topic that the application reads; one of the two is given."""
+    older_than_s: int
+    limit: int | None
+    """The most keys, the oldest first; None for all."""
+
+
+def plan_expiry(
+    request: ExpiryRequest,
+    look: Look,
+    plan_path: Path,
+    *,
+    bootstrap_servers: str,
+    clock: Callable[[], str] = now,
+) -> TopicPlan:
+    """Plans it. Writes nothing but the file with the records, beside where the plan goes, if there are any.
+
+    :param plan_path: where the plan will be saved.
+    :raises UsageError: if not one of store and topic was named.
+    :raises PlanError: if the topic is not compacted or not this application's.
+    """
+    topic, count = _topic_of(request, look)
+    created_at = clock()
+    now_ms = int(datetime.fromisoformat(created_at).timestamp() * 1000)
+    cutoff_ms = now_ms - request.older_than_s * 1000
+    if cutoff_ms <= 0:
+        raise UsageError(f"--older-than reaches beyond 1970: {request.older_than_s:,} seconds. Give a shorter one.")
+    configs = known_configs(look, topic)
+    if "compact" not in configs[CLEANUP_POLICY].split(","):
+        raise PlanError(
+            f"The topic {topic} is not compacted (cleanup.policy={configs[CLEANUP_POLICY]}): a tombstone removes nothing "
+            "there, and retention.ms is what expires its records. Nothing was planned."
+        )
+    logs = look.watermarks(topic, range(count))
+    expired: dict[int, dict[bytes, NewestRecord]] = {}
+    live_keys = 0
+    for partition in range(count):
+        rows = live(newest_of(look, topic, partition, logs[partition], ISOLATION))
+        live_keys += len(rows)
+        # A record without timestamp, or with 0, has no age; and it could not be written again as it was.
+        expired[partition] = {key: row for key, row in rows.items() if 0 < (row.timestamp_ms or 0) < cutoff_ms}
+    found = sum(map(len, expired.values()))
+    taken, samples = _oldest(expired, request.limit)
+    kept = keep_records(_records(look, topic, logs, taken), kept_records_path(plan_path))
+    wanted = sum(map(len, taken.values()))
+    if kept.records != wanted:
+        raise PlanError(
+            f"The topic {topic} was compacted or written to while it was read twice: of {wanted:,} records "
+            f"{kept.records:,} were still there. Plan again."
+        )
+    work = ExpireKeys(
+        application=request.application,
+        store=request.store,
+        topic=topic,
+        older_than_s=request.older_than_s,
+        cutoff_ms=cutoff_ms,
+        tombstone_ms=now_ms,
+        limit=request.limit,
+        left_by_limit=found - kept.records,
+        live_keys=live_keys,
+        configs=configs,
+        kept=kept,
+        samples=samples,
+        partitions=tuple(partition_rows(each, logs[each], taken[each]) for each in range(count)),
+    )
+    return TopicPlan(
+        bootstrap_servers=bootstrap_servers,
+        created_at=created_at,
+        srfix=version("srfix"),
+        work=work,
+        price=tuple(expiry_price(work)),
+        playbook=tuple(expiry_playbook(work)),
+        undo=expiry_undo(work),
+    )
+
+
+def _topic_of(request: ExpiryRequest, look: Look) -> tuple[Topic, int]:
+    """The topic that is meant, and its number of partitions, once it is seen to be the application's."""
+    if (request.store is None) == (request.topic is None):
+        raise UsageError(
+            "Give --store for a store's changelog, or --topic for a topic that the application reads: one of them."
+        )
+    if request.store is not None:
+        topic = changelog_topic(request.application, request.store)
+        count = count_of(look, topic)
+        require_no_members(look, request.application, why=WHY_STOPPED)
+        return topic, count
+    topic = Topic(request.topic or "")
+    if is_internal(topic):
+        raise UsageError(
+            f"{topic} is a topic that the cluster or the registry keeps for itself; nothing in it is expired."
+        )
+    count = count_of(look, topic)
+    committed = look.committed(request.application, [(topic, partition) for partition in range(count)])
+    if all(offset is None for offset in committed.values()):
+        raise PlanError(
+            f"The application {request.application!r} has committed no offset of {topic}: nothing shows that it reads it. "
+            "Data of others is not deleted. Name the application that reads it."
+        )
+    return topic, count
+
+
+def _oldest(
+    expired: Mapping[int, Mapping[bytes, NewestRecord]], limit: int | None
+) -> tuple[dict[int, dict[bytes, NewestRecord]], tuple[str, ...]]:
+    """Of these the oldest, as many as the limit allows, in the order of their offsets; and samples in words."""
+    every = (
+        (row.timestamp_ms or 0, partition, row.offset, key)
+        for partition, rows in expired.items()
+        for key, row in rows.items()
+    )
+    oldest = sorted(every) if limit is None else heapq.nsmallest(limit, every)
+    chosen_keys: defaultdict[int, set[bytes]] = defaultdict(set)
+    for _age, partition, _offset, key in oldest:
+        chosen_keys[partition].add(key)
+    taken = {
+        partition: {key: row for key, row in rows.items() if key in chosen_keys[partition]}
+        for partition, rows in expired.items()
+    }
+    samples = tuple(
+        f"{key_in_words(key)} of {_day(age_ms)}, partition {partition}, offset {offset}"
+        for age_ms, partition, offset, key in oldest[:_SAMPLES]
+    )
+    return taken, samples
+
+
+def _day(timestamp_ms: int) -> str:
+    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _records(
+    look: Look, topic: Topic, logs: Mapping[int, tuple[int, int]], taken: Mapping[int, Mapping[bytes, NewestRecord]]
+) -> Iterator[RawRecord]:
+    for partition, rows in taken.items():
+        if rows:
+            yield from chosen(look.read(topic, partition, *logs[partition], isolation=ISOLATION), rows)

@@ -1,0 +1,195 @@
+"""Carries out the steps of a plan that seeds a changelog, and undoes them.
+
+What stands is read from the changelog itself: a record that equals the planned one, key, value, timestamp and headers, is this
+plan's work; any other is somebody else's, and nothing is written then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from srfix.recovery.cluster import RawRecord
+from srfix.recovery.errors import PlanError
+from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord
+from srfix.recovery.topic_plan.logs import CLEANUP_POLICY, TIMESTAMP_TYPE, known_configs, newest_of, require_no_members
+from srfix.recovery.topic_plan.plan import PartitionRows, SeedChangelog
+from srfix.recovery.topic_plan.reports import StepReport
+from srfix.recovery.topic_plan.rows import NewestRecord, chosen, digest_of, fingerprint_of, live
+from srfix.recovery.topic_plan.seeding import WHY_STOPPED, restorable
+from srfix.serde.properties import Isolation
+
+_LOG = Isolation.READ_UNCOMMITTED
+
+
+def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: bool, filled: Iterable[int]) -> None:
+    """Nothing if the world is as the plan expects it, with no more in the changelog than this plan's own work.
+
+    :param may_exist: True if this plan has begun to create the changelog.
+    :param must_exist: True if it has.
+    :param filled: the partitions that this plan has begun to fill.
+    :raises PlanError: if it is not.
+    """
+    require_no_members(look, work.application, why=WHY_STOPPED)
+    topics = look.topics()
+    count = len(work.partitions)
+    if topics.get(work.source) != count:
+        raise PlanError(
+            _changed(f"the topic {work.source} has {topics.get(work.source, 0)} partitions and had {count}")
+        )
+    logs = restorable(look, work.application, work.source, count)
+    for each in work.partitions:
+        committed = logs[each.partition][1]
+        if committed != each.end_offset:
+            raise PlanError(
+                _changed(
+                    f"{work.source}[{each.partition}] is restored up to offset {committed}, and was up to {each.end_offset}"
+                )
+            )
+    exists = work.changelog in topics
+    if exists and work.creates and not may_exist:
+        raise PlanError(_changed(f"there is a topic {work.changelog}"))
+    if not exists and (must_exist or not work.creates):
+        raise PlanError(_changed(f"there is no topic {work.changelog} any more"))
+    if exists:
+        if topics[work.changelog] != count:
+            raise PlanError(
+                _changed(f"the topic {work.changelog} has {topics[work.changelog]} partitions and not {count}")
+            )
+        configs = known_configs(look, work.changelog)
+        for name in (CLEANUP_POLICY, TIMESTAMP_TYPE):
+            if configs[name] != work.configs[name]:
+                raise PlanError(_changed(f"{work.changelog} has {name}={configs[name]} and not {work.configs[name]}"))
+    begun = set(filled)
+    for each in work.partitions:
+        rows = planned_rows(work, look, each)
+        if exists:
+            stands = standing(work, look, each, rows)
+            if stands and each.partition not in begun:
+                raise PlanError(
+                    _changed(
+                        f"{work.changelog}[{each.partition}] holds {len(stands):,} rows, which this run has not written"
+                    )
+                )
+
+
+def planned_rows(work: SeedChangelog, look: Look, planned: PartitionRows) -> dict[bytes, NewestRecord]:
+    """What the source gives for a partition, once it is seen to be what the plan says.
+
+    :raises PlanError: if it is not.
+    """
+    log = (planned.start_offset, planned.end_offset)
+    rows = live(newest_of(look, work.source, planned.partition, log, work.isolation)) if planned.rows else {}
+    if digest_of(rows) != planned.digest:
+        raise PlanError(
+            _changed(
+                f"what a restore loads from {work.source}[{planned.partition}] is not what it was: {len(rows):,} rows, and "
+                f"{planned.rows:,} were planned. A record was compacted away that a later one replaces, perhaps"
+            )
+        )
+    return rows
+
+
+def standing(
+    work: SeedChangelog, look: Look, planned: PartitionRows, rows: Mapping[bytes, NewestRecord]
+) -> frozenset[bytes]:
+    """The keys of this plan that the changelog's partition holds as planned.
+
+    :raises PlanError: if it holds anything else.
+    """
+    partition, below = planned.partition, work.changelog_ends[planned.partition]
+    start, end = look.watermarks(work.changelog, [partition])[partition]
+    if end < below:
+        raise PlanError(
+            _changed(f"{work.changelog}[{partition}] ends at offset {end} and not at {below}: it was recreated")
+        )
+    found: set[bytes] = set()
+    for record in look.read(work.changelog, partition, max(start, below), end, isolation=_LOG):
+        expected = None if record.key is None else rows.get(record.key)
+        if record.key is None or expected is None or expected.fingerprint != fingerprint_of(record):
+            raise PlanError(
+                f"The record at {work.changelog}[{partition}] offset {record.offset} is not of this plan: the application, or "
+                "somebody else, has written to it. Nothing was written behind it. If the application has started, leave the "
+                "topic to it; else undo this plan with srfix rollback, or delete the topic, and plan again."
+            )
+        found.add(record.key)
+    return frozenset(found)
+
+
+def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[StepReport, int]:
+    """Writes what is missing of a partition, and reads it back; returns the end of the partition too.
+
+    :raises PlanError: if the source has changed, or the changelog does not hold what was planned afterwards.
+    """
+    planned = work.partitions[partition]
+    rows = planned_rows(work, look, planned)
+    stood = standing(work, look, planned, rows)
+    missing = {key: row for key, row in rows.items() if key not in stood}
+    log = (planned.start_offset, planned.end_offset)
+    source = chosen(look.read(work.source, partition, *log, isolation=work.isolation), missing)
+    written = hand.append(work.changelog, (_copy(record) for record in source))
+    there = standing(work, look, planned, rows)
+    if len(there) != len(rows):
+        raise PlanError(
+            f"{work.changelog}[{partition}] holds {len(there):,} of {len(rows):,} rows after {written:,} were written: the "
+            f"source {work.source} was compacted meanwhile, or the cluster did not keep what it acknowledged."
+        )
+    end = look.watermarks(work.changelog, [partition])[partition][1]
+    return StepReport(written=written, stood=len(stood)), end
+
+
+def unfill(work: SeedChangelog, look: Look, hand: Hand, partition: int, end: int | None) -> StepReport | str:
+    """Writes a tombstone for each row of a partition, or says why it is left.
+
+    :param end: the end of the partition right after it was filled; None if that is not known.
+    """
+    planned, below = work.partitions[partition], work.changelog_ends[partition]
+    why = others_have_written(work, look, partition, end)
+    if why is not None:
+        return why
+    start, now = look.watermarks(work.changelog, [partition])[partition]
+    rows = live(newest_of(look, work.changelog, partition, (max(start, below), now), _LOG))
+    tombstones = (NewRecord(partition=partition, key=key, value=None, timestamp_ms=None) for key in rows)
+    return StepReport(written=hand.append(work.changelog, tombstones), stood=planned.rows - len(rows))
+
+
+def others_have_written(work: SeedChangelog, look: Look, partition: int, end: int | None) -> str | None:
+    """In words, why a partition of the changelog is not this plan's alone any more; None if it is.
+
+    Tombstones behind our rows are an earlier run of the rollback's: others' leave the store as that would.
+    """
+    planned, below = work.partitions[partition], work.changelog_ends[partition]
+    start, now = look.watermarks(work.changelog, [partition])[partition]
+    if end is not None and now == end:
+        return None
+    if end is not None and all(
+        record.value is None for record in look.read(work.changelog, partition, max(start, end), now, isolation=_LOG)
+    ):
+        return None
+    try:
+        rows = planned_rows(work, look, planned)
+    except PlanError:
+        return f"what stands in {work.changelog}[{partition}] cannot be told from others' records: the source has changed since"
+    for record in look.read(work.changelog, partition, max(start, below), now, isolation=_LOG):
+        expected = None if record.key is None else rows.get(record.key)
+        if expected is None or (record.value is not None and expected.fingerprint != fingerprint_of(record)):
+            return f"others have written to {work.changelog}[{partition}] since, at offset {record.offset}"
+    return None
+
+
+def _copy(record: RawRecord) -> NewRecord:
+    return NewRecord(
+        partition=record.partition,
+        key=record.key or b"",
+        value=record.value,
+        headers=record.headers,
+        timestamp_ms=record.timestamp,
+    )
+
+
+def copies(records: Iterable[RawRecord]) -> Iterator[NewRecord]:
+    """Records as they are, to be appended."""
+    return map(_copy, records)
+
+
+def _changed(what: str) -> str:
+    return f"The world has changed since the plan was made: {what}. Nothing was written for it; plan again."

@@ -1,0 +1,185 @@
+"""Writes to topics: the one place of recovery that has a producer.
+
+Records go out idempotently and are acknowledged by all replicas in sync, outside of transactions: a restore reads
+uncommitted records unless the application runs exactly-once, so a transaction would make nothing all-or-nothing for it, and
+leave aborted records that one kind of reader sees and the other does not (DESIGN.md, "Topic plans").
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, Self
+
+from srfix.recovery.topic_plan.interface import NewRecord
+from srfix.serde.errors import ClusterError
+from srfix.serde.properties import ReadOnlyClient
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message, Producer
+    from confluent_kafka.admin import AdminClient
+
+_LISTED_S: Final = 30.0
+_PAUSE_S: Final = 0.05
+_POLL_S: Final = 0.1
+
+
+class KafkaHand:
+    """Writes to one cluster. Close it after use.
+
+    :param config: librdkafka's names; what would join, commit, print or open a transaction is left out.
+    :param timeout_s: how long the cluster may take for one request, or for the records that are under way.
+    :raises UsageError: if librdkafka does not take the configuration.
+    """
+
+    def __init__(self, config: Mapping[str, str], *, timeout_s: float = 60.0) -> None:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        self._client = ReadOnlyClient(config)
+        self._timeout_s = timeout_s
+        self._producer: Producer | None = None
+        try:
+            self._admin: AdminClient = AdminClient(self._client.config())
+        except (KafkaException, TypeError, ValueError) as error:
+            raise self._client.refused_config(error) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"KafkaHand({self._client.bootstrap_servers})"
+
+    def create_topic(self, topic: str, partitions: int, *, replication_factor: int, configs: Mapping[str, str]) -> None:
+        """Creates a topic, and returns when the cluster lists it with all its partitions.
+
+        :raises ClusterError: if the cluster refuses (AccessDeniedError: it lacks the right), or does not answer in time.
+        """
+        from concurrent.futures import TimeoutError as LateError
+
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import NewTopic
+
+        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=dict(configs))
+        doing = f"creating the topic {topic!r}"
+        try:
+            futures = self._admin.create_topics([wanted], request_timeout=self._timeout_s)
+            futures[topic].result(self._timeout_s + 1)
+        except (KafkaException, LateError) as error:
+            raise self._client.failed(doing, error, acl=f"Create on topic {topic!r}") from None
+        self._wait_until(doing, lambda: self._partitions_of(topic) == partitions)
+
+    def delete_topic(self, topic: str) -> None:
+        """Deletes a topic, and returns when the cluster lists it no more.
+
+        :raises ClusterError: if the cluster refuses (AccessDeniedError: it lacks the right), or does not answer in time.
+        """
+        from concurrent.futures import TimeoutError as LateError
+
+        from confluent_kafka import KafkaException
+
+        doing = f"deleting the topic {topic!r}"
+        try:
+            self._admin.delete_topics([topic], request_timeout=self._timeout_s)[topic].result(self._timeout_s + 1)
+        except (KafkaException, LateError) as error:
+            raise self._client.failed(doing, error, acl=f"Delete on topic {topic!r}") from None
+        self._wait_until(doing, lambda: self._partitions_of(topic) is None)
+
+    def append(self, topic: str, records: Iterable[NewRecord]) -> int:
+        """Appends records in order, and returns how many when all of them are acknowledged.
+
+        :raises ClusterError: if any was refused or not acknowledged in time (AccessDeniedError: for want of the right).
+        """
+        producer = self._open_producer()
+        refused: list[KafkaError] = []
+
+        def on_delivery(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                refused.append(error)
+
+        count = 0
+        for record in records:
+            if refused:
+                break
+            self._send(producer, topic, record, on_delivery)
+            count += 1
+        left = producer.flush(self._timeout_s)
+        doing = f"writing to the topic {topic!r}"
+        if refused:
+            raise self._client.failed(doing, refused[0], acl=f"Write on topic {topic!r}")
+        if left:
+            raise self._client.failed(doing, f"{left} records were not acknowledged in {self._timeout_s:g} s")
+        return count
+
+    def close(self) -> None:
+        """Gives up what is under way, and closes the connections. Calling it again does nothing."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.purge()
+            producer.flush(_POLL_S)
+
+    def _send(
+        self,
+        producer: Producer,
+        topic: str,
+        record: NewRecord,
+        on_delivery: Callable[[KafkaError | None, Message], None],
+    ) -> None:
+        while True:
+            try:
+                producer.produce(
+                    topic,
+                    partition=record.partition,
+                    key=record.key,
+                    value=record.value,
+                    headers=list(record.headers),
+                    timestamp=record.timestamp_ms or 0,
+                    on_delivery=on_delivery,
+                )
+            except BufferError:  # more than librdkafka keeps at a time
+                producer.poll(_POLL_S)
+            else:
+                producer.poll(0)
+                return
+
+    def _open_producer(self) -> Producer:
+        from confluent_kafka import KafkaException, Producer
+
+        if self._producer is None:
+            try:
+                self._producer = Producer(
+                    self._client.config(
+                        enable_idempotence="true",
+                        acks="all",
+                        linger_ms="20",
+                        message_timeout_ms=str(int(self._timeout_s * 1000)),
+                    )
+                )
+            except (KafkaException, TypeError, ValueError) as error:
+                raise self._client.refused_config(error) from None
+        return self._producer
+
+    def _partitions_of(self, topic: str) -> int | None:
+        """From the full listing: to ask for a topic by its name can create it."""
+        from confluent_kafka import KafkaException
+
+        try:
+            listed = self._admin.list_topics(timeout=self._timeout_s).topics.get(topic)
+        except KafkaException as error:
+            raise self._client.failed("listing the topics", error) from None
+        if listed is None or listed.error is not None or any(p.leader < 0 for p in listed.partitions.values()):
+            return None
+        return len(listed.partitions)
+
+    def _wait_until(self, doing: str, is_so: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + min(_LISTED_S, self._timeout_s)
+        while not is_so():
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"{doing.capitalize()} was acknowledged by the cluster at {self._client.bootstrap_servers}, and is not "
+                    "seen in its listing yet. Wait, and run the same command again."
+                )
+            time.sleep(_PAUSE_S)

@@ -1,0 +1,66 @@
+"""What a topic plan needs of a cluster: a look at it, and a hand that writes. The tests have their own of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from srfix.recovery.cluster import GroupState, RawRecord, TopicConfigs
+from srfix.serde.properties import Isolation
+from srfix.serde.subjects import Topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRecord:
+    """A record to be appended as it is."""
+
+    partition: int
+    """The partition: never left to a partitioner."""
+    key: bytes
+    """The key's bytes."""
+    value: bytes | None = field(repr=False)
+    """The value's bytes; None for a tombstone."""
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    """The headers, in order."""
+    timestamp_ms: int | None
+    """Milliseconds since the epoch; None for the time of writing."""
+
+
+class Look(Protocol):
+    """What is read: `srfix.recovery.cluster.Cluster` does it."""
+
+    def topics(self) -> Mapping[Topic, int]:
+        """Every topic, with its number of partitions."""
+
+    def committed(
+        self, group: str, topic_partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[Topic, int], int | None]:
+        """The offsets that a group has committed; None where it has none."""
+
+    def group_state(self, group: str) -> GroupState:
+        """Whether a group has members."""
+
+    def topic_configs(self, topics: Iterable[str]) -> Mapping[Topic, TopicConfigs]:
+        """The configuration of topics that exist."""
+
+    def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
+        """Per partition where its log starts (inclusive) and ends (exclusive)."""
+
+    def read(
+        self, topic: str, partition: int, begin: int, end: int, *, isolation: Isolation = Isolation.READ_UNCOMMITTED
+    ) -> Iterator[RawRecord]:
+        """The records from `begin` (inclusive) to `end` (exclusive)."""
+
+
+class Hand(Protocol):
+    """What is written: `srfix.recovery.topic_plan.KafkaHand` does it. Only `apply` and `rollback` get one."""
+
+    def create_topic(self, topic: str, partitions: int, *, replication_factor: int, configs: Mapping[str, str]) -> None:
+        """Creates a topic, and returns when the cluster lists it."""
+
+    def delete_topic(self, topic: str) -> None:
+        """Deletes a topic with all its records, and returns when the cluster lists it no more."""
+
+    def append(self, topic: str, records: Iterable[NewRecord]) -> int:
+        """Appends records in order, and returns how many when all of them are acknowledged by all replicas in sync."""

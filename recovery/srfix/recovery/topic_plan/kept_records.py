@@ -1,0 +1,163 @@
+"""The file beside a plan that holds the records to which it puts an end: what a rollback writes again.
+
+One JSON line a record: partition, offset, key, value, timestamp and headers, bytes in base64. The plan holds the digest of
+the file, so that neither can be changed without the other.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.cluster import RawRecord
+from srfix.recovery.errors import PlanError
+from srfix.recovery.topic_plan.plan import KeptRecords
+from srfix.serde.files import open_file, parse_json
+from srfix.serde.registry import Json
+
+_SUFFIX: Final = ".records.jsonl"
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRecord:
+    """A record as it was in the topic."""
+
+    partition: int
+    offset: int
+    key: bytes
+    value: bytes = field(repr=False)
+    """Never a tombstone's: those are not expired."""
+    timestamp_ms: int | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def kept_records_path(plan_path: Path) -> Path:
+    """Beside the plan: `<plan>.records.jsonl`."""
+    return plan_path.with_name(plan_path.name + _SUFFIX)
+
+
+def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
+    """Writes the file whole or not at all, and syncs it.
+
+    :raises PlanError: if the disk does not take it.
+    """
+    known, count = hashlib.sha256(), 0
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".srfix-")
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            for record in records:
+                line = _line(record)
+                known.update(line)
+                stream.write(line)
+                count += 1
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _cannot_write(path, error) from error
+        raise
+    return KeptRecords(file=path.name, records=count, sha256=known.hexdigest())
+
+
+def check_kept_records(path: Path, kept: KeptRecords) -> None:
+    """Nothing if the file is the one that the plan was made with.
+
+    :raises PlanError: if it is missing, or another.
+    """
+    known = hashlib.sha256()
+    try:
+        with open_file(path) as stream:
+            while chunk := stream.read(_CHUNK):
+                known.update(chunk)
+    except OSError as error:
+        raise PlanError(
+            f"The records of the plan are not to be had from {path} ({error.strerror}): without them nothing could be written "
+            "again. Put the file that srfix state plan-expiry wrote back beside the plan, or plan again."
+        ) from error
+    if known.hexdigest() != kept.sha256:
+        raise PlanError(
+            f"The records in {path} are not those of the plan: the digest of the file is another. Put back the file that was "
+            "written with the plan, or plan again."
+        )
+
+
+def kept_records(path: Path) -> Iterator[KeptRecord]:
+    """The records, in the order in which they were kept. Check the file first.
+
+    :raises PlanError: if it cannot be read.
+    """
+    try:
+        with open_file(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    yield _record(parse_json(line))
+                except (ValueError, binascii.Error) as error:
+                    raise PlanError(f"Line {number} of {path} is no record of a plan. Put the file back.") from error
+    except OSError as error:
+        raise PlanError(f"The records of the plan cannot be read from {path} ({error.strerror}).") from error
+
+
+def _line(record: RawRecord) -> bytes:
+    document: dict[str, Json] = {
+        "partition": record.partition,
+        "offset": record.offset,
+        "key": _text(record.key),
+        "value": _text(record.value),
+        "timestamp": record.timestamp,
+        "headers": [[name, _text(content)] for name, content in record.headers],
+    }
+    return json.dumps(document).encode() + b"\n"
+
+
+def _record(document: object) -> KeptRecord:
+    match document:
+        case {
+            "partition": int(partition),
+            "offset": int(offset),
+            "key": str(key),
+            "value": str(value),
+            "timestamp": (None | int()) as timestamp,
+            "headers": list(headers),
+        }:
+            return KeptRecord(
+                partition=partition,
+                offset=offset,
+                key=base64.b64decode(key, validate=True),
+                value=base64.b64decode(value, validate=True),
+                timestamp_ms=timestamp,
+                headers=tuple(_header(each) for each in headers),
+            )
+    raise ValueError("another form")
+
+
+def _header(document: object) -> tuple[str, bytes | None]:
+    match document:
+        case [str(name), None]:
+            return name, None
+        case [str(name), str(content)]:
+            return name, base64.b64decode(content, validate=True)
+    raise ValueError("another form")
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode()
+
+
+def _cannot_write(path: Path, error: OSError) -> PlanError:
+    return PlanError(
+        f"The records of the plan cannot be kept in {path} ({error.strerror}). Make room, or give another file with -o."
+    )

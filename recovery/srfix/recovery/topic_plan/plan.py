@@ -1,0 +1,195 @@
+"""A plan that writes to a topic, as a value: what is written where, out of what, and what is expected to be there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from srfix.serde.properties import Isolation
+from srfix.serde.subjects import Subject, Topic
+
+OUR_HEADER: Final = "srfix-expiry"
+"""The header of the tombstones that a plan writes; its value tells the plan."""
+CREATE_TOPIC: Final = "create-topic"
+FILL_PARTITION: Final = "fill-partition"
+EXPIRE_PARTITION: Final = "expire-partition"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRows:
+    """Records of one partition: those that a plan copies, or puts an end to."""
+
+    partition: int
+    start_offset: int
+    """Where the log started when it was planned (inclusive)."""
+    end_offset: int
+    """Where reading ended (exclusive): the committed offset, of a seed; the end of the log, of an expiry."""
+    rows: int
+    """How many keys are written."""
+    bytes_: int
+    """Of their keys, values and headers."""
+    oldest_ms: int | None
+    """The oldest timestamp among them; None if there are none."""
+    newest_ms: int | None
+    """The newest timestamp among them; None if there are none."""
+    digest: str
+    """Over their keys, values, timestamps and headers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedSchemaId:
+    """A schema id in the values that a seed writes."""
+
+    schema_id: int
+    rows: int
+    is_registered: bool | None
+    """Whether its schema is under the subject that the store's reader asks; None if that was not looked up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedChangelog:
+    """Fill a store's changelog topic with what a restore from the source topic loads."""
+
+    application: str
+    """The application.id, which is the group too."""
+    store: str
+    source: Topic
+    """The topic that the store is restored from now."""
+    changelog: Topic
+    """`<application>-<store>-changelog`."""
+    subject: Subject
+    """What the store's reader asks for the values, which carry the ids below."""
+    isolation: Isolation
+    """How the source is read: as the application's restore reads it."""
+    creates: bool
+    """True if there is no changelog topic and the plan creates it."""
+    replication_factor: int
+    """Of a topic that is created; -1 for the broker's default."""
+    configs: Mapping[str, str]
+    """Of a topic that is created."""
+    changelog_ends: tuple[int, ...]
+    """Per partition the end of the changelog when planned: no row stood below. Zeros where there was no topic."""
+    partitions: tuple[PartitionRows, ...]
+    """By partition, ascending, all of them."""
+    schema_ids: tuple[CarriedSchemaId, ...] = ()
+    """Ascending."""
+
+    @property
+    def topic(self) -> Topic:
+        """What is written to."""
+        return self.changelog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRecords:
+    """The file beside a plan with the records that it puts an end to."""
+
+    file: str
+    """Its name, without a folder."""
+    records: int
+    sha256: str
+    """Of its content, in hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpireKeys:
+    """Write tombstones for the keys whose newest record is older than a point in time."""
+
+    application: str
+    """Whose topic it is."""
+    store: str | None
+    """The store whose changelog it is; None for a topic that the application reads."""
+    topic: Topic
+    older_than_s: int
+    """The age, in seconds, when planned."""
+    cutoff_ms: int
+    """Records with a timestamp below are expired; milliseconds since the epoch."""
+    tombstone_ms: int
+    """The timestamp of the tombstones: when it was planned. A run that goes on writes the same."""
+    limit: int | None
+    """The most keys that were taken, oldest first; None for all."""
+    left_by_limit: int
+    """How many keys are as old, and left for another plan."""
+    live_keys: int
+    """How many keys of the topic have a row, expired ones too."""
+    configs: Mapping[str, str]
+    """`cleanup.policy` and `message.timestamp.type` when planned."""
+    kept: KeptRecords
+    samples: tuple[str, ...]
+    """The oldest keys, in words."""
+    partitions: tuple[PartitionRows, ...]
+    """By partition, ascending, all of them."""
+
+
+Work: TypeAlias = SeedChangelog | ExpireKeys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicStep:
+    """One step of a plan."""
+
+    step: int
+    """1, 2, …"""
+    kind: str
+    """`create-topic`, `fill-partition` or `expire-partition`."""
+    partition: int | None
+    """None for the creation of a topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPlan:
+    """What will be written to a topic, why, and what comes before and after."""
+
+    bootstrap_servers: str
+    """The cluster, without secrets."""
+    created_at: str
+    """ISO 8601, UTC."""
+    srfix: str
+    """The version that made it."""
+    work: Work
+    price: tuple[str, ...]
+    """What to know before it is carried out, in sentences."""
+    playbook: tuple[str, ...]
+    """What to do around it, in order."""
+    undo: str
+    """How it is undone, and what is not, in sentences."""
+
+    @property
+    def steps(self) -> tuple[TopicStep, ...]:
+        """What is written, in order: a partition with nothing to write has no step."""
+        work = self.work
+        kinds: list[tuple[str, int | None]] = []
+        if isinstance(work, SeedChangelog) and work.creates:
+            kinds.append((CREATE_TOPIC, None))
+        kind = FILL_PARTITION if isinstance(work, SeedChangelog) else EXPIRE_PARTITION
+        kinds += [(kind, each.partition) for each in work.partitions if each.rows]
+        return tuple(
+            TopicStep(step=number, kind=kind, partition=partition)
+            for number, (kind, partition) in enumerate(kinds, start=1)
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many records it writes."""
+        return sum(each.rows for each in self.work.partitions)
+
+    def rows_of(self, partition: int) -> PartitionRows:
+        """What it says of a partition.
+
+        :raises KeyError: if it says nothing of it.
+        """
+        for each in self.work.partitions:
+            if each.partition == partition:
+                return each
+        raise KeyError(partition)
+
+
+def describe(plan: TopicPlan, step: TopicStep) -> str:
+    """A step in words, without capital and full stop."""
+    if step.partition is None:
+        return f"create the topic {plan.work.topic} with {len(plan.work.partitions)} partitions"
+    rows = plan.rows_of(step.partition)
+    what = "rows" if step.kind == FILL_PARTITION else "tombstones"
+    what = what.removesuffix("s") if rows.rows == 1 else what
+    return f"write {rows.rows:,} {what} to {plan.work.topic}[{step.partition}]"

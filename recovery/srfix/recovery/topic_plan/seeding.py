@@ -1,0 +1,180 @@
+"""Plans the filling of a changelog topic from the source topic of a store that reuses it.
+
+What a restore from the source loads is what the changelog must hold: per partition the newest record of each key in [start,
+committed), with its timestamp and headers, for the rows' timestamps come from the records'. Tombstones need not be there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+
+from srfix.recovery.clock import now
+from srfix.recovery.commands import Given
+from srfix.recovery.errors import PlanError
+from srfix.recovery.topic_plan.interface import Look
+from srfix.recovery.topic_plan.logs import (
+    CLEANUP_POLICY,
+    CREATE_TIME,
+    STREAMS_CONFIGS,
+    TIMESTAMP_TYPE,
+    count_of,
+    known_configs,
+    newest_of,
+    require_no_members,
+)
+from srfix.recovery.topic_plan.plan import CarriedSchemaId, SeedChangelog, TopicPlan
+from srfix.recovery.topic_plan.rows import NewestRecord, live, partition_rows
+from srfix.recovery.topic_plan.seed_words import seed_playbook, seed_price, seed_undo
+from srfix.serde.errors import UsageError
+from srfix.serde.properties import Isolation
+from srfix.serde.subjects import ChangelogSubject, Role, Topic, changelog_topic
+from srfix.serde.wire import SchemaId
+from srfix.serde.wire_peek import SchemaIdPeek
+
+WHY_STOPPED = "it would commit further, and write to the changelog, while this is done"
+NOTHING_GIVEN: Final = Given()
+Registered = Callable[[str, SchemaId], bool | None]
+"""Whether the schema of an id is under a subject, as the store's reader asks; None if that cannot be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedRequest:
+    """What a person asks for."""
+
+    application: str
+    store: str
+    source: Topic
+    isolation: Isolation
+    """How the application's restore reads."""
+    replication_factor: int = -1
+    """Of a changelog that is created; -1 for the broker's default (brokers from 2.4 on)."""
+
+
+def plan_seed(
+    request: SeedRequest,
+    look: Look,
+    *,
+    bootstrap_servers: str,
+    registered: Registered | None = None,
+    given: Given = NOTHING_GIVEN,
+    clock: Callable[[], str] = now,
+) -> TopicPlan:
+    """Plans it. Reads only.
+
+    :param bootstrap_servers: the cluster, as it may be shown.
+    :param registered: asks the registry; None where there is none.
+    :param given: what the commands that the plan names repeat.
+    :raises PlanError: if the application runs or has committed nothing, the changelog has rows or does not fit, or a record
+        cannot be written as it is.
+    """
+    changelog = changelog_topic(request.application, request.store)
+    if changelog == request.source:
+        raise UsageError(f"{changelog} is the store's changelog itself; --source is the topic that the table reads.")
+    count = count_of(look, request.source)
+    require_no_members(look, request.application, why=WHY_STOPPED)
+    logs = restorable(look, request.application, request.source, count)
+    creates = changelog not in look.topics()
+    ends = (0,) * count if creates else _empty_ends(look, changelog, count)
+    partitions, carried = [], Counter[int]()
+    for partition in range(count):
+        rows = live(newest_of(look, request.source, partition, logs[partition], request.isolation))
+        _refuse_unwritable(request.source, partition, rows)
+        partitions.append(partition_rows(partition, logs[partition], rows))
+        carried.update(int(found) for found in SchemaIdPeek()([each.beginning for each in rows.values()]))
+    subject = ChangelogSubject(application=request.application, store=request.store)(request.source, Role.VALUE)
+    work = SeedChangelog(
+        application=request.application,
+        store=request.store,
+        source=request.source,
+        changelog=changelog,
+        subject=subject,
+        isolation=request.isolation,
+        creates=creates,
+        replication_factor=request.replication_factor,
+        configs=STREAMS_CONFIGS if creates else known_configs(look, changelog),
+        changelog_ends=ends,
+        partitions=tuple(partitions),
+        schema_ids=tuple(_carried(carried, subject, registered)),
+    )
+    return TopicPlan(
+        bootstrap_servers=bootstrap_servers,
+        created_at=clock(),
+        srfix=version("srfix"),
+        work=work,
+        price=tuple(seed_price(work, given)),
+        playbook=tuple(seed_playbook(work)),
+        undo=seed_undo(work),
+    )
+
+
+def restorable(look: Look, application: str, source: Topic, count: int) -> dict[int, tuple[int, int]]:
+    """Per partition what a restore loads: from the log's start to the committed offset; nothing where there is none.
+
+    :raises PlanError: if the group has committed nothing, or beyond the end of the log.
+    """
+    committed = look.committed(application, [(source, partition) for partition in range(count)])
+    if all(committed[source, partition] is None for partition in range(count)):
+        raise PlanError(
+            f"The application {application!r} has committed no offset of {source}: a restore would load nothing, and the "
+            "records are processed instead. There is nothing to seed. Check --application and --source."
+        )
+    logs = {}
+    for partition, (start, end) in look.watermarks(source, range(count)).items():
+        offset = committed[source, partition]
+        if offset is not None and offset > end:
+            raise PlanError(
+                f"The application {application!r} has committed offset {offset} of {source}[{partition}], whose log ends at "
+                f"{end}: the topic was recreated or cut. What the store held is not in it; nothing was planned."
+            )
+        logs[partition] = (start, max(start, offset or 0))
+    return logs
+
+
+def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
+    """The ends of a changelog that is there and holds no row.
+
+    :raises PlanError: if it does not fit the source, is not configured as Streams would, or holds rows.
+    """
+    found = count_of(look, changelog)
+    if found != count:
+        raise PlanError(
+            f"The topic {changelog} has {found} partitions and the source {count}: Kafka Streams would refuse it. Delete it "
+            "if nothing needs it, and plan again."
+        )
+    configs = known_configs(look, changelog)
+    if configs[CLEANUP_POLICY] != STREAMS_CONFIGS[CLEANUP_POLICY] or configs[TIMESTAMP_TYPE] != CREATE_TIME:
+        shown = ", ".join(f"{name}={value}" for name, value in configs.items())
+        raise PlanError(
+            f"The topic {changelog} is configured with {shown}; a changelog needs cleanup.policy=compact, or rows vanish, and "
+            "message.timestamp.type=CreateTime, or they lose their timestamps. Change that, and plan again."
+        )
+    logs = look.watermarks(changelog, range(count))
+    for partition, log in logs.items():
+        rows = live(newest_of(look, changelog, partition, log, Isolation.READ_UNCOMMITTED))
+        if rows:
+            raise PlanError(
+                f"The topic {changelog}[{partition}] holds {len(rows):,} rows already: the store has a changelog of its own, "
+                "or another run fills it. To go on with that, run srfix apply with its plan; nothing was planned."
+            )
+    return tuple(logs[partition][1] for partition in range(count))
+
+
+def _refuse_unwritable(source: Topic, partition: int, rows: Mapping[bytes, NewestRecord]) -> None:
+    """:raises PlanError: if a record has no timestamp, or 0, for which librdkafka would write the time of writing."""
+    for record in rows.values():
+        if not record.timestamp_ms:
+            raise PlanError(
+                f"The record at {source}[{partition}] offset {record.offset} has no timestamp, or 0, and cannot be written "
+                "with it: the row would get another one. Nothing was planned. Have the producer write the key again."
+            )
+
+
+def _carried(counts: Mapping[int, int], subject: str, registered: Registered | None) -> Iterable[CarriedSchemaId]:
+    for found in sorted(counts):
+        if found >= 0:
+            is_there = None if registered is None else registered(subject, SchemaId(found))
+            yield CarriedSchemaId(schema_id=found, rows=counts[found], is_registered=is_there)

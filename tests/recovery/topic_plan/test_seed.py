@@ -1,0 +1,358 @@
+"""A changelog filled from its source: what it holds, that it can be killed at any instant, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srfix.recovery.errors import AppliedInPartError, PlanError, RolledBackInPartError
+from srfix.recovery.topic_plan import (
+    SeedChangelog,
+    SeedRequest,
+    TopicAlreadyApplied,
+    TopicAlreadyRolledBack,
+    TopicEvent,
+    TopicJournalSetAside,
+    TopicPlan,
+    TopicStepDone,
+    TopicStepLeft,
+    TopicStepUndone,
+    TopicUndoEvent,
+    apply_topic_plan,
+    describe,
+    plan_seed,
+    read_topic_journal,
+    roll_back_topic_plan,
+)
+from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
+from srfix.serde.properties import Isolation
+from srfix.serde.subjects import Topic
+from srfix.serde.wire import SchemaId, frame_id
+from tests.recovery.topic_plan.world import NOW, SERVERS, KillAt, Killed, World
+
+APP, STORE, SOURCE, CHANGELOG = "shop", "users-store", "users", "shop-users-store-changelog"
+A = SchemaId(1)
+REQUEST = SeedRequest(
+    application=APP, store=STORE, source=Topic(SOURCE), isolation=Isolation.READ_UNCOMMITTED, replication_factor=1
+)
+
+
+def world(*, changelog: bool = False) -> World:
+    """Two partitions: keys written twice, a tombstone, headers, a null key, and a record beyond the committed offset."""
+    made = World().with_topic(SOURCE, 2)
+    if changelog:
+        made.with_topic(CHANGELOG, 2)
+    made.put(SOURCE, b"ann", frame_id(A, b"1"), 1_000)
+    made.put(SOURCE, b"bob", frame_id(A, b"2"), 2_000, headers=(("h", b"x"), ("n", None)))
+    made.put(SOURCE, b"cem", frame_id(A, b"3"), 3_000)
+    made.put(SOURCE, None, b"nobody", 3_500)
+    made.put(SOURCE, b"ann", frame_id(SchemaId(2), b"4"), 4_000)
+    made.put(SOURCE, b"cem", None, 5_000)
+    made.put(SOURCE, b"dan", frame_id(A, b"5"), 6_000)
+    made.put(SOURCE, b"eve", b"", 7_000, partition=1)
+    made.commit(APP, SOURCE, 6, 1)
+    return made
+
+
+ROWS = {
+    (0, b"bob"): (frame_id(A, b"2"), 2_000, (("h", b"x"), ("n", None))),
+    (0, b"ann"): (frame_id(SchemaId(2), b"4"), 4_000, ()),
+    (1, b"eve"): (b"", 7_000, ()),
+}
+
+
+def planned(look: World) -> TopicPlan:
+    return plan_seed(REQUEST, look, bootstrap_servers=SERVERS, clock=lambda: NOW)
+
+
+def applied(plan: TopicPlan, on: World, journal: Path) -> list[TopicEvent]:
+    return list(apply_topic_plan(plan, on, on, journal, clock=on.clock))
+
+
+def rolled_back(on: World, journal: Path) -> list[TopicUndoEvent]:
+    return list(roll_back_topic_plan(journal, on, on, clock=on.clock))
+
+
+def logs_of(on: World) -> dict[str, list[list[object]]]:
+    return {name: [list[object](log.records) for log in logs] for name, logs in on.logs.items()}
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return tmp_path / "plan.json.journal.jsonl"
+
+
+class TestPlanSeed:
+    def test_holds_what_a_restore_loads_and_no_more(self) -> None:
+        look = world()
+        plan = planned(look)
+        assert isinstance(plan.work, SeedChangelog)
+        assert [(each.start_offset, each.end_offset, each.rows) for each in plan.work.partitions] == [
+            (0, 6, 2),
+            (0, 1, 1),
+        ]
+        assert (plan.work.partitions[0].oldest_ms, plan.work.partitions[0].newest_ms) == (2_000, 4_000)
+        assert [(each.schema_id, each.rows, each.is_registered) for each in plan.work.schema_ids] == [
+            (1, 1, None),
+            (2, 1, None),
+        ]
+        assert plan.work.subject == "shop-users-store-changelog-value"
+        assert [describe(plan, step) for step in plan.steps] == [
+            f"create the topic {CHANGELOG} with 2 partitions",
+            f"write 2 rows to {CHANGELOG}[0]",
+            f"write 1 row to {CHANGELOG}[1]",
+        ]
+        assert look.appended == 0
+
+    def test_says_which_ids_the_reader_will_not_find(self) -> None:
+        plan = plan_seed(
+            REQUEST, world(), bootstrap_servers=SERVERS, registered=lambda _subject, schema_id: schema_id == A
+        )
+        (line,) = [line for line in plan.price if line.startswith("Not registered there")]
+        assert line.startswith("Not registered there: 2. ")
+        assert f"`srfix plan --topic {CHANGELOG} --reader connect -o subjects.json`" in line
+
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [
+            (lambda w: setattr(w, "members", 2), r"^The application 'shop' runs: its group has 2 members \(Stable\)\."),
+            (lambda w: setattr(w, "members", None), r"^Whether the application 'shop' runs is not known: an ACL"),
+            (lambda w: w.commits.clear(), r"^The application 'shop' has committed no offset of users: "),
+            (
+                lambda w: w.commit(APP, SOURCE, 8),
+                r"^The application 'shop' has committed offset 8 of users\[0\], whose",
+            ),
+            (lambda w: w.logs.pop(SOURCE), r"^There is no topic 'users' among the 0 that this user may see\."),
+            (lambda w: w.with_topic(CHANGELOG, 3), r"^The topic shop-users-store-changelog has 3 partitions and the "),
+            (
+                lambda w: w.with_topic(CHANGELOG, 2, cleanup_policy="delete"),
+                r"^The topic shop-users-store-changelog is configured with cleanup\.policy=delete, ",
+            ),
+            (
+                lambda w: w.with_topic(CHANGELOG, 2, message_timestamp_type="LogAppendTime"),
+                r"is configured with cleanup\.policy=compact, message\.timestamp\.type=LogAppendTime",
+            ),
+            (
+                lambda w: w.with_topic(CHANGELOG, 2).put(CHANGELOG, b"ann", b"x"),
+                r"^The topic shop-users-store-changelog\[0\] holds 1 rows already: ",
+            ),
+            (lambda w: w.put(SOURCE, b"x", b"y", 0, partition=1) or w.commit(APP, SOURCE, 6, 2), r"no timestamp, or 0"),
+        ],
+    )
+    def test_refuses_what_would_not_be_the_same_store(self, damage: Callable[[World], object], message: str) -> None:
+        look = world()
+        damage(look)
+        with pytest.raises(PlanError, match=message):
+            planned(look)
+
+    def test_takes_a_changelog_in_which_every_key_was_deleted(self, journal: Path) -> None:
+        on = world(changelog=True)
+        on.put(CHANGELOG, b"ann", b"x")
+        on.put(CHANGELOG, b"ann", None)
+        plan = planned(on)
+        assert isinstance(plan.work, SeedChangelog)
+        assert (plan.work.creates, plan.work.changelog_ends) == (False, (2, 0))
+        applied(plan, on, journal)
+        assert on.rows(CHANGELOG) == ROWS
+
+
+class TestApply:
+    def test_the_changelog_restores_to_the_same_rows_with_the_same_timestamps(self, journal: Path) -> None:
+        on = world()
+        events = applied(planned(on), on, journal)
+        assert on.rows(CHANGELOG) == ROWS
+        assert on.configs[CHANGELOG] == STREAMS_CONFIGS
+        assert [event.report.written for event in events if isinstance(event, TopicStepDone)] == [1, 2, 1]
+        assert read_topic_journal(journal).finished
+
+    def test_a_second_run_writes_nothing(self, journal: Path) -> None:
+        on = world()
+        plan = planned(on)
+        applied(plan, on, journal)
+        before = logs_of(on)
+        assert applied(plan, on, journal) == [TopicAlreadyApplied()]
+        assert logs_of(on) == before
+
+    def test_compaction_of_what_was_replaced_changes_nothing(self, journal: Path) -> None:
+        on = world()
+        plan = planned(on)
+        on.compact(SOURCE, with_tombstones=True)
+        applied(plan, on, journal)
+        assert on.rows(CHANGELOG) == ROWS
+
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [
+            (lambda w: setattr(w, "members", 1), r"^The application 'shop' runs: "),
+            (lambda w: w.commit(APP, SOURCE, 7), r"users\[0\] is restored up to offset 7, and was up to 6\."),
+            (lambda w: w.with_topic(CHANGELOG, 2), r"there is a topic shop-users-store-changelog\."),
+            (
+                lambda w: (w.put(SOURCE, b"bob", b"new"), w.compact(SOURCE)),
+                r"what a restore loads from users\[0\] is not what it was: 1 rows, and 2 were planned\.",
+            ),
+            (lambda w: w.logs[SOURCE].append(w.logs[SOURCE][0]), r"the topic users has 3 partitions and had 2\."),
+        ],
+    )
+    def test_a_changed_world_is_refused_before_anything_is_written(
+        self, damage: Callable[[World], object], message: str, journal: Path
+    ) -> None:
+        on = world()
+        plan = planned(on)
+        damage(on)
+        before = logs_of(on)
+        with pytest.raises(PlanError, match=message) as caught:
+            applied(plan, on, journal)
+        assert not isinstance(caught.value, AppliedInPartError)
+        assert logs_of(on) == before
+        assert not journal.exists()
+
+    def test_rows_in_a_changelog_that_was_empty_are_refused_even_if_they_are_as_planned(self, journal: Path) -> None:
+        on = world(changelog=True)
+        plan = planned(on)
+        on.put(CHANGELOG, b"bob", frame_id(A, b"2"), 2_000, headers=(("h", b"x"), ("n", None)))
+        with pytest.raises(PlanError, match=r"holds 1 rows, which this run has not written\."):
+            applied(plan, on, journal)
+
+    def test_an_application_that_has_started_meanwhile_is_not_written_over(self, journal: Path) -> None:
+        on = world()
+        plan = planned(on)
+        total = instants(on, plan, journal)
+        on.instant = KillAt(total - 4)
+        with pytest.raises(Killed):
+            applied(plan, on, journal)
+        on.instant = lambda: None
+        on.put(CHANGELOG, b"ann", b"B", 9_000)
+        before = logs_of(on)
+        with pytest.raises(
+            AppliedInPartError, match=r"The record at shop-users-store-changelog\[0\] offset 2 is not of this"
+        ):
+            applied(plan, on, journal)
+        assert logs_of(on) == before
+
+
+def instants(on: World, plan: TopicPlan, journal: Path) -> int:
+    """How many there are in an undisturbed run."""
+    other = copy.deepcopy(on)
+    counting = other.instant = KillAt(None)
+    applied(plan, other, journal.with_name("undisturbed.jsonl"))
+    return counting.seen
+
+
+class TestKilled:
+    @pytest.mark.parametrize("changelog", [False, True])
+    def test_at_every_instant_the_next_run_comes_to_the_same_end(self, changelog: bool, tmp_path: Path) -> None:
+        plan = planned(world(changelog=changelog))
+        total = instants(world(changelog=changelog), plan, tmp_path / "j")
+        assert total > 15
+        for number in range(total):
+            on, journal = world(changelog=changelog), tmp_path / f"{number}.jsonl"
+            on.instant = KillAt(number)
+            with pytest.raises(Killed):
+                applied(plan, on, journal)
+            on.instant = lambda: None
+            applied(plan, on, journal)
+            assert on.rows(CHANGELOG) == ROWS
+            assert sum(len(log.records) for log in on.logs[CHANGELOG]) == len(ROWS)  # none of them twice
+            assert read_topic_journal(journal).finished
+
+    @given(st.lists(st.integers(0, 25), max_size=6), st.booleans())
+    def test_again_and_again_and_rolled_back_in_the_end(
+        self, tmp_path_factory: pytest.TempPathFactory, kills: list[int], changelog: bool
+    ) -> None:
+        on, journal = world(changelog=changelog), tmp_path_factory.mktemp("killed") / "j.jsonl"
+        plan = planned(on)
+        for number in kills:
+            on.instant = KillAt(number)
+            try:
+                applied(plan, on, journal)
+            except Killed:
+                continue
+        on.instant = lambda: None
+        applied(plan, on, journal)
+        assert on.rows(CHANGELOG) == ROWS
+        for number in kills:
+            on.instant = KillAt(number)
+            try:
+                rolled_back(on, journal)
+            except Killed:
+                continue
+        on.instant = lambda: None
+        rolled_back(on, journal)
+        assert on.rows(CHANGELOG) == {}
+        assert (CHANGELOG in on.logs) == changelog
+
+    def test_a_record_that_a_killed_run_had_on_its_way_changes_no_row(self, journal: Path) -> None:
+        on = world()
+        plan = planned(on)
+        on.instant = KillAt(instants(on, plan, journal) - 6)
+        with pytest.raises(Killed):
+            applied(plan, on, journal)
+        on.instant = lambda: None
+        late = iter([lambda: on.put(CHANGELOG, b"ann", frame_id(SchemaId(2), b"4"), 4_000)])
+        on.instant = lambda: next(late, lambda: None)()
+        applied(plan, on, journal)
+        assert on.rows(CHANGELOG) == ROWS
+
+
+class TestRollback:
+    def test_deletes_the_topic_that_the_plan_created(self, journal: Path) -> None:
+        on = world()
+        before = logs_of(on)
+        applied(planned(on), on, journal)
+        assert all(isinstance(event, TopicStepUndone) for event in rolled_back(on, journal))
+        assert logs_of(on) == before
+        assert rolled_back(on, journal) == [TopicAlreadyRolledBack()]
+
+    def test_deletes_the_rows_of_a_topic_that_was_there(self, journal: Path) -> None:
+        on = world(changelog=True)
+        applied(planned(on), on, journal)
+        rolled_back(on, journal)
+        assert on.rows(CHANGELOG) == {}
+        assert CHANGELOG in on.logs
+
+    @pytest.mark.parametrize("changelog", [False, True])
+    def test_leaves_a_changelog_that_the_application_has_written_to(self, changelog: bool, journal: Path) -> None:
+        on = world(changelog=changelog)
+        applied(planned(on), on, journal)
+        on.put(CHANGELOG, b"ann", b"B", 9_000)
+        on.put(CHANGELOG, b"eve", b"B", 9_000, partition=1)
+        before = logs_of(on)
+        left = [event for event in rolled_back(on, journal) if isinstance(event, TopicStepLeft)]
+        assert left
+        assert "others have written to shop-users-store-changelog[" in left[0].why
+        assert logs_of(on) == before
+
+    def test_is_refused_while_the_application_runs(self, journal: Path) -> None:
+        on = world()
+        applied(planned(on), on, journal)
+        on.members = 1
+        with pytest.raises(PlanError, match=r"^The application 'shop' runs: ") as caught:
+            rolled_back(on, journal)
+        assert not isinstance(caught.value, RolledBackInPartError)
+
+    def test_what_was_rolled_back_can_be_applied_anew(self, journal: Path) -> None:
+        on = world()
+        plan = planned(on)
+        applied(plan, on, journal)
+        rolled_back(on, journal)
+        events = applied(plan, on, journal)
+        assert isinstance(events[0], TopicJournalSetAside)
+        assert on.rows(CHANGELOG) == ROWS
+
+
+class TestJournal:
+    def test_of_another_plan_that_was_carried_out_in_part_is_refused(self, journal: Path) -> None:
+        on = world()
+        plan = planned(on)
+        on.instant = KillAt(8)
+        with pytest.raises(Killed):
+            applied(plan, on, journal)
+        on.instant = lambda: None
+        with pytest.raises(PlanError, match=r"belongs to another plan \(sha256:"):
+            applied(replace(plan, created_at="2026-11-27T00:00:00+00:00"), on, journal)
