@@ -10,7 +10,7 @@ from typing import Final
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.rebuild.report import StoreTally, Tally, UnreadableRow
 from srfix.recovery.rebuild.reserialise import Change
-from srfix.recovery.state.stored_rows import PLAIN, ROW_FAMILIES, TIMESTAMPED, WITH_HEADERS, stored_value
+from srfix.recovery.state import PLAIN, ROW_FAMILIES, TIMESTAMPED, WITH_HEADERS, stored_value
 from srfix.recovery.state.writing import NO_TIMESTAMP, WrittenKind, stored
 from srfix.serde.errors import RegistryError, SrfixError
 

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.rebuild.change import RowChange, in_order
-from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.recovery.state.directory import StoreDirectory
-from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, parse_offsets
-from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stored_rows import WITH_HEADERS
+from srfix.recovery.state import (
+    OFFSETS_COLUMN_FAMILY,
+    WITH_HEADERS,
+    CheckpointEntry,
+    StoreDirectory,
+    opened,
+    parse_offsets,
+)
 from srfix.recovery.state.writing import Release, new_database
 from srfix.serde.errors import UsageError
 

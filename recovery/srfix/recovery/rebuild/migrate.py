@@ -17,8 +17,7 @@ from srfix.recovery.rebuild.change import RowChange, StoreChange
 from srfix.recovery.rebuild.databases import copy_database, database_paths
 from srfix.recovery.rebuild.report import OnError, Tally
 from srfix.recovery.rebuild.task_folder import TaskFolder
-from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
+from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task
 from srfix.recovery.state.writing import Release, as_written_by, finished_before, staged
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state import CheckpointEntry
 from srfix.recovery.state.writing import Release, checkpoint_text
 
 _CHECKPOINT: Final = ".checkpoint"
