@@ -17,7 +17,7 @@ import nbformat
 import yaml
 from nbclient import NotebookClient
 
-from srfix.cli.command_table import COMMANDS
+from srfix.cli.command_table import every_command
 from srfix.cli.reference import about_command
 from srfix.recovery.checks import CatalogueEntry
 from srfix.recovery.explain import CATALOGUE
@@ -100,13 +100,14 @@ def _action_page(action: Mapping[str, Mapping[str, Mapping[str, str]]]) -> str:
 
 
 def _command_pages() -> Iterator[tuple[str, str]]:
-    listed = [f"| [srfix {name}]({name}.md) | {_cell(entry.summary)} |" for name, entry in COMMANDS.items()]
+    commands = {name: (name.replace(" ", "-"), entry) for name, entry in every_command().items()}
+    listed = [f"| [srfix {name}]({page}.md) | {_cell(entry.summary)} |" for name, (page, entry) in commands.items()]
     about = (
         "What `srfix COMMAND --help` says of each. [What the exit codes mean](../index.md#options-that-you-will-need)."
     )
     yield "commands/index.md", _lines("# Commands", about, _table(("command", "what"), listed))
-    for name in COMMANDS:
-        yield f"commands/{name}.md", _lines(f"# srfix {name}", about_command(name))
+    for name, (page, _) in commands.items():
+        yield f"commands/{page}.md", _lines(f"# srfix {name}", about_command(name))
 
 
 def _finding_pages() -> Iterator[tuple[str, str]]:

@@ -366,7 +366,7 @@ class TestOddRecords:
     def test_header_framed_records_are_counted_and_said_to_be_unread(self, odd: OddParts) -> None:
         document = diagnosis(odd, "guid", 2)
         [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
-        assert skipped["what"] == "1 value(s) of topic guid-topic, partition 0"
+        assert skipped["what"] == "1 value of topic guid-topic, partition 0"
         assert (
             skipped["reason"] == "they name their schema by GUID, which a diagnosis does not look up under the subjects"
         )

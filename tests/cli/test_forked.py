@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.cli.command_table import COMMANDS
+from srfix.cli.command_table import every_command
 from tests.cli.forked import run_forked
 from tests.cli.kept_demo import SRFIX, environment, srfix, started
 
@@ -17,7 +17,8 @@ def told(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--version"], ["explain", "SRF001"], ["no-such"], [], *([name, "--help"] for name in COMMANDS)]
+    "arguments",
+    [["--version"], ["explain", "SRF001"], ["no-such"], [], *([*name.split(), "--help"] for name in every_command())],
 )
 def test_it_says_and_returns_the_same(arguments: list[str]) -> None:
     assert told(srfix(*arguments)) == told(started(*arguments))

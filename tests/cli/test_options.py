@@ -16,7 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from srfix.cli.command_table import COMMANDS
+from srfix.cli.command_table import with_options
 from srfix.cli.connection import Connection
 from srfix.cli.lazy_group import loaded
 from srfix.cli.options.config_file import SHARED_KEYS, shared_key
@@ -467,7 +467,7 @@ class TestConfigFile:
         assert refused.value.message == f"'{name}' in the configuration file '{file}' must be {what}."
 
     def test_a_shared_key_takes_what_the_option_takes_in_each_command(self) -> None:
-        tables = {name: table_keys(loaded(entry)) for name, entry in COMMANDS.items()}
+        tables = {name: table_keys(loaded(entry)) for name, entry in with_options().items()}
         for key in SHARED_KEYS:
             taken = [keys[key] for keys in tables.values() if key in keys]
             assert taken == [shared_key(key)] * len(taken) != []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.cli.command_table import COMMANDS
+from srfix.cli.command_table import every_command
 from srfix.cli.documents import DOCUMENTS
 from srfix.cli.reference import markdown
 from srfix.recovery.explain import CATALOGUE
@@ -22,7 +22,7 @@ MAN = Path(__file__).parents[2] / "cli" / "man"
 class TestReference:
     def test_it_has_every_command_with_its_options(self) -> None:
         text = markdown()
-        assert [line[9:] for line in text.splitlines() if line.startswith("## srfix ")] == list(COMMANDS)
+        assert [line[9:] for line in text.splitlines() if line.startswith("## srfix ")] == list(every_command())
         assert "```text\nsrfix apply [OPTIONS] PLAN\n```" in text
         assert "- `--registry URL[,URL]`: The schema registry. Environment: `SRFIX_REGISTRY`.\n" in text
         assert " Default: `litter`." in text
@@ -36,7 +36,7 @@ class TestManPages:
     def test_those_of_the_wheel_are_those_of_the_commands(self, tmp_path: Path) -> None:
         write("man", tmp_path)
         made = {path.name: path.read_text() for path in tmp_path.iterdir()}
-        assert made.keys() == {"srfix.1", *(f"srfix-{name}.1" for name in COMMANDS)}
+        assert made.keys() == {"srfix.1", *(f"srfix-{name.replace(' ', '-')}.1" for name in every_command())}
         kept = {path.name: path.read_text() for path in MAN.iterdir()}
         assert made == kept, "run make reference"
 

@@ -362,9 +362,7 @@ class TestWindowedKeys:
         bare.apply()
         told = bare.verify(1)
         assert [what.partition(" ")[0] for what in told.problems] == ["store"]
-        assert (
-            f"1 live row(s) with schema id {key_id}, one per partition, read under this subject alone" in told.confirmed
-        )
+        assert f"1 live row with schema id {key_id}, one per partition, read under this subject alone" in told.confirmed
         assert told.unseen == []
 
     def test_bigint_keys_beside_a_left_over_key_subject_are_no_problem(self, world: World) -> None:
@@ -407,7 +405,7 @@ class TestRowsThatNoRegistrationMends:
         world.put((b"c", b'{"userId": 1}'))
         world.commit(3)
         (problem,) = world.verify(1).problems
-        assert "1 live value(s), the first unframed one at offset 2, carry no schema id" in problem
+        assert "1 live value, the first unframed one at offset 2, carry no schema id" in problem
         assert "srfix explain SRF013" in problem
 
 

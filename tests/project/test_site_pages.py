@@ -13,7 +13,7 @@ from typing import Any
 import click
 import pytest
 
-from srfix.cli.command_table import COMMANDS
+from srfix.cli.command_table import every_command
 from srfix.recovery.explain import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
@@ -31,14 +31,14 @@ def test_every_page_is_in_the_menu() -> None:
         assert any(page.startswith(place) for page in {*PAGES, *written}), place
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", every_command())
 def test_a_command_has_a_page_with_all_its_options(name: str) -> None:
-    command = pkgutil.resolve_name(COMMANDS[name].target)
-    page = PAGES[f"commands/{name}.md"]
+    command = pkgutil.resolve_name(every_command()[name].target)
+    page = PAGES[f"commands/{name.replace(' ', '-')}.md"]
     for parameter in command.params:
         if isinstance(parameter, click.Option) and not parameter.hidden:
             assert max(parameter.opts, key=len) in page
-    assert f"({name}.md)" in PAGES["commands/index.md"]
+    assert f"({name.replace(' ', '-')}.md)" in PAGES["commands/index.md"]
 
 
 @pytest.mark.parametrize("known", CATALOGUE, ids=lambda known: known.code)

@@ -125,8 +125,8 @@ class TestTheWholeWay:
         assert world.registry.dump() != before
         events = world.verify(plan)
         assert [event for event in events if not isinstance(event, Confirmed)] == []
-        assert [event.what for event in events if " row(s) " in event.what] == [
-            f"3 live row(s) with schema id {schema_id}, one per partition, read under this subject alone"
+        assert [event.what for event in events if " live rows " in event.what] == [
+            f"3 live rows with schema id {schema_id}, one per partition, read under this subject alone"
             for schema_id in staged.writer_ids
         ]
         masked = world.examine().diagnosis

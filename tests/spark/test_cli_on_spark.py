@@ -139,7 +139,7 @@ class TestOnOneSession:
         plan = tmp_path / "plan.json"
         assert main(["plan", *looking, "-o", str(plan)]) == ExitCode.OK
         capsys.readouterr()
-        every_row = f"live row(s) of {staged.topic}"
+        every_row = f"live rows of {staged.topic}"
 
         if lacks_arrow() is not None:
             assert main(["verify", str(plan), *staged.cluster(), *spark]) == ExitCode.REFUSED

@@ -118,18 +118,18 @@ class TestEveryRowOnSpark:
         before, dual_before = incident.verify(plan)[-2:]
         assert isinstance(before, Problem)
         assert before.what.startswith(
-            f"4 of 4 live row(s) of {topic} cannot be read under this subject alone, on Spark: 4 NOT_UNDER_SUBJECT; the first "
+            f"4 of 4 live rows of {topic} cannot be read under this subject alone, on Spark: 4 NOT_UNDER_SUBJECT; the first "
             "ones at partition 0 offset 1, partition 1 offset 0. The first one: "
         )
         assert PHANTOM in before.what.partition("The first one: ")[2]
-        read_by_dual = f"all 4 live row(s) of {topic} read under this subject first, then {source_subject}, on Spark"
+        read_by_dual = f"all 4 live rows of {topic} read under this subject first, then {source_subject}, on Spark"
         assert dual_before == Confirmed(subject=PHANTOM, what=read_by_dual)
 
         list(apply_plan(plan, incident.client, tmp_path / "journal", clock=clock))
         events = incident.verify(plan)
         assert all(isinstance(event, Confirmed) for event in events)
         assert [event.what for event in events[-2:]] == [
-            f"all 4 live row(s) of {topic} read under this subject alone, on Spark",
+            f"all 4 live rows of {topic} read under this subject alone, on Spark",
             read_by_dual,
         ]
 
@@ -141,7 +141,7 @@ class TestEveryRowOnSpark:
         for event, how in ((one, "under this subject alone"), (dual, "under this subject first, then ")):
             assert isinstance(event, Problem)
             said, _, places = event.what.partition("; the first ones at ")
-            assert said.startswith(f"4 of 10 live row(s) of {incident.topic} cannot be read {how}")
+            assert said.startswith(f"4 of 10 live rows of {incident.topic} cannot be read {how}")
             assert said.endswith(": 2 TRUNCATED, 1 BAD_MAGIC, 1 UNKNOWN_ID")
             assert places.startswith(
                 "partition 1 offset 2, partition 1 offset 3, partition 1 offset 4. The first one: "
@@ -156,7 +156,7 @@ class TestEveryRowOnSpark:
         keyed.put(1, (frame_id(key_id, b"\x02"), b"plain"), (frame_id(key_id, b"\x04"), b"plain"))
         finding = replace(incident.of_values(), role=Role.KEY, subject=phantom, source_topic=topic)
         events = keyed.every_row(finding, keyed.census())
-        assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live row(s) of {topic}"] * 2
+        assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live rows of {topic}"] * 2
 
     def test_windowed_keys_are_read_without_their_window(self, incident: Incident) -> None:
         phantom = Subject(PHANTOM.removesuffix("-value") + "-key")
@@ -174,7 +174,7 @@ class TestEveryRowOnSpark:
                 finding, windowed.census(), incident.client, window=WindowKind.TIME
             )
         )
-        assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live row(s) of {topic}"] * 2
+        assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live rows of {topic}"] * 2
 
     def test_rows_of_a_type_without_a_serde_are_not_looked_at(self, incident: Incident) -> None:
         protobuf = Schema(text='syntax = "proto3"; message User { int64 id = 1; }', schema_type="PROTOBUF")
@@ -188,7 +188,7 @@ class TestEveryRowOnSpark:
         events = people.every_row(finding, people.census())
         assert {type(event) for event in events} == {NotLookedAt}
         assert events[0].what.startswith(
-            f"whether 2 live row(s) of {topic} decode, read under this subject alone, on Spark: 2 BAD_SCHEMA; "
+            f"whether 2 live rows of {topic} decode, read under this subject alone, on Spark: 2 BAD_SCHEMA; "
         )
 
     def test_what_the_census_did_not_read_is_left_out_and_a_deadline_is_said(self, incident: Incident) -> None:

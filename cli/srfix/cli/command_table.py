@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 
@@ -13,7 +14,15 @@ class CommandEntry:
     target: str
     """`module:attribute` of the click command."""
     summary: str
-    """Its line in `srfix --help`."""
+    """Its line in `srfix --help`, or in that of its group."""
+    commands: Mapping[str, CommandEntry] = field(default_factory=dict)
+    """Of a group the commands in it, by name."""
+
+
+STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
+    "ls": CommandEntry("srfix.cli.commands.state.ls:ls", "Applications, tasks and stores on disk, and who wrote them."),
+}
+"""Those of `srfix state`, in the order of its help."""
 
 
 COMMANDS: Final[dict[str, CommandEntry]] = {
@@ -39,8 +48,25 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "schema-of": CommandEntry(
         "srfix.cli.commands.schema_of:schema_of", "The JSON Schema of a document that srfix writes."
     ),
+    "state": CommandEntry(
+        "srfix.cli.commands.state.group:state", "What lies in a state directory on disk.", STATE_COMMANDS
+    ),
     "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "Internal-looking subjects, classified."),
     "doctor": CommandEntry("srfix.cli.commands.doctor:doctor", "Versions, reachability, rights; writes nothing."),
     "demo": CommandEntry("srfix.cli.commands.demo:demo", "The whole incident, told on embedded parts."),
 }
 """By name, in the order of `srfix --help`."""
+
+
+def every_command() -> dict[str, CommandEntry]:
+    """All commands by what is typed after `srfix`, those in groups too: `state`, `state ls`. A group stands before its own."""
+    found: dict[str, CommandEntry] = {}
+    for name, entry in COMMANDS.items():
+        found[name] = entry
+        found |= {f"{name} {inner}": each for inner, each in entry.commands.items()}
+    return found
+
+
+def with_options() -> dict[str, CommandEntry]:
+    """The commands that take options, by the name of their table in the configuration file: `scan`, `state-ls`."""
+    return {name.replace(" ", "-"): entry for name, entry in every_command().items() if not entry.commands}

@@ -18,7 +18,7 @@ import click
 
 from srfix.cli.choice import Choice
 from srfix.cli.command_line import cli
-from srfix.cli.command_table import COMMANDS
+from srfix.cli.command_table import COMMANDS, CommandEntry, every_command
 from srfix.cli.lazy_group import loaded
 
 _SPECIAL = re.compile(r"([\\*_<>\[\]|])")
@@ -28,13 +28,16 @@ _CODE = re.compile(r"(`[^`]+`)")
 def markdown() -> str:
     """All commands with their arguments and options, a part each."""
     parts = ["# Commands", _escaped(cleandoc(cli.help or "")), _escaped(cli.epilog or "")]
-    parts += [f"## srfix {name}\n\n{about_command(name)}" for name in COMMANDS]
+    parts += [f"## srfix {name}\n\n{about_command(name)}" for name in every_command()]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def about_command(name: str) -> str:
-    """What a command does, and its options, as Markdown without a heading."""
-    command = loaded(COMMANDS[name])
+    """What a command does, and its options, as Markdown without a heading.
+
+    :param name: what is typed after `srfix`: `scan`, `state ls`.
+    """
+    command = loaded(every_command()[name])
     context = click.Context(command, info_name=name, parent=click.Context(cli, info_name="srfix"))
     return "\n\n".join(part for part in _command(command, context) if part)
 
@@ -43,12 +46,20 @@ def write_man_pages(directory: Path) -> None:
     """Writes `srfix.1`, `srfix-diagnose.1` …; the same commands give the same files."""
     from click_man.core import write_man_pages as write  # a tool of developers, which commands never load
 
-    commands = {name: loaded(entry) for name, entry in COMMANDS.items()}
+    commands = {name: _with_its_own(name, entry) for name, entry in COMMANDS.items()}
     group = click.Group("srfix", commands=commands, help=f"{cli.help}\n\n{cli.epilog}", params=cli.params)
     group.short_help = "repair Kafka Streams and ksqlDB state stores"
-    for name, command in commands.items():
-        command.short_help = COMMANDS[name].summary
     write("srfix", group, version=f"srfix {version('srfix')}", target_dir=str(directory), date=" ")
+
+
+def _with_its_own(name: str, entry: CommandEntry) -> click.Command:
+    """A command with its line; a group with all its commands loaded, for click-man asks for those that are."""
+    command = loaded(entry)
+    if entry.commands:
+        inner = {each: _with_its_own(each, of) for each, of in entry.commands.items()}
+        command = click.Group(name, commands=inner, help=command.help, params=command.params)
+    command.short_help = entry.summary
+    return command
 
 
 def _command(command: click.Command, ctx: click.Context) -> Iterator[str]:

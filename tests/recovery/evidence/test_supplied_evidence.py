@@ -133,7 +133,7 @@ class TestStateDirectory:
         examination = examine(world, state(tmp_path, None, "users-store"))
         assert source(incident(examination)) is None
         assert (
-            f"the checkpoint of task(s) 0_0 in {tmp_path}/shop: there is none, which proves nothing: Streams 2.6.0 to "
+            f"the checkpoint of task 0_0 in {tmp_path}/shop: there is none, which proves nothing: Streams 2.6.0 to "
             "2.6.3 delete it after loading it, so a thread that died before its first commit leaves none and restores "
             "its whole store at the next start, with nobody wiping anything" in reasons(examination)
         )

@@ -33,6 +33,7 @@ DOCUMENTS: Final = (
     PublishedDocument(name="check", written_by="srfix check", commands=("check",)),
     PublishedDocument(name="record", written_by="srfix decode: each line", commands=("decode",)),
     PublishedDocument(name="schema", written_by="srfix schema"),
+    PublishedDocument(name="state-ls", written_by="srfix state ls"),
     PublishedDocument(name="subjects", written_by="srfix subjects"),
     PublishedDocument(name="doctor", written_by="srfix doctor"),
     PublishedDocument(name="catalogue", written_by="srfix explain, and srfix explain CODE"),

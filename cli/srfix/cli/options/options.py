@@ -19,7 +19,7 @@ import click
 from click.core import ParameterSource
 
 from srfix.cli.choice import Choice
-from srfix.cli.command_table import COMMANDS
+from srfix.cli.command_table import with_options
 from srfix.cli.connection import Connection
 from srfix.cli.lazy_group import loaded
 from srfix.cli.options.config_file import ConfigFile, read_config
@@ -85,15 +85,23 @@ def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -
     if path is None:
         return
     ctx.meta[CONFIG_PATH] = path
-    running = ctx.info_name or ""
+    running = _name(ctx)
+    commands = with_options()
 
     def keys_of(name: str) -> dict[str, TableKey]:
-        command = ctx.command if name == running else loaded(COMMANDS[name])
+        command = ctx.command if name == running else loaded(commands[name])
         return table_keys(command)
 
-    config = read_config(path, command=running, commands=COMMANDS.keys(), keys_of=keys_of)
+    config = read_config(path, command=running, commands=commands.keys(), keys_of=keys_of)
     ctx.default_map = {**(ctx.default_map or {}), **config.options}
     ctx.meta[_CONFIG] = config
+
+
+def _name(ctx: click.Context) -> str:
+    """The name of the command's table in the file: `scan`, or `state-ls` for one in a group."""
+    group = ctx.parent
+    outer = () if group is None or group.parent is None else (group.info_name or "",)
+    return "-".join((*outer, ctx.info_name or ""))
 
 
 _config_option = option(

@@ -52,7 +52,8 @@ def _explanation(facts: ApplicationFacts, subject: str) -> str:
         return f"{subject} is left of application {facts.application}, which is gone: {facts.proof}; {lacking}."
     return (
         f"{subject} seems to be left of application {facts.application}: {lacking}; {'; '.join(facts.signs)}. That is no "
-        "proof: one that was reset and has not been started since looks the same."
+        "proof: one that was reset and has not been started since looks the same, and so does one with global tables alone, "
+        "which has no group."
     )
 
 

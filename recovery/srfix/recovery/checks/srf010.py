@@ -41,7 +41,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
                 for schema_id in sorted(internal)
             ),
             registered_ids=context.state_of(subject).schema_ids,
-            explanation=_explanation(facts, subject, facts.source.topic, internal),
+            explanation=_explanation(facts, role, subject, facts.source.topic, internal),
             next_step=_next(facts, internal),
         )
 
@@ -95,14 +95,17 @@ def _why_internal(
     return None
 
 
-def _explanation(facts: StoreFacts, subject: str, topic: str, internal: dict[SchemaId, str]) -> str:
+def _explanation(facts: StoreFacts, role: RoleFacts, subject: str, topic: str, internal: dict[SchemaId, str]) -> str:
     told = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
+    is_sure = all(schema_id in role.state.schema_ids for schema_id in internal)
     return (
         f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} carries, and "
-        f"that the serde of {facts.store.in_words} uses, which from Kafka Streams 2.7 on registers its own there ({told}). It "
-        "counts in the compatibility rules of the producers' next schema, and readers that take the latest version may get it. "
-        "A version that a producer has registered and not written with yet, or whose records are gone, looks alike to rows on "
-        "disk."
+        f"that the serde of {facts.store.in_words} {'registered, not a producer' if is_sure else 'writes with'} ({told}). It "
+        "counts in the compatibility rules of the producers' next schema, and readers that take the latest version may get it."
+    ) + (
+        ""
+        if is_sure
+        else " A version that a producer has registered and not written with yet, or whose records are gone, looks alike."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from srfix.recovery.commands import Given
 from srfix.recovery.facts import Bodies, RestoreIsolation, StoreFacts, Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Subject, Topic
 
@@ -42,18 +43,18 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
         for role in Role:
             if role is Role.KEY and role not in facts.roles and Role.VALUE in facts.roles:
                 continue  # the key serde asks no registry
-            counted = partition.of(role)
-            if counted.guids:
+            found = partition.of(role)
+            if found.guids:
                 yield Skipped(
-                    what=f"{counted.guids} {role.value}(s) of {where}",
+                    what=f"{counted(found.guids, role.value)} of {where}",
                     reason="they name their schema by GUID, which a diagnosis does not look up under the subjects",
                     could_hide=True,
                     subjects=(facts.store.subject(role),),
                 )
-            told = facts.source is not None and role in facts.roles and bool(counted.live_unframed_keys)  # by SRF013
-            if role is Role.VALUE and counted.unframed and not told and not facts.value_asks_no_registry:
+            told = facts.source is not None and role in facts.roles and bool(found.live_unframed_keys)  # by SRF013
+            if role is Role.VALUE and found.unframed and not told and not facts.value_asks_no_registry:
                 yield Skipped(
-                    what=f"{counted.unframed} {role.value}(s) of {where}, the first at offset {counted.first_unframed_offset}",
+                    what=f"{counted(found.unframed, role.value)} of {where}, the first at offset {found.first_unframed_offset}",
                     reason="they are not framed by a schema registry serializer, so they carry no schema id",
                     could_hide=True,
                     subjects=(facts.store.subject(role),),

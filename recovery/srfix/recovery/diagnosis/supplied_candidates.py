@@ -57,7 +57,7 @@ def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[
         unknown = sorted({table.store for table in table_sources(given.topology)} - found)
         if given.application is None and unknown:
             yield Skipped(
-                what=f"store(s) {', '.join(unknown)} in {given.origin}",
+                what=f"{'store' if len(unknown) == 1 else 'stores'} {', '.join(unknown)} in {given.origin}",
                 reason="the printed topology does not say whose it is, and no subject or group points to them; name "
                 "the application with --application",
                 could_hide=True,
@@ -77,7 +77,7 @@ def _of_state_directory(state: ApplicationState, survey: Survey) -> Iterator[Ski
     bare = [task.name for task in state.without_checkpoint() if task.checkpoint is None]
     if bare and not (state.is_in_use and state.traces.has_offsets_column_families):
         yield Skipped(
-            what=f"the checkpoint of task(s) {', '.join(bare)} in {state.path}",
+            what=f"the checkpoint of {'task' if len(bare) == 1 else 'tasks'} {', '.join(bare)} in {state.path}",
             reason="there is none, which proves nothing: Streams 2.6.0 to 2.6.3 delete it after loading it, so a "
             "thread that died before its first commit leaves none and restores its whole store at the next start, with "
             "nobody wiping anything",

@@ -61,8 +61,8 @@ class TestVerify:
         assert [event.what for event in events] == [
             "schema id 1 is registered here",
             "schema id 2 is registered here",
-            "2 live row(s) with schema id 1, one per partition, read under this subject alone",
-            "1 live row(s) with schema id 2, one per partition, read under this subject alone",
+            "2 live rows with schema id 1, one per partition, read under this subject alone",
+            "1 live row with schema id 2, one per partition, read under this subject alone",
             "its configuration is what it was before the repair",
         ]
         assert world.registry.writes == 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from srfix.recovery.census import Census, PartitionCensus, SparkTopics, finished, latest_sql
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
@@ -134,7 +135,7 @@ class EveryRowOnSpark:
             grouped = verdicts.groupBy(
                 "partition", *(F.col(name)["reason"].alias(f"{name}_reason") for name in policies)
             )
-            counted = grouped.agg(
+            per_id = grouped.agg(
                 F.count("*").alias("rows"),
                 F.min("offset").alias("first_offset"),
                 *(F.min_by(F.col(name)["message"], "offset").alias(f"{name}_message") for name in policies),
@@ -147,7 +148,7 @@ class EveryRowOnSpark:
                     reasons={name: row[f"{name}_reason"] for name in policies},
                     messages={name: row[f"{name}_message"] for name in policies},
                 )
-                for row in counted.collect()
+                for row in per_id.collect()
             ]
 
         return job
@@ -164,18 +165,16 @@ def _events(subject: Subject, census: Census, found: list[_Rows], policy: str, h
     bad = [each for each in judged if each.reasons[policy] is not None]
     rows = sum(each.rows for each in judged)
     if bad:
-        said = f"{_counted(bad)} of {rows:,} live row(s) of {census.topic} cannot be read {how}, on Spark: "
+        share = f"{sum(each.rows for each in bad):,} of {counted(rows, 'live row')}"
+        said = f"{share} of {census.topic} cannot be read {how}, on Spark: "
         yield Problem(subject=subject, what=said + _told(bad, policy), rows=rows)
     elif judged:
-        said = f"all {rows:,} live row(s) of {census.topic} read {how}, on Spark"
+        said = f"all {counted(rows, 'live row')} of {census.topic} read {how}, on Spark"
         yield Confirmed(subject=subject, what=said, rows=rows)
     if unread:
-        said = f"whether {_counted(unread)} live row(s) of {census.topic} decode, read {how}, on Spark: "
+        share = counted(sum(each.rows for each in unread), "live row")
+        said = f"whether {share} of {census.topic} decode, read {how}, on Spark: "
         yield NotLookedAt(subject=subject, what=said + _told(unread, policy))
-
-
-def _counted(of_them: list[_Rows]) -> str:
-    return f"{sum(each.rows for each in of_them):,}"
 
 
 def _told(of_them: list[_Rows], policy: str) -> str:

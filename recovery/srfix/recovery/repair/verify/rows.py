@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from srfix.recovery.census import Census
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.facts import Deserializer, LiveRecord, Membership, key_deserializer, newest_live
-from srfix.recovery.ids_in_words import listed
+from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
@@ -78,7 +78,7 @@ def rows_read(
     for schema_id, rows in sorted(read.items()):
         yield Confirmed(
             subject=finding.subject,
-            what=f"{rows} live row(s) with schema id {schema_id}, one per partition, read under this subject alone",
+            what=f"{counted(rows, 'live row')} with schema id {schema_id}, one per partition, read under this subject alone",
             rows=rows,
         )
     for reason, ids in unread.items():
@@ -172,23 +172,23 @@ def _why_none(finding: PlannedFinding, census: Census) -> str:
 def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
     """Live rows that name no schema id: no registration mends them, so a verified repair does not cover them."""
     for partition in census.partitions:
-        counted = partition.of(finding.role)
+        found = partition.of(finding.role)
         where = f"{finding.source_topic} partition {partition.partition}"
-        if counted.live_unframed_keys and finding.role is Role.VALUE:
+        if found.live_unframed_keys and finding.role is Role.VALUE:
             yield Problem(
                 subject=finding.subject,
-                what=f"{where}: {counted.live_unframed_keys} live value(s), the first unframed one at offset "
-                f"{counted.first_unframed_offset}, carry no schema id, so that the reader fails on them; no registration "
+                what=f"{where}: {counted(found.live_unframed_keys, 'live value')}, the first unframed one at offset "
+                f"{found.first_unframed_offset}, carry no schema id, so that the reader fails on them; no registration "
                 "mends them (`srfix explain SRF013`)",
             )
-        elif counted.live_unframed_keys:
+        elif found.live_unframed_keys:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=f"{where}: {counted.live_unframed_keys} live key(s), the first unframed one at offset "
-                f"{counted.first_unframed_offset}: they carry no schema id",
+                what=f"{where}: {counted(found.live_unframed_keys, 'live key')}, the first unframed one at offset "
+                f"{found.first_unframed_offset}: they carry no schema id",
             )
-        if counted.guids:
+        if found.guids:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=f"{where}: {counted.guids} {finding.role.value}(s) that name their schema by GUID",
+                what=f"{where}: {counted(found.guids, finding.role.value)} that name their schema by GUID",
             )

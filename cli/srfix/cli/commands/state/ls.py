@@ -1,0 +1,78 @@
+"""`srfix state ls`: applications, tasks and stores on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from srfix.cli.completion import path_completion
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import output_option
+from srfix.cli.output import Block, FieldList, Heading, OutputFormat, Report, Table, say, write_report
+from srfix.recovery.clock import now
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.state import ApplicationState, StoreDirectory, Task, read_state_directory
+from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state_report import databases_of, generation_of, is_task_in_use, listing_document
+
+_USE = {True: "yes", False: "no", None: "not known"}
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", **path_completion("DIR"))
+@output_option
+def ls(directory: str, output: OutputFormat) -> ExitCode:
+    """List the applications, tasks and stores in DIR, a state.dir or the folder of one application. Writes nothing.
+
+    Per task it says which offsets its stores have come to, per application which Streams versions leave such a folder, and
+    whether a process has it open. Exit code 2 if not everything could be looked at.
+    """
+    applications = read_state_directory(Path(directory))
+    document = listing_document(applications, directory=directory, srfix_version=version("srfix"), generated_at=now())
+    write_report(Report(document=document, blocks=tuple(_blocks(applications))), output)
+    problems = [problem for each in applications for problem in each.problems]
+    for problem in problems:
+        say(f"Not looked at: {problem.path}: {problem.reason}", err=True)
+    stores = sum(len(task.stores) for each in applications for task in each.tasks)
+    tasks = sum(len(each.tasks) for each in applications)
+    say(f"{counted(len(applications), 'application')}, {counted(tasks, 'task')}, {counted(stores, 'store')}.", err=True)
+    return ExitCode.REFUSED if problems else ExitCode.OK
+
+
+def _blocks(applications: Iterable[ApplicationState]) -> Iterator[Block]:
+    for application in applications:
+        generation = generation_of(application)
+        yield Heading(application.application)
+        yield FieldList(
+            (
+                ("folder", application.path),
+                ("Kafka Streams", f"{generation.streams} ({generation.because})"),
+                ("in use", _USE[application.is_in_use]),
+            )
+        )
+        rows = [_row(application, task, store) for task in application.tasks for store in task.stores]
+        if rows:
+            yield Table(("task", "store", "kind", "databases", "offsets"), tuple(rows))
+        with_checkpoint = [task for task in application.tasks if task.checkpoint is not None]
+        if with_checkpoint:
+            rows = [
+                (task.name, entry.topic, *_offset(entry), _USE[is_task_in_use(task)])
+                for task in with_checkpoint
+                for entry in (task.checkpoint.entries if task.checkpoint is not None else ())
+            ]
+            yield Table(("task", "topic", "partition", "offset", "in use"), tuple(rows), title="Checkpoints")
+
+
+def _row(application: ApplicationState, task: Task, store: StoreDirectory) -> tuple[str, ...]:
+    offsets = "in the checkpoint" if task.checkpoint is not None else "none"
+    if store.offsets is not None:
+        own = ", ".join(f"{entry.topic} {' '.join(_offset(entry))}" for entry in store.offsets.entries) or "none"
+        offsets = f"{own} (not closed)" if store.offsets.is_open else own
+    return task.name, store.name, store.kind.value, str(len(databases_of(store))), offsets
+
+
+def _offset(entry: CheckpointEntry) -> tuple[str, str]:
+    return str(entry.partition), "unknown" if entry.offset is None else str(entry.offset)

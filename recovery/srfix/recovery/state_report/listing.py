@@ -1,0 +1,130 @@
+"""What `srfix state ls` shows: applications, tasks and stores on disk, and which Streams wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from srfix.recovery.state import ApplicationState, StoreDirectory, StoreKind, Task, Traces, is_locked
+from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state_report.generations import streams_by_rocksdb
+from srfix.recovery.state_report.rocksdb_options import newest_options
+from srfix.serde.registry import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """Which Streams versions leave a directory like this one."""
+
+    streams: str
+    """In words: `4.3 or later`, `2.6.2, 2.6.3, 2.7.1, 2.7.2 or 2.8`."""
+    because: str
+    """What tells, in words."""
+    rocksdb: str | None = None
+    """The RocksDB that wrote the stores' OPTIONS files last; None where there are none, as in many a copy."""
+
+
+def generation_of(application: ApplicationState) -> Generation:
+    """Which Streams wrote the application's folder, by its layout, and by the RocksDB that its stores name."""
+    streams, because = _by_layout(application.traces)
+    rocksdb = _rocksdb(application)
+    narrower = None if rocksdb is None else streams_by_rocksdb(rocksdb)
+    if narrower is not None:
+        because = f"{because}; RocksDB {rocksdb} comes with {narrower}"
+    return Generation(streams=streams, because=because, rocksdb=rocksdb)
+
+
+def _by_layout(traces: Traces) -> tuple[str, str]:
+    if traces.has_offsets_column_families:
+        return "4.3 or later", "stores keep their offsets themselves"
+    if traces.has_position_files:
+        return "3.2 to 4.2", "there are position files"
+    if traces.has_task_locks and traces.has_process_metadata:
+        return "2.6.2, 2.6.3, 2.7.1, 2.7.2 or 2.8", "tasks have locks, and there is process metadata"
+    if traces.has_task_locks:
+        return "2.6.1 or before, or 2.7.0", "tasks have locks, and there is no process metadata"
+    if traces.has_process_metadata:
+        return "3.0 or later", "there is process metadata, and tasks have no locks"
+    return "not known", "the folder has neither locks nor process metadata: it may be a copy of parts"
+
+
+def _rocksdb(application: ApplicationState) -> str | None:
+    for task in application.tasks:
+        for store in task.stores:
+            for database in databases_of(store):
+                options = newest_options(database)
+                if options is not None and options.rocksdb_version is not None:
+                    return options.rocksdb_version
+    return None
+
+
+def databases_of(store: StoreDirectory) -> tuple[Path, ...]:
+    """The directories of a store's databases, by name: its own, or those of its segments. None of a store of another make."""
+    path = Path(store.path)
+    try:
+        if store.kind is StoreKind.SEGMENTED:
+            return tuple(sorted(child for child in path.iterdir() if (child / "CURRENT").is_file()))
+        return (path,) if (path / "CURRENT").is_file() else ()
+    except OSError:
+        return ()
+
+
+def is_task_in_use(task: Task) -> bool | None:
+    """True if a process holds the task's own lock, which Streams up to 2.8 has; None if that cannot be told."""
+    return is_locked(Path(task.path) / ".lock")
+
+
+def listing_document(
+    applications: Iterable[ApplicationState], *, directory: str, srfix_version: str, generated_at: str
+) -> dict[str, Json]:
+    """The document `srfix.state-ls/1`."""
+    return {
+        "schema": "srfix.state-ls/1",
+        "srfix": srfix_version,
+        "generated_at": generated_at,
+        "directory": directory,
+        "applications": [_application(each) for each in applications],
+    }
+
+
+def _application(application: ApplicationState) -> Json:
+    generation = generation_of(application)
+    return {
+        "application": application.application,
+        "path": application.path,
+        "streams": generation.streams,
+        "streams_because": generation.because,
+        "rocksdb": generation.rocksdb,
+        "in_use": application.is_in_use,
+        "tasks": [_task(application, task) for task in application.tasks],
+        "problems": [{"path": each.path, "reason": each.reason} for each in application.problems],
+    }
+
+
+def _task(application: ApplicationState, task: Task) -> Json:
+    return {
+        "task": task.name,
+        "subtopology": task.subtopology,
+        "partition": task.partition,
+        "topology": task.topology,
+        "in_use": is_task_in_use(task),
+        "checkpoint": None if task.checkpoint is None else _entries(task.checkpoint.entries),
+        "stores": [_store(application, task, store) for store in task.stores],
+    }
+
+
+def _store(application: ApplicationState, task: Task, store: StoreDirectory) -> Json:
+    return {
+        "store": store.name,
+        "kind": store.kind.value,
+        "path": store.path,
+        "databases": len(databases_of(store)),
+        "changelog": application.changelog(task, store.name),
+        "offsets": None if store.offsets is None else _entries(store.offsets.entries),
+        "closed": None if store.offsets is None else not store.offsets.is_open,
+    }
+
+
+def _entries(entries: Iterable[CheckpointEntry]) -> list[Json]:
+    return [{"topic": each.topic, "partition": each.partition, "offset": each.offset} for each in entries]
