@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -11,13 +12,7 @@ import pytest
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.streams.application import lose_state
 from srfix.fixtures.streams.model import Row, StreamsError
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.rebuild import Migration, Rebuild, Reserialiser, StoreChange, Until, migrate, rebuild
-from srfix.recovery.state import read_state_directory
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-from srfix.serde.registry import RegistryClient
-from srfix.serde.subjects import Subject, Topic
-from tests.stack.scene import Scene, assert_join_kills, assert_query_fails
+from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, srfix
 
 pytestmark = pytest.mark.stack
 
@@ -42,17 +37,20 @@ def test_the_incident_is_repaired_on_disk_alone(scene: Scene, registry: FixtureR
     before = registry.dump()
     registry.forget_requests()
 
-    asked = Rebuild(
-        application=scene.setup.application,
-        store=StoreToWrite(name=scene.setup.store, kind=WrittenKind.TIMESTAMPED_KV),
-        topic=Topic(scene.setup.users),
-        until=Until.COMMITTED,
-        release=Release.parse("2.6.3"),
-        subtopology=0,
-        payload=Reserialiser(RegistryClient(registry.url), scene.phantom),
+    arguments = ("--from-topic", scene.setup.users, "--until", "committed", "--application", scene.setup.application)
+    store = (
+        "--store",
+        scene.setup.store,
+        "--kind",
+        "timestamped-kv",
+        "--subtopology",
+        "0",
+        "--streams-version",
+        "2.6.3",
     )
-    with Cluster({"bootstrap.servers": scene.broker.bootstrap_servers}) as cluster:
-        rebuild(asked, cluster, tmp_path / "new" / scene.setup.application, request={})
+    written = ("--subject", scene.phantom, "--output-dir", str(tmp_path / "new"), "--output", "json")
+    report = json.loads(srfix(scene, "state", "rebuild", *arguments, *store, *written))
+    assert sum(store["rewritten"] for store in report["stores"]) == 2
     assert registry.writes == 0
 
     setup = replace(scene.setup, state_directory=tmp_path / "new")
@@ -80,13 +78,12 @@ def test_rows_of_2_6_3_are_migrated_for_2_7_0(scene: Scene, registry: FixtureReg
         assert application.query("ann") == ANN_ROW
     upgraded = replace(scene.setup, version="2.7.0")
     old = scene.setup.state_directory / scene.setup.application
-    target = tmp_path / "new" / scene.setup.application
-    (state,) = read_state_directory(old)
     before = {path: path.read_bytes() for path in sorted(old.rglob("*")) if path.is_file()}
 
-    payload = Reserialiser(RegistryClient(registry.url), Subject(scene.source_subject))
-    migration = Migration(release=Release.parse("2.7.0"), changes={scene.setup.store: StoreChange(payload=payload)})
-    migrate(state, target, migration, request={})
+    registry.forget_requests()
+    wanted = ("--store", scene.setup.store, "--subject", scene.source_subject, "--streams-version", "2.7.0")
+    srfix(scene, "state", "migrate", str(old), *wanted, "--output-dir", str(tmp_path / "new"))
+    assert registry.writes == 0
     assert {path: path.read_bytes() for path in sorted(old.rglob("*")) if path.is_file()} == before
 
     with scene.start(setup=upgraded) as application:

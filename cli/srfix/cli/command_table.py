@@ -21,6 +21,12 @@ class CommandEntry:
 
 STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     "ls": CommandEntry("srfix.cli.commands.state.ls:ls", "Applications, tasks and stores on disk, and who wrote them."),
+    "rebuild": CommandEntry(
+        "srfix.cli.commands.state.rebuild:rebuild", "A store's directory anew, from the topic that it restores from."
+    ),
+    "migrate": CommandEntry(
+        "srfix.cli.commands.state.migrate:migrate", "A directory anew: another schema, another Kafka Streams."
+    ),
 }
 """Those of `srfix state`, in the order of its help."""
 

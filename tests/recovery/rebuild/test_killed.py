@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 ROOT: Final = Path(__file__).parents[3]
-STEP: Final = int(os.environ.get("SRFIX_KILL_STEP", "40"))
+STEP: Final = int(os.environ.get("SRFIX_KILL_STEP", "90"))
 """1 kills at every instant, which takes minutes."""
 
 

@@ -34,6 +34,7 @@ DOCUMENTS: Final = (
     PublishedDocument(name="record", written_by="srfix decode: each line", commands=("decode",)),
     PublishedDocument(name="schema", written_by="srfix schema"),
     PublishedDocument(name="state-ls", written_by="srfix state ls"),
+    PublishedDocument(name="state-written", written_by="srfix state rebuild and srfix state migrate"),
     PublishedDocument(name="subjects", written_by="srfix subjects"),
     PublishedDocument(name="doctor", written_by="srfix doctor"),
     PublishedDocument(name="catalogue", written_by="srfix explain, and srfix explain CODE"),

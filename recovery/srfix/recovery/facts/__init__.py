@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         marks_in,
         own_versions,
     )
-    from srfix.recovery.facts.isolation import RestoreIsolation
+    from srfix.recovery.facts.isolation import RestoreIsolation, isolation_on
     from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
     from srfix.recovery.facts.key_role import KeyRole
     from srfix.recovery.facts.keys_of_store import keys_of_store, keys_under
@@ -123,7 +123,7 @@ else:
                 "shown",
             ],
             "holders": ["Holder", "Holders", "find_holders", "list_holders"],
-            "isolation": ["RestoreIsolation"],
+            "isolation": ["RestoreIsolation", "isolation_on"],
             "internal_schemas": ["MARKS_OF_CONNECT", "is_first_of_its_own", "latest_own", "marks_in", "own_versions"],
             "key_asymmetry": ["KeyAsymmetry", "asymmetry"],
             "key_role": ["KeyRole"],

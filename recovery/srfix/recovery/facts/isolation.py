@@ -12,12 +12,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from srfix.recovery.cluster import TRANSACTIONS, Cluster, GaveUp, transactional_ids
 from srfix.recovery.findings import Weight
+from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.properties import Isolation
 
 _TASK: Final = r"(?:.+__)?\d+_\d+"
 _THREAD: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+"
 _OF_STREAMS: Final = re.compile(rf"(?:{_TASK}|{_THREAD})", re.DOTALL)
+_TRANSACTIONS_DEADLINE_S: Final = 5.0
+"""How long the transactional ids may take to read: a cluster of many exactly-once applications keeps many records of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,33 @@ def not_known(why: str) -> RestoreIsolation:
         detail=f"whether the application runs exactly-once is not known ({why}), so records are counted as without it, those "
         "of aborted transactions too; say --isolation read_committed if it does",
     )
+
+
+def isolation_on(cluster: Cluster, application: str) -> RestoreIsolation:
+    """How the restore of an application reads, as the cluster tells.
+
+    :raises ClusterError: if the cluster does not answer.
+    """
+    count = cluster.topics().get(TRANSACTIONS)
+    if count is None:
+        return SAID_BY_DEFAULT
+    ids = read_transactional_ids(cluster, count)
+    return not_known(ids) if isinstance(ids, str) else by_transactional_ids(application, ids)
+
+
+def read_transactional_ids(cluster: Cluster, count: int) -> frozenset[str] | str:
+    """All transactional ids of the cluster; or why they are not known, in a clause.
+
+    :param count: the partitions of the topic that holds them.
+    """
+    try:
+        return frozenset(transactional_ids(cluster, count, deadline_s=_TRANSACTIONS_DEADLINE_S))
+    except GaveUp:
+        return f"{TRANSACTIONS} was not read to its end in {_TRANSACTIONS_DEADLINE_S:g} s"
+    except AccessDeniedError:
+        return f"this user may not read {TRANSACTIONS}"
+    except ClusterError as error:
+        return f"{TRANSACTIONS} could not be read: {error.message.rstrip('.')}"
 
 
 def by_transactional_ids(application: str, ids: Iterable[str]) -> RestoreIsolation:

@@ -11,19 +11,24 @@ from srfix.recovery.cluster import (
     TRANSACTIONS,
     Cluster,
     Commit,
-    GaveUp,
     GroupState,
     RawRecord,
     TopicConfigs,
-    transactional_ids,
 )
-from srfix.recovery.facts.isolation import SAID_BY_DEFAULT, RestoreIsolation, by_transactional_ids, not_known, said
+from srfix.recovery.facts.isolation import (
+    SAID_BY_DEFAULT,
+    RestoreIsolation,
+    by_transactional_ids,
+    not_known,
+    read_transactional_ids,
+    said,
+)
 from srfix.recovery.facts.stores import Membership, SuspectStore
 from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry, usable
-from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.errors import ClusterError
 from srfix.serde.properties import Isolation
 from srfix.serde.registries import AnyClient
 from srfix.serde.registry import (
@@ -50,8 +55,6 @@ _MOST_PASSED: Final = 10_000
 _MOST_ONE_BY_ONE: Final = 50
 """Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
 _SCHEMA_NOT_FOUND: Final = 40403
-_TRANSACTIONS_DEADLINE_S: Final = 5.0
-"""How long the transactional ids may take to read: a cluster of many exactly-once applications keeps many records of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,20 +197,9 @@ class Survey:
         if TRANSACTIONS not in self.topics():
             return SAID_BY_DEFAULT
         if self._transactional_ids is None:
-            self._transactional_ids = self._read_transactional_ids()
+            self._transactional_ids = read_transactional_ids(self.cluster, self.topics()[TRANSACTIONS])
         ids = self._transactional_ids
         return not_known(ids) if isinstance(ids, str) else by_transactional_ids(application, ids)
-
-    def _read_transactional_ids(self) -> frozenset[str] | str:
-        count = self.topics()[TRANSACTIONS]
-        try:
-            return frozenset(transactional_ids(self.cluster, count, deadline_s=_TRANSACTIONS_DEADLINE_S))
-        except GaveUp:
-            return f"{TRANSACTIONS} was not read to its end in {_TRANSACTIONS_DEADLINE_S:g} s"
-        except AccessDeniedError:
-            return f"this user may not read {TRANSACTIONS}"
-        except ClusterError as error:
-            return f"{TRANSACTIONS} could not be read: {error.message.rstrip('.')}"
 
     def group_state(self, group: str) -> GroupState:
         """Whether a group has members; a problem where the broker does not say."""
