@@ -14,7 +14,8 @@ from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.streams.application import StreamsApplication
 from srfix.fixtures.streams.model import SerdeKind, StreamsSetup
 from srfix.recovery.cluster import Cluster
-from srfix.recovery.rebuild import Rebuild, Until, rebuild
+from srfix.recovery.rebuild import Migration, Rebuild, StoreChange, Until, migrate, rebuild
+from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.serde.subjects import Topic
 from tests.stack.streams_world import World, new_world
@@ -95,3 +96,27 @@ def test_a_rebuilt_table_is_opened_and_gone_on_from(world: World, tmp_path: Path
     with world.start(setup) as application:
         application.wait_for_state("RUNNING")
         assert rows_of(application) == expected
+
+
+@pytest.mark.parametrize(("before", "now"), [("4.3.1", "3.9.2"), ("2.6.3", "4.3.1")])
+def test_a_directory_is_migrated_to_another_release(broker: KraftBroker, tmp_path: Path, before: str, now: str) -> None:
+    with new_world(broker, tmp_path, version=before, serde=SerdeKind.TEXT, partitions=2) as world:
+        put(world, {f"k{number}": f"v{number}" for number in range(20)})
+        with world.start() as application:
+            application.wait_for_state("RUNNING")
+            application.wait_for_commit(world.setup.users)
+            original = rows_of(application)
+        assert len(original) == 20
+        (state,) = read_state_directory(world.setup.state_directory / world.setup.application)
+        changes = {world.setup.store: StoreChange(payload=marked)}
+        migration = Migration(release=Release.parse(now), changes=changes)
+        migrate(state, tmp_path / "new" / world.setup.application, migration, request={})
+        put(world, {"after": "v"})
+        expected: dict[str, object] = {key: f"rebuilt {value}" for key, value in original.items()}
+        expected["after"] = "v"
+        setup = replace(world.setup, version=now, state_directory=tmp_path / "new")
+        for _start in range(2):
+            with world.start(setup) as application:
+                application.wait_for_state("RUNNING")
+                wait_for(application, expected)
+                application.wait_for_commit(world.setup.users)

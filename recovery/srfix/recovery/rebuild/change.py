@@ -10,9 +10,10 @@ from typing import Final
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.rebuild.report import StoreTally, Tally, UnreadableRow
 from srfix.recovery.rebuild.reserialise import Change
-from srfix.recovery.state import PLAIN, ROW_FAMILIES, TIMESTAMPED, WITH_HEADERS, stored_value
+from srfix.recovery.state import PLAIN, ROW_FAMILIES, TIMESTAMPED, WITH_HEADERS, StoreDirectory, stored_value
+from srfix.recovery.state.stores import StoreFormat, detect_format
 from srfix.recovery.state.writing import NO_TIMESTAMP, WrittenKind, stored
-from srfix.serde.errors import RegistryError, SrfixError
+from srfix.serde.errors import RegistryError, SrfixError, UsageError
 
 _TIME: Final = struct.Struct(">q")
 
@@ -25,6 +26,32 @@ class StoreChange:
     """The serde's bytes → others; None leaves them."""
     kind: WrittenKind | None = None
     """The kind that it becomes; None leaves it what it is."""
+
+
+def check_change(store: StoreDirectory, change: StoreChange) -> None:
+    """:raises UsageError: if the store's rows have another form than a value of the serde, or no such form is wanted of it."""
+    found = detect_format(store)
+    if found.format not in _ONE_VALUE_A_ROW:
+        raise UsageError(
+            f"{store.path} is a store of the kind {found.format.value} ({found.why}), whose rows srfix does not write anew; it "
+            "takes them over as they are."
+        )
+    is_segmented = found.format not in _KEY_VALUE
+    if change.kind is not None and change.kind.is_segmented != is_segmented:
+        raise UsageError(
+            f"{store.path} is a store of the kind {found.format.value} ({found.why}), which does not become a "
+            f"{change.kind.value} one."
+        )
+
+
+_KEY_VALUE: Final = frozenset((StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV))
+_ONE_VALUE_A_ROW: Final = _KEY_VALUE | {
+    StoreFormat.PLAIN_WINDOW,
+    StoreFormat.TIMESTAMPED_WINDOW,
+    StoreFormat.HEADERS_WINDOW,
+    StoreFormat.JOIN_WINDOW,
+    StoreFormat.SESSION,
+}
 
 
 class RowChange:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.rebuild.change import RowChange, StoreChange
+from srfix.recovery.rebuild.change import RowChange, StoreChange, check_change
 from srfix.recovery.rebuild.databases import copy_database, database_paths
 from srfix.recovery.rebuild.report import OnError, Tally
 from srfix.recovery.rebuild.task_folder import TaskFolder
@@ -134,6 +134,8 @@ class _Task:
             shutil.copytree(store.path, self._folder.path / relative)
             self._tally.notes.append(f"{store.path} is no RocksDB of Kafka Streams; it was copied as it is.")
             return
+        if store.name in self._migration.changes:
+            check_change(store, self._migration.changes[store.name])
         change = RowChange(
             self._migration.changes.get(store.name), task=self._task.name, store=store.name, tally=self._tally
         )

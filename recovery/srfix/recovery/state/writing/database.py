@@ -34,10 +34,11 @@ _LEFT_OUT: Final = ("rocksdict-config.json", "LOCK", "LOG*", "OPTIONS-*")
 class DatabaseWriter:
     """A database that is being written; rows go in by batches, the last of a key counts."""
 
-    def __init__(self, database: Rdict, families: Iterable[str]) -> None:
+    def __init__(self, database: Rdict, families: Iterable[str], folder: Path) -> None:
         from rocksdict import WriteOptions
 
         self._database = database
+        self._folder = folder
         self._handles: dict[str, ColumnFamily] = {name: database.get_column_family_handle(name) for name in families}
         self._options = WriteOptions()
         # A property, which the library's stubs take for a method.
@@ -68,12 +69,13 @@ class DatabaseWriter:
     def finish(self) -> None:
         """Writes all rows to tables, and closes the database. Deleted rows leave no trace."""
         self._write_if(not self._batch.is_empty())
-        for name in self._handles:
-            family = self._database.get_column_family(name)
-            family.flush()
-            if name in self._has_deleted:
-                family.compact_range(None, None)
-        self.close()
+        with _in_words(self._folder):
+            for name in self._handles:
+                family = self._database.get_column_family(name)
+                family.flush()
+                if name in self._has_deleted:
+                    family.compact_range(None, None)
+            self.close()
 
     def close(self) -> None:
         """Closes the database as it is: what has not gone to tables is lost."""
@@ -84,7 +86,8 @@ class DatabaseWriter:
 
     def _write_if(self, wanted: bool) -> None:
         if wanted:
-            self._database.write(self._batch, self._options)
+            with _in_words(self._folder):
+                self._database.write(self._batch, self._options)
             self._batch = self._new_batch()
 
     @staticmethod
@@ -107,14 +110,15 @@ def new_database(folder: Path, families: Iterable[str], release: Release) -> Ite
     folder.mkdir(parents=True, exist_ok=True)
     names = tuple(dict.fromkeys((_DEFAULT, *families)))
     with _in_words(folder):
-        writer = DatabaseWriter(_created(folder, names, release), names)
-        try:
-            yield writer
-        except BaseException:
-            writer.close()
-            raise
-        writer.finish()
-    _settle(folder, release)
+        writer = DatabaseWriter(_created(folder, names, release), names, folder)
+    try:
+        yield writer
+    except BaseException:
+        writer.close()
+        raise
+    writer.finish()
+    with _in_words(folder):
+        _settle(folder, release)
 
 
 def _created(folder: Path, names: Iterable[str], release: Release) -> Rdict:
