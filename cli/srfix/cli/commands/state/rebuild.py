@@ -59,11 +59,12 @@ from srfix.serde.subjects import Topic
 @click.option(
     "--subtopology",
     type=click.IntRange(min=0),
-    help="Its sub-topology: 3 of the task 3_0. Default: by --state-dir.",
+    help="Its sub-topology: 3 of the task 3_0. Default: by --beside.",
 )
 @click.option("--global", "is_global", is_flag=True, help="It is a global store: all partitions, up to their ends.")
 @click.option(
-    "--state-dir",
+    "--beside",
+    "beside_dir",
     metavar="DIR",
     help="The application's present state: its other stores are taken over. Nothing in it is written.",
     **path_completion("DIR"),
@@ -93,7 +94,7 @@ def rebuild(
     output_dir: str,
     subtopology: int | None,
     is_global: bool,
-    state_dir: str | None,
+    beside_dir: str | None,
     partitions: tuple[int, ...],
     retention_ms: int | None,
     segment_interval_ms: int | None,
@@ -116,7 +117,7 @@ def rebuild(
         raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
     refuse_without_subject(subject, {"--schema-version": schema_version, "--read-subject": read_subject})
     release = Release.parse(streams_version)
-    beside = _state(state_dir, application)
+    beside = _state(beside_dir, application)
     target = Path(output_dir) / application
     request: dict[str, Json] = {
         "command": "rebuild",
@@ -125,7 +126,7 @@ def rebuild(
         "store": store,
         "kind": kind,
         "streams": str(release),
-        "state_dir": state_dir,
+        "beside": beside_dir,
         "partitions": list(partitions),
         "subject": subject,
         "schema_version": schema_version,
@@ -166,15 +167,15 @@ def rebuild(
     return ExitCode.OK
 
 
-def _state(state_dir: str | None, application: str) -> ApplicationState | None:
-    if state_dir is None:
+def _state(beside_dir: str | None, application: str) -> ApplicationState | None:
+    if beside_dir is None:
         return None
-    states = read_state_directory(Path(state_dir))
+    states = read_state_directory(Path(beside_dir))
     for state in states:
         if state.application == application:
             return state
     known = ", ".join(state.application for state in states)
-    raise UsageError(f"--state-dir {state_dir}: it has no application {application!r}, only {known}.")
+    raise UsageError(f"--beside {beside_dir}: it has no application {application!r}, only {known}.")
 
 
 def _subtopology(given: int | None, beside: ApplicationState | None, store: str) -> int:
