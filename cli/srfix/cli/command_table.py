@@ -35,6 +35,12 @@ STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     "plan-expiry": CommandEntry(
         "srfix.cli.commands.state.plan_expiry:plan_expiry", "Plan tombstones for keys that nobody has written for long."
     ),
+    "rebuild": CommandEntry(
+        "srfix.cli.commands.state.rebuild:rebuild", "A store's directory anew, from the topic that it restores from."
+    ),
+    "migrate": CommandEntry(
+        "srfix.cli.commands.state.migrate:migrate", "A directory anew: another schema, another Kafka Streams."
+    ),
 }
 """Those of `srfix state`, in the order of its help."""
 

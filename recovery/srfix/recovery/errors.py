@@ -6,7 +6,8 @@ SrfixError
 │   └── RolledBackInPartError   a rollback that stopped after its first write
 ├── StateDirectoryError         a file of a state directory that is not what Kafka Streams writes
 │   ├── FormatError             bytes of a store that have not the form that their kind promises
-│   └── LibraryMissingError     rocksdict is not installed
+│   ├── LibraryMissingError     rocksdict is not installed
+│   └── RowsUnreadableError     rows that a new state directory could not take over
 ├── TopologyError               a text that is not a printed topology
 └── KsqldbError                 ksqlDB could not be asked, or answered something else
 """
@@ -43,6 +44,10 @@ class LibraryMissingError(StateDirectoryError):
 
     def __init__(self) -> None:
         super().__init__("reading RocksDB needs the package rocksdict; install it with: pip install 'srfix[state]'")
+
+
+class RowsUnreadableError(StateDirectoryError):
+    """Rows could not be written anew, so the directory that was to hold them was not completed."""
 
 
 class TopologyError(SrfixError, ValueError):

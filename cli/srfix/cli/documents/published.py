@@ -45,6 +45,7 @@ DOCUMENTS: Final = (
     PublishedDocument(name="state-size", written_by="srfix state size"),
     PublishedDocument(name="state-where", written_by="srfix state where"),
     PublishedDocument(name="state-estimate", written_by="srfix state estimate"),
+    PublishedDocument(name="state-written", written_by="srfix state rebuild and srfix state migrate"),
     PublishedDocument(name="subjects", written_by="srfix subjects"),
     PublishedDocument(name="doctor", written_by="srfix doctor"),
     PublishedDocument(name="catalogue", written_by="srfix explain, and srfix explain CODE"),

@@ -1,0 +1,111 @@
+"""`srfix state migrate`: a state directory written anew, under another schema or for another Kafka Streams."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from srfix.cli.commands.state.written import (
+    kind_option,
+    on_error_option,
+    output_dir_option,
+    read_subject_option,
+    refuse_without_subject,
+    release_option,
+    reserialiser,
+    resolve_option,
+    show_written,
+    subject_option,
+    version_option,
+)
+from srfix.cli.completion import path_completion
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import connection_options, option, output_option
+from srfix.cli.output import OutputFormat
+from srfix.recovery.rebuild import Migration, OnError, StoreChange
+from srfix.recovery.rebuild import migrate as migrate_state
+from srfix.recovery.state import read_state_directory
+from srfix.recovery.state.writing import Release, WrittenKind
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import Json
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", **path_completion("DIR"))
+@option("--application", envvar="APPLICATION", metavar="ID", help="Which one, if DIR has several.")
+@option("--store", envvar="STORE", metavar="NAME", help="The store whose rows change; the others are taken over.")
+@kind_option
+@release_option
+@click.option(
+    "--from-version",
+    metavar="VERSION",
+    help="The Kafka Streams that wrote DIR, if one of the two is 2.5 or before.",
+)
+@output_dir_option
+@subject_option
+@version_option
+@resolve_option
+@read_subject_option
+@on_error_option
+@connection_options
+@output_option
+def migrate(
+    directory: str,
+    application: str | None,
+    store: str | None,
+    kind: str | None,
+    streams_version: str,
+    from_version: str | None,
+    output_dir: str,
+    subject: str | None,
+    schema_version: int | None,
+    resolve: str,
+    read_subject: str | None,
+    on_error: str,
+    connection: Connection,
+    output: OutputFormat,
+) -> ExitCode:
+    """Write the application in DIR, a state.dir or its folder, anew into --output-dir; DIR stays as it is.
+
+    With --store its rows become others: under the schema of --subject, of another --kind. All stores become such as
+    --streams-version opens. Stop the application first. The directory is there whole, or not at all; nothing is registered.
+    """
+    refuse_without_subject(subject, {"--schema-version": schema_version, "--read-subject": read_subject})
+    if store is None and (subject is not None or kind is not None):
+        raise UsageError("--subject and --kind are of one store: name it with --store.")
+    states = [each for each in read_state_directory(Path(directory)) if application in (None, each.application)]
+    if len(states) != 1:
+        known = ", ".join(each.application for each in read_state_directory(Path(directory)))
+        raise UsageError(f"{directory} has the applications {known}: name one of them with --application.")
+    (state,) = states
+    release = Release.parse(streams_version)
+    target = Path(output_dir) / state.application
+    request: dict[str, Json] = {
+        "command": "migrate",
+        "directory": state.path,
+        "store": store,
+        "kind": kind,
+        "streams": str(release),
+        "from": from_version,
+        "subject": subject,
+        "schema_version": schema_version,
+        "on_error": on_error,
+    }
+    with ExitStack() as stack:
+        payload = None
+        if subject is not None:
+            registry = stack.enter_context(connection.registry_client())
+            payload = reserialiser(registry, subject, schema_version, resolve, read_subject)
+        change = StoreChange(payload=payload, kind=None if kind is None else WrittenKind(kind))
+        migration = Migration(
+            release=release,
+            before=None if from_version is None else Release.parse(from_version),
+            changes={} if store is None else {store: change},
+            on_error=OnError(on_error),
+        )
+        report = migrate_state(state, target, migration, request=request)
+    show_written("migrate", target, str(release), report, output)
+    return ExitCode.OK

@@ -1,0 +1,195 @@
+"""`srfix state rebuild`: a store from the topic that it restores from."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.state.written import (
+    kind_option,
+    on_error_option,
+    output_dir_option,
+    read_subject_option,
+    refuse_without_subject,
+    release_option,
+    reserialiser,
+    resolve_option,
+    show_written,
+    subject_option,
+    version_option,
+)
+from srfix.cli.completion import path_completion
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import (
+    choice_of,
+    connection_options,
+    isolation_of,
+    isolation_option,
+    option,
+    output_option,
+)
+from srfix.cli.output import OutputFormat, say
+from srfix.recovery.facts import restore_isolation
+from srfix.recovery.rebuild import OnError, Rebuild, Until
+from srfix.recovery.rebuild import rebuild as rebuild_store
+from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import Json
+from srfix.serde.subjects import Topic
+
+
+@click.command()
+@click.option("--from-topic", required=True, metavar="TOPIC", help="The topic that the store restores from.")
+@click.option(
+    "--until",
+    type=choice_of(Until),
+    required=True,
+    help="Up to where: committed is what a reused source topic restores, end a changelog.",
+)
+@option("--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id.")
+@option("--store", envvar="STORE", metavar="NAME", required=True, help="The state store.")
+@kind_option
+@release_option
+@output_dir_option
+@click.option(
+    "--subtopology",
+    type=click.IntRange(min=0),
+    help="Its sub-topology: 3 of the task 3_0. Default: by --beside.",
+)
+@click.option("--global", "is_global", is_flag=True, help="It is a global store: all partitions, up to their ends.")
+@click.option(
+    "--beside",
+    "beside_dir",
+    metavar="DIR",
+    help="The application's present state: its other stores are taken over. Nothing in it is written.",
+    **path_completion("DIR"),
+)
+@click.option("--partition", "partitions", type=click.IntRange(min=0), multiple=True, help="Only this one; repeatable.")
+@click.option(
+    "--retention-ms", type=click.IntRange(min=1), help="Of a window or session store: how long it keeps rows."
+)
+@click.option(
+    "--segment-interval-ms", type=click.IntRange(min=1), help="Of one: its segments. Default: half the retention."
+)
+@isolation_option
+@subject_option
+@version_option
+@resolve_option
+@read_subject_option
+@on_error_option
+@connection_options
+@output_option
+def rebuild(
+    from_topic: str,
+    until: str,
+    application: str,
+    store: str,
+    kind: str | None,
+    streams_version: str,
+    output_dir: str,
+    subtopology: int | None,
+    is_global: bool,
+    beside_dir: str | None,
+    partitions: tuple[int, ...],
+    retention_ms: int | None,
+    segment_interval_ms: int | None,
+    isolation: str,
+    subject: str | None,
+    schema_version: int | None,
+    resolve: str,
+    read_subject: str | None,
+    on_error: str,
+    connection: Connection,
+    output: OutputFormat,
+) -> ExitCode:
+    """Write the directory of a store anew, from the topic that it restores from.
+
+    The rows are the bytes of the topic, as a restore puts them in the store; with --subject each value under the schema that
+    this subject holds, so that a reader that cannot be served by the registry is served on disk. Kafka Streams restores only
+    what came after. The directory is there whole, or not at all; nothing is registered, no topic is written to.
+    """
+    if kind is None:
+        raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
+    refuse_without_subject(subject, {"--schema-version": schema_version, "--read-subject": read_subject})
+    release = Release.parse(streams_version)
+    beside = _state(beside_dir, application)
+    target = Path(output_dir) / application
+    request: dict[str, Json] = {
+        "command": "rebuild",
+        "topic": from_topic,
+        "until": until,
+        "store": store,
+        "kind": kind,
+        "streams": str(release),
+        "beside": beside_dir,
+        "partitions": list(partitions),
+        "subject": subject,
+        "schema_version": schema_version,
+        "on_error": on_error,
+    }
+    with ExitStack() as stack:
+        cluster, _ = stack.enter_context(open_cluster(connection))
+        payload = None
+        if subject is not None:
+            registry = stack.enter_context(connection.registry_client())
+            payload = reserialiser(registry, subject, schema_version, resolve, read_subject)
+        reads = isolation_of(isolation)
+        if reads is None:
+            found = restore_isolation(cluster, application)
+            reads = found.isolation
+            if found.detail is not None:
+                say(f"Read as {reads.value}: {found.detail}.", err=True)
+        asked = Rebuild(
+            application=application,
+            store=StoreToWrite(
+                name=store,
+                kind=WrittenKind(kind),
+                retention_ms=retention_ms,
+                segment_interval_ms=segment_interval_ms,
+            ),
+            topic=Topic(from_topic),
+            until=Until(until),
+            release=release,
+            subtopology=None if is_global else _subtopology(subtopology, beside, store),
+            partitions=partitions or None,
+            isolation=reads,
+            payload=payload,
+            on_error=OnError(on_error),
+            beside=beside,
+        )
+        report = rebuild_store(asked, cluster, target, request=request)
+    show_written("rebuild", target, str(release), report, output)
+    return ExitCode.OK
+
+
+def _state(beside_dir: str | None, application: str) -> ApplicationState | None:
+    if beside_dir is None:
+        return None
+    states = read_state_directory(Path(beside_dir))
+    for state in states:
+        if state.application == application:
+            return state
+    known = ", ".join(state.application for state in states)
+    raise UsageError(f"--beside {beside_dir}: it has no application {application!r}, only {known}.")
+
+
+def _subtopology(given: int | None, beside: ApplicationState | None, store: str) -> int:
+    if given is not None:
+        return given
+    found = {
+        task.subtopology
+        for task in (beside.tasks if beside is not None else ())
+        for each in task.stores
+        if each.name == store and task.subtopology is not None
+    }
+    if len(found) != 1:
+        raise UsageError(
+            f"Which tasks have the store {store!r} is not known: give --subtopology (the 3 of the task 3_0, as "
+            "Topology.describe() numbers them), or --global."
+        )
+    return found.pop()

@@ -1,0 +1,7 @@
+"""State directories written anew: a store rebuilt from its topic, and a whole directory migrated."""
+
+from srfix.recovery.rebuild.change import StoreChange
+from srfix.recovery.rebuild.migrate import Migration, migrate
+from srfix.recovery.rebuild.rebuild import Rebuild, Until, rebuild
+from srfix.recovery.rebuild.report import OnError
+from srfix.recovery.rebuild.reserialise import Reserialiser

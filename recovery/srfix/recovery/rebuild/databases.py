@@ -1,0 +1,61 @@
+"""The databases of a store, and how one is written anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.rebuild.change import RowChange, in_order
+from srfix.recovery.state import (
+    OFFSETS_COLUMN_FAMILY,
+    WITH_HEADERS,
+    CheckpointEntry,
+    StoreDirectory,
+    opened,
+    parse_offsets,
+)
+from srfix.recovery.state.writing import Release, new_database
+from srfix.serde.errors import UsageError
+
+_CURRENT: Final = "CURRENT"
+_HEADERS: Final = frozenset({WITH_HEADERS, "sessionKeyValueWithHeaders", "windowKeyValueWithHeaders"})
+
+
+def database_paths(store: StoreDirectory) -> tuple[Path, ...]:
+    """The databases of a store: its directory, or each of its segments, the oldest first; none if it is no RocksDB."""
+    path = Path(store.path)
+    if (path / _CURRENT).is_file():
+        return (path,)
+    segments = [child for child in path.iterdir() if (child / _CURRENT).is_file()]
+    return tuple(sorted(segments, key=lambda child: (len(child.name), child.name)))
+
+
+def copy_database(source: Path, folder: Path, release: Release, change: RowChange) -> tuple[CheckpointEntry, ...]:
+    """Writes a database anew, row by row.
+
+    :return: how far it had come, as it says itself; nothing where it does not.
+    :raises UsageError: if the release does not know one of its column families.
+    :raises StateDirectoryError: if it is damaged, or the new one cannot be written.
+    """
+    with opened(source) as before:
+        rows = in_order(before.families - {OFFSETS_COLUMN_FAMILY})
+        families = dict.fromkeys(change.family(name) for name in rows)
+        if not release.has_headers_stores and (unknown := _HEADERS.intersection(families)):
+            raise UsageError(
+                f"{source}: its rows are in {', '.join(sorted(unknown))}, and Kafka Streams {release} knows no stores with "
+                "headers. Name the kind that the store is to become, such as timestamped-kv."
+            )
+        offsets: dict[bytes, bytes] = {}
+        if OFFSETS_COLUMN_FAMILY in before.families:
+            offsets = dict(before.rows(OFFSETS_COLUMN_FAMILY))
+        if release.keeps_offsets_in_stores:
+            families[OFFSETS_COLUMN_FAMILY] = None
+        with new_database(folder, families, release) as now:
+            for name in rows:
+                into = change.family(name)
+                for key, value in change.values(name, before.rows(name)):
+                    now.put(into, key, value)
+            if release.keeps_offsets_in_stores:
+                for key, value in offsets.items():
+                    now.put(OFFSETS_COLUMN_FAMILY, key, value)
+    return parse_offsets(offsets, path=str(source)).entries if offsets else ()

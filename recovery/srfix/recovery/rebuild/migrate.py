@@ -1,0 +1,155 @@
+"""An application's state directory, written anew: for another version of Kafka Streams, another kind, another schema.
+
+Every store of every task is read row by row and written as the version named opens it; nothing is written to the original.
+What is no store of RocksDB (a store of the user's own make) is copied as it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.rebuild.change import RowChange, StoreChange, check_change
+from srfix.recovery.rebuild.databases import copy_database, database_paths
+from srfix.recovery.rebuild.report import OnError, Tally
+from srfix.recovery.rebuild.task_folder import TaskFolder
+from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task
+from srfix.recovery.state.writing import Release, as_written_by, finished_before, staged
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import Json
+
+_PROCESS_METADATA: Final = "kafka-streams-process-metadata"
+_POSITIONS: Final = (Release(3, 2), Release(4, 3))
+"""From the first to before the second there are `<store>.position` files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """What a new directory is to be."""
+
+    release: Release
+    """The Kafka Streams that is to open it."""
+    before: Release | None = None
+    """The one that wrote the original; None for one whose checkpoints mean the same."""
+    changes: Mapping[str, StoreChange]
+    """Store → what becomes of its rows; the others are taken over as they are."""
+    on_error: OnError = OnError.FAIL
+    """What becomes of a row that cannot be written anew."""
+
+
+def migrate(state: ApplicationState, target: Path, migration: Migration, *, request: Mapping[str, Json]) -> Json:
+    """Writes the new directory; it is there whole, or not at all, whenever the process dies.
+
+    :param target: the application's new folder, which must not exist.
+    :param request: what was asked for: a run that died just before its end is recognised by it.
+    :return: what was written, as `Tally.as_json`.
+    :raises UsageError: if a store that is to be changed is not there, or the release has no such stores.
+    :raises RowsUnreadableError: if rows cannot be written anew, with `OnError.FAIL`.
+    :raises StateDirectoryError: if the original is in use or damaged, or the new one exists or cannot be written.
+    """
+    check(state, migration)
+    done = finished_before(target, request)
+    if done is not None:
+        return done
+    with staged(target, request) as staging:
+        tally = Tally()
+        migrate_into(state, staging.whole, migration, tally)
+        tally.refuse_unreadable(migration.on_error)
+        staging.report = tally.as_json()
+    return staging.report
+
+
+def check(state: ApplicationState, migration: Migration) -> None:
+    """:raises UsageError: if a store that is to be changed is not there.
+    :raises StateDirectoryError: if a process uses the directory.
+    """
+    if state.is_in_use:
+        raise StateDirectoryError(
+            f"{state.path}: a process holds its lock, and rows that it has not flushed would be missing. Stop the "
+            "application, then run again."
+        )
+    for name in migration.changes:
+        if name not in state.stores:
+            known = ", ".join(state.stores) or "none"
+            raise UsageError(f"{state.path} has no store {name!r}; it has: {known}.")
+
+
+def migrate_into(
+    state: ApplicationState,
+    folder: Path,
+    migration: Migration,
+    tally: Tally,
+    *,
+    without: frozenset[str] = frozenset(),
+    folders: dict[str, TaskFolder] | None = None,
+) -> dict[str, TaskFolder]:
+    """Writes the tasks into a folder.
+
+    :param without: stores that are left out.
+    :param folders: the tasks that are there already, by their paths below the application's folder.
+    :return: these and the others.
+    """
+    folders = {} if folders is None else folders
+    for task in state.tasks:
+        relative = str(Path(task.path).relative_to(state.path))
+        if relative not in folders:
+            folders[relative] = TaskFolder(folder / relative, migration.release)
+        _Task(task, folders[relative], migration, tally).write(without)
+    metadata = Path(state.path) / _PROCESS_METADATA
+    if metadata.is_file() and migration.release.has_process_metadata:
+        shutil.copyfile(metadata, folder / _PROCESS_METADATA)
+    for task_folder in folders.values():
+        task_folder.finish()
+    return folders
+
+
+class _Task:
+    def __init__(self, task: Task, folder: TaskFolder, migration: Migration, tally: Tally) -> None:
+        self._task = task
+        self._folder = folder
+        self._migration = migration
+        self._tally = tally
+
+    def write(self, without: frozenset[str]) -> None:
+        if self._task.checkpoint is not None:
+            self._folder.keeps_checkpoint(self._as_meant_now(self._task.checkpoint.entries))
+        for store in self._task.stores:
+            if store.name not in without:
+                self._store(store)
+        first, end = _POSITIONS
+        if first <= self._migration.release < end:
+            for file in Path(self._task.path).glob("*.position"):
+                shutil.copyfile(file, self._folder.path / file.name)
+
+    def _store(self, store: StoreDirectory) -> None:
+        relative = Path(store.path).relative_to(self._task.path)
+        databases = database_paths(store)
+        if not databases:
+            if store.name in self._migration.changes:
+                raise UsageError(f"{store.path} is no RocksDB, so its rows cannot be written anew.")
+            shutil.copytree(store.path, self._folder.path / relative)
+            self._tally.notes.append(f"{store.path} is no RocksDB of Kafka Streams; it was copied as it is.")
+            return
+        if store.name in self._migration.changes:
+            check_change(store, self._migration.changes[store.name])
+        change = RowChange(
+            self._migration.changes.get(store.name), task=self._task.name, store=store.name, tally=self._tally
+        )
+        newest: tuple[CheckpointEntry, ...] = ()
+        for database in databases:
+            entries = copy_database(
+                database,
+                self._folder.path / relative / database.relative_to(store.path),
+                self._migration.release,
+                change,
+            )
+            newest = entries or newest
+        self._folder.has_come_to(self._as_meant_now(newest))
+
+    def _as_meant_now(self, entries: tuple[CheckpointEntry, ...]) -> tuple[CheckpointEntry, ...]:
+        before = self._migration.before or self._migration.release
+        return as_written_by(entries, before=before, now=self._migration.release, is_global=self._task.is_global)

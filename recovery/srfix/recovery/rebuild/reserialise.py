@@ -1,0 +1,105 @@
+"""A payload under its writer's schema → the same row under the schema that a named subject holds.
+
+It is read as the columns of that schema (a writer's field feeds the column that it differs from by letter case only) and
+written under its id. Nothing is ever registered. A payload that carries the id already stays as it is, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
+
+from srfix.recovery.registry import ReadableRegistry
+from srfix.serde import (
+    AvroSerializer,
+    ById,
+    CaseRule,
+    JsonSchemaSerializer,
+    Role,
+    SchemaDeserializer,
+    SerdeContext,
+)
+from srfix.serde.errors import ColumnError, SchemaError, UsageError
+from srfix.serde.formats.avro import columns_from_avro
+from srfix.serde.formats.json_schema import columns_from_json_schema
+from srfix.serde.registry import Schema, reference_texts
+from srfix.serde.resolve import Resolver
+from srfix.serde.subjects import FixedSubject, Subject
+from srfix.serde.wire import SchemaId, prefix_id_bytes
+
+Change: TypeAlias = Callable[[bytes], bytes]
+"""The serde's bytes of a value → those that are to stand in the store. What it raises says why it cannot."""
+
+_AVRO, _JSON = "AVRO", "JSON"
+_TIMES: Final = "integers"
+_TOPIC: Final = "the store"
+
+
+class Reserialiser:
+    """Writes values anew, under one schema of one subject.
+
+    :param registry: is only asked.
+    :param subject: the subject that the application's reader asks.
+    :param version: which of its schemas; the latest, unless said otherwise.
+    :param resolver: how the writers' schemas are found; by id, unless said otherwise.
+    :raises RegistryError: if the registry does not answer, or has no such subject.
+    :raises UsageError: if it is a schema that rows cannot be written under.
+    """
+
+    def __init__(
+        self,
+        registry: ReadableRegistry,
+        subject: Subject,
+        *,
+        version: int | Literal["latest"] = "latest",
+        resolver: Resolver | None = None,
+        case_rule: CaseRule = CaseRule.UNIQUE,
+    ) -> None:
+        found = registry.version(subject, version, deleted=version != "latest")
+        references = reference_texts(registry, found.schema, subject=subject)
+        resolver = resolver or ById(registry, context=registry.context_of(subject))
+        self.schema_id: SchemaId = found.schema_id
+        """The id that all values carry afterwards."""
+        self._prefix = prefix_id_bytes(found.schema_id)
+        self._read = _reader(resolver, found.schema, references, case_rule)
+        self._write = _writer(registry, found.schema, subject, found.version)
+        self._context = SerdeContext(_TOPIC, Role.VALUE)
+
+    def __call__(self, payload: bytes) -> bytes:
+        """The value under the schema.
+
+        :raises SrfixError: if it cannot be read by its own schema, or does not fit the new one.
+        """
+        if payload.startswith(self._prefix):
+            return payload
+        written = self._write(self._read(payload, self._context), self._context)
+        if written is None:
+            raise UsageError("the row is a null by itself, which would remove it")
+        return written
+
+
+def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], case_rule: CaseRule) -> SchemaDeserializer:
+    if schema.schema_type == _JSON:
+        columns = columns_from_json_schema(schema.text, names="keep", references=references)
+        return SchemaDeserializer(resolver, columns=columns, case_rule=case_rule, times=_TIMES)
+    try:
+        columns = columns_from_avro(schema.text, names="keep", references=references)
+    except (ColumnError, SchemaError):  # no record, or one that is recursive: as Avro itself resolves it
+        from srfix.serde.formats.avro.read import ReaderSchema
+
+        reader = ReaderSchema(text=schema.text, references=references)
+        return SchemaDeserializer(resolver, reader_schema=reader, times=_TIMES)
+    return SchemaDeserializer(resolver, columns=columns, case_rule=case_rule, wrap=True, times=_TIMES)
+
+
+def _writer(
+    registry: ReadableRegistry, schema: Schema, subject: Subject, version: int
+) -> AvroSerializer | JsonSchemaSerializer:
+    subjects = FixedSubject(value=subject)
+    if schema.schema_type == _AVRO:
+        return AvroSerializer(registry, version=version, subjects=subjects, register=False, times=_TIMES)
+    if schema.schema_type == _JSON:
+        return JsonSchemaSerializer(registry, version=version, subjects=subjects, register=False, times=_TIMES)
+    raise UsageError(
+        f"The subject {subject} holds a schema of the type {schema.schema_type}, which srfix does not write under."
+    )

@@ -1,0 +1,187 @@
+"""One RocksDB as a version of Kafka Streams opens it: written with rocksdict, and rid of what an older RocksDB refuses.
+
+| part | value |
+|---|---|
+| tables | block-based, `format_version` of the release, CRC32C, blocks of 4 KiB, no compression |
+| compaction | universal |
+| write-ahead log | none |
+| MANIFEST | up to Kafka Streams 2.8 without the tags 8193 and 8201 |
+| left out | `rocksdict-config.json`, OPTIONS, LOG, LOCK: Kafka Streams makes its own |
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery.state.writing.manifest import strip_manifest
+from srfix.recovery.state.writing.releases import Release
+
+if TYPE_CHECKING:
+    from rocksdict import ColumnFamily, Options, Rdict, WriteBatch
+
+_BLOCK_SIZE: Final = 4096
+_MEMTABLE_SIZE: Final = 16 << 20
+_BATCH: Final = 1000
+_DEFAULT: Final = "default"
+_LEFT_OUT: Final = ("rocksdict-config.json", "LOCK", "LOG*", "OPTIONS-*")
+
+
+class DatabaseWriter:
+    """A database that is being written; rows go in by batches, the last of a key counts."""
+
+    def __init__(self, database: Rdict, families: Iterable[str], folder: Path) -> None:
+        from rocksdict import WriteOptions
+
+        self._database = database
+        self._folder = folder
+        self._handles: dict[str, ColumnFamily] = {name: database.get_column_family_handle(name) for name in families}
+        self._options = WriteOptions()
+        # A property, which the library's stubs take for a method.
+        self._options.disable_wal = True  # type: ignore[method-assign,assignment]
+        self._batch = self._new_batch()
+        self._has_deleted: set[str] = set()
+
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        """Puts a row.
+
+        :param family: one of the column families that the database was made with.
+        """
+        self._batch.put(key, value, self._handles[family])
+        self._write_if(self._batch.len() >= _BATCH)
+
+    def delete(self, family: str, key: bytes) -> None:
+        """Removes a row, if it is there."""
+        self._has_deleted.add(family)
+        self._batch.delete(key, self._handles[family])
+        self._write_if(self._batch.len() >= _BATCH)
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """The value of a row; None if there is none."""
+        self._write_if(not self._batch.is_empty())
+        found = self._database.get_column_family(family).get(key)
+        return found if isinstance(found, bytes) else None
+
+    def finish(self) -> None:
+        """Writes all rows to tables, and closes the database. Deleted rows leave no trace."""
+        self._write_if(not self._batch.is_empty())
+        with _in_words(self._folder):
+            for name in self._handles:
+                family = self._database.get_column_family(name)
+                family.flush()
+                if name in self._has_deleted:
+                    family.compact_range(None, None)
+            self.close()
+
+    def close(self) -> None:
+        """Closes the database as it is: what has not gone to tables is lost."""
+        for name in self._handles:
+            self._database.get_column_family(name).close()  # an open handle keeps the database open
+        self._handles.clear()
+        self._database.close()
+
+    def _write_if(self, wanted: bool) -> None:
+        if wanted:
+            with _in_words(self._folder):
+                self._database.write(self._batch, self._options)
+            self._batch = self._new_batch()
+
+    @staticmethod
+    def _new_batch() -> WriteBatch:
+        from rocksdict import WriteBatch
+
+        return WriteBatch(raw_mode=True)
+
+
+@contextmanager
+def new_database(folder: Path, families: Iterable[str], release: Release) -> Iterator[DatabaseWriter]:
+    """A new database in a folder that does not exist yet; complete and synced at the end.
+
+    :param families: its column families beside `default`, which every database has.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if the folder is not empty, or it cannot be written.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise StateDirectoryError(f"{folder} is not empty; a new database is written to a folder of its own.")
+    folder.mkdir(parents=True, exist_ok=True)
+    names = tuple(dict.fromkeys((_DEFAULT, *families)))
+    with _in_words(folder):
+        writer = DatabaseWriter(_created(folder, names, release), names, folder)
+    try:
+        yield writer
+    except BaseException:
+        writer.close()
+        raise
+    writer.finish()
+    with _in_words(folder):
+        _settle(folder, release)
+
+
+def _created(folder: Path, names: Iterable[str], release: Release) -> Rdict:
+    from rocksdict import Rdict
+
+    whole = _options(release)
+    whole.create_if_missing(True)
+    whole.create_missing_column_families(True)
+    return Rdict(str(folder), options=whole, column_families={name: _options(release) for name in names})
+
+
+def _options(release: Release) -> Options:
+    from rocksdict import BlockBasedOptions, ChecksumType, DBCompactionStyle, DBCompressionType, Options
+
+    tables = BlockBasedOptions()
+    tables.set_block_size(_BLOCK_SIZE)
+    tables.set_format_version(release.table_format)
+    tables.set_checksum_type(ChecksumType.crc32c())
+    options = Options(raw_mode=True)
+    options.set_block_based_table_factory(tables)
+    options.set_compression_type(DBCompressionType.none())
+    options.set_compaction_style(DBCompactionStyle.universal())
+    options.set_write_buffer_size(_MEMTABLE_SIZE)
+    return options
+
+
+@contextmanager
+def _in_words(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except ImportError:
+        raise LibraryMissingError from None
+    except OSError as error:
+        raise StateDirectoryError(
+            f"{folder} cannot be written: {error.strerror or error}. Check the permissions, and how much room is left."
+        ) from error
+    except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+        if type(error) is not Exception:
+            raise
+        raise StateDirectoryError(
+            f"{folder} cannot be written: RocksDB says {error}. Check how much room is left, and run again."
+        ) from error
+
+
+def _settle(folder: Path, release: Release) -> None:
+    for pattern in _LEFT_OUT:
+        for file in folder.glob(pattern):
+            file.unlink()
+    if release.strips_manifest:
+        for manifest in folder.glob("MANIFEST-*"):
+            manifest.write_bytes(strip_manifest(manifest.read_bytes(), path=str(manifest)))
+    for file in folder.iterdir():
+        sync(file)
+    sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Waits until a file or a directory is on the disk.
+
+    :raises OSError: if it cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,147 @@
+"""Version edits of RocksDB, as the MANIFEST holds them, without the fields that an older RocksDB does not know.
+
+An edit is a sequence of fields, each `[varint tag][content]` (`VersionEdit::EncodeTo`). RocksDB 5.18, which Kafka Streams up
+to 2.8 carries, refuses a whole database for a tag that is new to it (`VersionEdit: unknown tag`); two of them are in
+whatever RocksDB 10 writes: the database's identity (8193) and whether timestamps of users are kept (8201).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.state.writing.log_format import read_records, write_records
+
+UNKNOWN_TO_5_18: Final = frozenset({8193, 8201})
+"""`kDbId` and `kPersistUserDefinedTimestamps`."""
+
+_SAFE_TO_IGNORE: Final = 1 << 13
+"""Fields with this bit hold a length and as many bytes."""
+_END_OF_CUSTOM_FIELDS: Final = 1
+_MOST_VARINT_BYTES: Final = 10
+
+
+def strip_manifest(content: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_18) -> bytes:
+    """A MANIFEST without the fields of these tags; its checksums are computed anew. An edit with no field left is left out.
+
+    :param path: the file's name, for messages.
+    :raises StateDirectoryError: if the file is damaged, or has a field whose length is not known.
+    """
+    stripped = (strip_edit(record, path=path, tags=tags) for record in read_records(content, path=path))
+    return write_records(edit for edit in stripped if edit)
+
+
+def strip_edit(record: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_18) -> bytes:
+    """One version edit without the fields of these tags.
+
+    :raises StateDirectoryError: if it is cut short, or has a field whose length is not known.
+    """
+    out = bytearray()
+    for tag, begin, end in _fields(record, path):
+        if tag not in tags:
+            out += record[begin:end]
+    return bytes(out)
+
+
+def tags_of(content: bytes, *, path: str) -> frozenset[int]:
+    """The tags that stand in a MANIFEST.
+
+    :raises StateDirectoryError: if the file is damaged, or has a field whose length is not known.
+    """
+    return frozenset(tag for record in read_records(content, path=path) for tag, _, _ in _fields(record, path))
+
+
+def _fields(record: bytes, path: str) -> list[tuple[int, int, int]]:
+    """Tag, begin and end of each field."""
+    found = []
+    at = 0
+    while at < len(record):
+        begin = at
+        tag, at = _varint(record, at, path)
+        skip = _sized if tag & _SAFE_TO_IGNORE else _SKIP.get(tag)
+        if skip is None:
+            raise _bad(path, f"a version edit has the tag {tag}, whose content is not known")
+        at = skip(record, at, path)
+        if at > len(record):
+            raise _bad(path, "a version edit is cut short")
+        found.append((tag, begin, at))
+    return found
+
+
+def _varint(record: bytes, at: int, path: str) -> tuple[int, int]:
+    number = 0
+    for index in range(_MOST_VARINT_BYTES):
+        if at + index >= len(record):
+            break
+        byte = record[at + index]
+        number |= (byte & 0x7F) << 7 * index
+        if not byte & 0x80:
+            return number, at + index + 1
+    raise _bad(path, "a version edit is cut short")
+
+
+def _sized(record: bytes, at: int, path: str) -> int:
+    size, at = _varint(record, at, path)
+    return at + size
+
+
+def _numbers(count: int) -> Callable[[bytes, int, str], int]:
+    def skip(record: bytes, at: int, path: str) -> int:
+        for _ in range(count):
+            _, at = _varint(record, at, path)
+        return at
+
+    return skip
+
+
+def _nothing(_record: bytes, at: int, _path: str) -> int:
+    return at
+
+
+def _level_and_key(record: bytes, at: int, path: str) -> int:
+    _, at = _varint(record, at, path)
+    return _sized(record, at, path)
+
+
+def _new_file(before: int, after: int, *, has_custom_fields: bool) -> Callable[[bytes, int, str], int]:
+    """Numbers (level, number, size, …), the smallest and the largest key, sequence numbers, and fields that end with 1."""
+
+    def skip(record: bytes, at: int, path: str) -> int:
+        at = _numbers(before)(record, at, path)
+        at = _sized(record, _sized(record, at, path), path)
+        at = _numbers(after)(record, at, path)
+        while has_custom_fields:
+            tag, at = _varint(record, at, path)
+            if tag == _END_OF_CUSTOM_FIELDS:
+                break
+            at = _sized(record, at, path)
+        return at
+
+    return skip
+
+
+_SKIP: Final[Mapping[int, Callable[[bytes, int, str], int]]] = {
+    1: _sized,  # the comparator's name
+    2: _numbers(1),  # log number
+    3: _numbers(1),  # next file number
+    4: _numbers(1),  # last sequence number
+    5: _level_and_key,  # compact cursor
+    6: _numbers(2),  # deleted file
+    7: _new_file(3, 0, has_custom_fields=False),
+    9: _numbers(1),  # previous log number
+    10: _numbers(1),  # the lowest log number to keep
+    100: _new_file(3, 2, has_custom_fields=False),
+    102: _new_file(4, 2, has_custom_fields=False),
+    103: _new_file(3, 2, has_custom_fields=True),
+    200: _numbers(1),  # column family
+    201: _sized,  # its name, when it is added
+    202: _nothing,  # it is dropped
+    203: _numbers(1),  # the highest column family
+    300: _numbers(1),  # edits left in an atomic group
+}
+"""Tag → what follows it. Blob files (400, 401) are nothing that srfix writes."""
+
+
+def _bad(path: str, problem: str) -> StateDirectoryError:
+    return StateDirectoryError(f"{path}: {problem}. The file is damaged, or a newer RocksDB wrote it.")

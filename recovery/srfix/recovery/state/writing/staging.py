@@ -1,0 +1,191 @@
+"""A directory that appears whole or not at all, whenever the process dies.
+
+    <parent>/<name>                             the directory, as soon as it is whole
+    <parent>/.<name>.srfix-unfinished/          while it is built; what a kill left of it is thrown away by the next run
+        lock                                    held as long as its maker lives
+        about.json                              what was asked for, and, once the directory is whole, what it holds
+        whole/                                  becomes the directory, by one rename
+        scratch/                                what the building takes beside it
+
+Nothing that exists is written to: `<name>` must not be there, and what is not ours at the unfinished name is left alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final
+
+import portalocker
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.state.writing.database import sync
+from srfix.serde import bounds
+from srfix.serde.files import parse_json, read_file, write_whole
+from srfix.serde.registry import Json
+
+_SUFFIX: Final = ".srfix-unfinished"
+_SCHEMA: Final = "srfix.unfinished/1"
+_LOCK, _ABOUT, _WHOLE, _SCRATCH = "lock", "about.json", "whole", "scratch"
+_TEMPORARY: Final = ".srfix-"
+"""How the files begin that `write_whole` renames: it may die before it does."""
+_EXCLUSIVE: Final = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
+
+
+@dataclass(slots=True, kw_only=True)
+class Staging:
+    """A directory that is being built."""
+
+    whole: Path
+    """What becomes the directory; empty at first."""
+    scratch: Path
+    """For whatever the building takes beside it; empty at first, thrown away at the end."""
+    report: Json = field(default=None)
+    """What the directory holds, for a run that finds it whole: see `finished_before`."""
+
+
+def unfinished_path(target: Path) -> Path:
+    """Where a directory is built."""
+    return target.with_name(f".{target.name}{_SUFFIX}")
+
+
+def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
+    """The report of an earlier run that asked for the same, and died between making the directory whole and tidying up.
+
+    It tidies up then. None if there is no such run: `staged` does the work, or says why it cannot.
+
+    :raises StateDirectoryError: if another process builds the directory now.
+    """
+    unfinished = unfinished_path(target)
+    if not (target.is_dir() and unfinished.is_dir()) or (unfinished / _WHOLE).exists():
+        return None
+    about = _about(unfinished)
+    if about.get("request") != dict(request) or about.get("report") is None:
+        return None
+    with _in_words(target), _locked(unfinished, target):
+        _tidy(unfinished)
+    return about["report"]
+
+
+@contextmanager
+def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
+    """Builds a directory: fills `whole` in its block, which becomes `target` when the block ends without an error.
+
+    After an error nothing is left of it.
+
+    :param request: what is asked for, as JSON: a later run knows by it whether it wants the same.
+    :raises StateDirectoryError: if the target exists, another process builds it now, something that is not ours stands
+        where it would be built, or it cannot be written.
+    """
+    _refuse_existing(target)
+    unfinished = unfinished_path(target)
+    with ExitStack() as stack:
+        with _in_words(target):
+            _refuse_foreign(unfinished)
+            unfinished.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(_locked(unfinished, target))
+            _refuse_existing(target)
+            about = _begin(unfinished, request)
+        staging = Staging(whole=unfinished / _WHOLE, scratch=unfinished / _SCRATCH)
+        try:
+            yield staging
+        except Exception:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+        with _in_words(target):
+            _finish(staging, unfinished, target, about)
+
+
+def _begin(unfinished: Path, request: Mapping[str, Json]) -> dict[str, Json]:
+    for leftover in (unfinished / _WHOLE, unfinished / _SCRATCH):
+        if leftover.exists():
+            shutil.rmtree(leftover)
+        leftover.mkdir()
+    about: dict[str, Json] = {"schema": _SCHEMA, "request": dict(request)}
+    write_whole(unfinished / _ABOUT, json.dumps(about).encode())
+    return about
+
+
+def _finish(staging: Staging, unfinished: Path, target: Path, about: dict[str, Json]) -> None:
+    _sync_tree(staging.whole)
+    report = {} if staging.report is None else staging.report
+    write_whole(unfinished / _ABOUT, json.dumps(about | {"report": report}).encode())
+    _refuse_existing(target)
+    os.rename(staging.whole, target)
+    sync(target.parent)
+    _tidy(unfinished)
+
+
+def _tidy(unfinished: Path) -> None:
+    """Removes what the building left; what says that it was finished goes last."""
+    shutil.rmtree(unfinished / _SCRATCH, ignore_errors=True)
+    for entry in unfinished.iterdir():
+        if entry.name != _ABOUT:
+            entry.unlink()
+    shutil.rmtree(unfinished)
+
+
+def _refuse_existing(target: Path) -> None:
+    if os.path.lexists(target):
+        raise StateDirectoryError(
+            f"{target} is there already, and srfix writes to no directory that exists. Name another one, or move it away."
+        )
+
+
+def _refuse_foreign(unfinished: Path) -> None:
+    if not os.path.lexists(unfinished):
+        return
+    is_ours = unfinished.is_dir() and not unfinished.is_symlink()
+    if is_ours:
+        others = {entry.name for entry in unfinished.iterdir()} - {_LOCK, _ABOUT, _WHOLE, _SCRATCH}
+        is_ours = all(name.startswith(_TEMPORARY) for name in others)
+    if not is_ours:
+        raise StateDirectoryError(
+            f"{unfinished} is not what an unfinished run of srfix leaves, and it is in the way: move it, and run again."
+        )
+
+
+def _about(unfinished: Path) -> dict[str, Json]:
+    try:
+        document = parse_json(read_file(unfinished / _ABOUT, most_bytes=bounds.MOST_METADATA_BYTES))
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) and document.get("schema") == _SCHEMA else {}
+
+
+@contextmanager
+def _locked(unfinished: Path, target: Path) -> Iterator[IO[bytes]]:
+    try:
+        with (unfinished / _LOCK).open("ab") as held:
+            portalocker.lock(held, _EXCLUSIVE)
+            # Whoever held it before may have finished, and removed it.
+            if not os.path.samestat(os.fstat(held.fileno()), os.lstat(unfinished / _LOCK)):
+                raise FileNotFoundError(errno.ENOENT, "another run has just finished it")
+            yield held
+    except portalocker.LockException:
+        raise StateDirectoryError(
+            f"Another srfix builds {target} now (it holds {unfinished / _LOCK}). Wait for it, or name another directory."
+        ) from None
+
+
+@contextmanager
+def _in_words(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateDirectoryError(
+            f"{target} cannot be written: {error.strerror or error}. Check the permissions, and how much room is left."
+        ) from error
+
+
+def _sync_tree(folder: Path) -> None:
+    for parent, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            sync(Path(parent) / name)
+        sync(Path(parent))

@@ -1,0 +1,170 @@
+"""The directory of one store in a task: one database, or one for each segment of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
+from srfix.recovery.state.stored_rows import Headers
+from srfix.recovery.state.writing.database import DatabaseWriter, new_database
+from srfix.recovery.state.writing.kinds import WrittenKind, segment_time, stored
+from srfix.recovery.state.writing.progress import offsets_rows
+from srfix.recovery.state.writing.releases import Release
+from srfix.serde.errors import UsageError
+
+_ROCKSDB: Final = "rocksdb"
+_LEAST_INTERVAL_MS: Final = 60_000
+_MOST_OPEN: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreToWrite:
+    """A store, and what it is."""
+
+    name: str
+    """Its name."""
+    kind: WrittenKind
+    """What it is."""
+    retention_ms: int | None = None
+    """Of a segmented store, how long it keeps rows; None for a key-value store."""
+    segment_interval_ms: int | None = None
+    """Of a segmented store, how long a segment is; None for what Kafka Streams takes, half the retention, a minute at least."""
+
+    def __post_init__(self) -> None:
+        """:raises UsageError: if a segmented store has no retention, or another has one."""
+        if self.kind.is_segmented != (self.retention_ms is not None):
+            raise UsageError(
+                f"A store of the kind {self.kind.value} has segments, which follow from its retention: give --retention."
+                if self.kind.is_segmented
+                else f"A store of the kind {self.kind.value} has no retention: leave out --retention."
+            )
+
+    @property
+    def interval_ms(self) -> int:
+        """How long a segment is."""
+        return self.segment_interval_ms or max((self.retention_ms or 0) // 2, _LEAST_INTERVAL_MS)
+
+
+class StoreWriter:
+    """A store that is being written, as a restore fills it: the last record of a key counts, a tombstone removes it."""
+
+    def __init__(self, store: StoreToWrite, folder: Path, release: Release) -> None:
+        self._store = store
+        self._folder = folder
+        self._release = release
+        self._open = ExitStack()
+        self._databases: dict[int, DatabaseWriter] = {}
+        self._newest_ms = -1
+        self.late = 0
+        """Records that were older than the retention when they came, as a restore leaves them out too."""
+
+    def restore(self, key: bytes, value: bytes | None, *, timestamp_ms: int | None, headers: Headers = ()) -> None:
+        """Puts a record of the changelog in the store; None removes the row.
+
+        :raises StateDirectoryError: if the key has no window, and the store needs one.
+        """
+        database = self._database_of(key)
+        if database is None:
+            self.late += 1
+        elif value is None:
+            database.delete(self._store.kind.family, key)
+        else:
+            row = stored(self._store.kind, value, timestamp_ms=timestamp_ms, headers=headers)
+            database.put(self._store.kind.family, key, row)
+
+    def finish(self, entries: Iterable[CheckpointEntry]) -> None:
+        """Completes the databases; what is older than the retention goes.
+
+        :param entries: how far the store has come, which it holds itself from Kafka Streams 4.3 on.
+        """
+        rows = offsets_rows(entries) if self._release.keeps_offsets_in_stores else {}
+        if not self._store.kind.is_segmented:
+            self._database(0)
+        for database in self._databases.values():
+            for key, value in rows.items():
+                database.put(OFFSETS_COLUMN_FAMILY, key, value)
+        self._open.close()
+        for segment in self._databases:
+            if self._store.kind.is_segmented and segment < self._oldest_segment:
+                _remove(self._path(segment))
+
+    def abandon(self, error: BaseException) -> None:
+        """Closes the databases as they are."""
+        self._open.__exit__(type(error), error, error.__traceback__)
+
+    def _database_of(self, key: bytes) -> DatabaseWriter | None:
+        if not self._store.kind.is_segmented:
+            return self._database(0)
+        time_ms = segment_time(self._store.kind, key)
+        self._newest_ms = max(self._newest_ms, time_ms)
+        segment = time_ms // self._store.interval_ms
+        return None if segment < self._oldest_segment else self._database(segment)
+
+    @property
+    def _oldest_segment(self) -> int:
+        """As `AbstractSegments.getOrCreateSegmentIfLive` has it."""
+        return max(self._newest_ms - (self._store.retention_ms or 0), 0) // self._store.interval_ms
+
+    def _database(self, segment: int) -> DatabaseWriter:
+        if segment not in self._databases:
+            if len(self._databases) >= _MOST_OPEN:
+                raise StateDirectoryError(
+                    f"{self._folder}: {self._store.name} would have more than {_MOST_OPEN:,} segments. Check --retention."
+                )
+            families = families_of(self._store.kind.family, self._release)
+            self._databases[segment] = self._open.enter_context(
+                new_database(self._path(segment), families, self._release)
+            )
+        return self._databases[segment]
+
+    def _path(self, segment: int) -> Path:
+        if not self._store.kind.is_segmented:
+            return self._folder / _ROCKSDB / self._store.name
+        return self._folder / self._store.name / f"{self._store.name}.{segment * self._store.interval_ms}"
+
+
+def families_of(family: str, release: Release) -> tuple[str, ...]:
+    """The column families of a database whose rows are in this one, beside `default`."""
+    return (family, OFFSETS_COLUMN_FAMILY) if release.keeps_offsets_in_stores else (family,)
+
+
+@contextmanager
+def store_writer(store: StoreToWrite, folder: Path, release: Release) -> Iterator[StoreWriter]:
+    """A store in a task's directory; it must be finished in the block.
+
+    :raises UsageError: if the release has no such stores.
+    :raises StateDirectoryError: if it cannot be written.
+    """
+    check_kind(store.kind, release)
+    writer = StoreWriter(store, folder, release)
+    try:
+        yield writer
+    except BaseException as error:
+        writer.abandon(error)
+        raise
+
+
+def check_kind(kind: WrittenKind, release: Release) -> None:
+    """:raises UsageError: if the release has no stores of the kind."""
+    since = _SINCE.get(kind)
+    if since is not None and release < since:
+        raise UsageError(f"Kafka Streams {release} has no stores of the kind {kind.value}; {since} was the first.")
+
+
+_SINCE: Final[Mapping[WrittenKind, Release]] = {
+    WrittenKind.TIMESTAMPED_KV: Release(2, 3),
+    WrittenKind.TIMESTAMPED_WINDOW: Release(2, 3),
+    WrittenKind.HEADERS_KV: Release(4, 3),
+}
+
+
+def _remove(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()

@@ -1,0 +1,62 @@
+"""`srfix state migrate`, and `srfix state rebuild` as far as it says no before it asks a cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.kept_demo import srfix
+
+KINDS = Path(__file__).parents[2] / "recovery" / "state" / "data" / "kinds"
+
+
+class TestMigrate:
+    def test_it_writes_a_directory_that_is_listed(self, tmp_path: Path) -> None:
+        arguments = ("--streams-version", "4.3.1", "--store", "plain", "--kind", "timestamped-kv")
+        directory = str(KINDS / "2.6.3" / "state")
+        done = srfix("state", "migrate", directory, *arguments, "--output-dir", str(tmp_path), "--output", "json")
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert (report["schema"], report["command"], report["ranges"]) == ("srfix.state-written/1", "migrate", None)
+        (plain,) = [store for store in report["stores"] if store["store"] == "plain"]
+        assert plain["rewritten"] == plain["rows"] > 0
+        assert all(not store["rewritten"] for store in report["stores"] if store["store"] != "plain")
+        listed = json.loads(srfix("state", "ls", report["directory"], "--output", "json").stdout)
+        assert len(listed["applications"]) == 1
+
+        again = srfix("state", "migrate", directory, *arguments, "--output-dir", str(tmp_path))
+        assert again.returncode == 2
+        assert "is there already, and srfix writes to no directory that exists" in again.stderr
+
+    def test_a_person_reads_a_table(self, tmp_path: Path) -> None:
+        directory = str(KINDS / "2.6.3" / "state")
+        done = srfix("state", "migrate", directory, "--streams-version", "2.7.0", "--output-dir", str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        assert "rewritten" in done.stdout
+        assert "is whole: " in done.stderr
+
+    def test_a_subject_is_of_one_store(self, tmp_path: Path) -> None:
+        arguments = ("--streams-version", "2.7", "--subject", "users-value", "--output-dir", str(tmp_path))
+        done = srfix("state", "migrate", str(KINDS / "2.6.3" / "state"), *arguments)
+        assert done.returncode == 2
+        assert "name it with --store" in done.stderr
+
+
+class TestRebuild:
+    GIVEN = ("--from-topic", "users", "--until", "end", "--application", "shop", "--store", "s", "--output-dir", "new")
+
+    def test_the_kind_must_be_said(self) -> None:
+        done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "2.6.3")
+        assert done.returncode == 2
+        assert "--kind says what the store is" in done.stderr
+
+    def test_a_version_is_of_a_subject(self) -> None:
+        kind = ("--kind", "plain-kv", "--schema-version", "2")
+        done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "2.6.3", *kind)
+        assert done.returncode == 2
+        assert "--schema-version belongs to --subject" in done.stderr
+
+    def test_what_is_no_version_is_refused(self) -> None:
+        done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "newest", "--kind", "plain-kv")
+        assert done.returncode == 2
+        assert "--streams-version newest: expected the Kafka Streams version" in done.stderr

@@ -1,0 +1,168 @@
+"""Runs a rebuild or a migration again and again, killed with SIGKILL at the next instant each time. A process of its own.
+
+    python killed_everywhere.py rebuild|rewrite|migrate FOLDER STEP
+
+An instant is a call of a function of srfix's writing, or a file operation of Python's. After each kill the directory is
+absent or whole, and another run leaves it whole. STEP instants are between two kills, fewer near the end. Prints the number
+of instants, and after how many kills the directory was whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from srfix.recovery.rebuild import Migration, Rebuild, StoreChange, Until, migrate, rebuild
+from srfix.recovery.state import read_state_directory
+from srfix.recovery.state.rocksdb import opened
+from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.serde.subjects import Topic
+from tests.recovery.rebuild.topics import TopicOfRecords, record
+
+EVENTS = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "open")
+OURS = (f"state{os.sep}writing{os.sep}", f"recovery{os.sep}rebuild{os.sep}")
+RECORDS = [record(offset, b"k%d" % (offset % 3), b"v%d" % offset) for offset in range(5)]
+NAME = "shop"
+TAIL = 3
+"""How many steps before the end the kills are closer together."""
+
+
+def act(what: str, folder: Path) -> None:
+    target = folder / "new" / NAME
+    if what == "migrate":
+        (state,) = read_state_directory(folder / "old")
+        change = StoreChange(kind=WrittenKind.TIMESTAMPED_KV)
+        migrate(state, target, Migration(release=Release(4, 3, 1), changes={"s": change}), request={"what": what})
+        return
+    asked = Rebuild(
+        application=NAME,
+        store=StoreToWrite(name="s", kind=WrittenKind.TIMESTAMPED_KV),
+        topic=Topic("users"),
+        until=Until.END,
+        release=Release(2, 6, 3),
+        subtopology=0,
+        payload=bytes.upper if what == "rewrite" else None,
+    )
+    rebuild(asked, TopicOfRecords({0: RECORDS}), target, request={"what": what})
+
+
+def original(folder: Path) -> None:
+    """A directory to migrate from."""
+    asked = Rebuild(
+        application=NAME,
+        store=StoreToWrite(name="s", kind=WrittenKind.PLAIN_KV),
+        topic=Topic("users"),
+        until=Until.END,
+        release=Release(2, 6, 3),
+        subtopology=0,
+    )
+    rebuild(asked, TopicOfRecords({0: RECORDS}), folder / "old" / NAME, request={})
+
+
+def content(folder: Path) -> dict[str, object]:
+    """What is in a directory: the rows of databases, the bytes of other files."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        if (path / "CURRENT").is_file():
+            with opened(path) as database:
+                found[str(path.relative_to(folder))] = {
+                    family: [(key.hex(), value.hex()) for key, value in database.rows(family)]
+                    for family in sorted(database.families)
+                }
+        elif path.is_file() and not (path.parent / "CURRENT").is_file():
+            found[str(path.relative_to(folder))] = path.read_bytes().hex()
+    return found
+
+
+def killed(instant: int, run: Callable[[], None]) -> bool:
+    """True if the run was killed before it came to its end."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, status
+        return os.WIFSIGNALED(status)
+    left = instant
+
+    def one_less() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def at_call(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and any(part in frame.f_code.co_filename for part in OURS):
+            one_less()
+
+    sys.addaudithook(lambda event, _arguments: one_less() if event in EVENTS else None)
+    sys.setprofile(at_call)
+    code = 1
+    try:
+        run()
+        code = 0
+    finally:
+        sys.setprofile(None)
+        os._exit(code)
+
+
+def in_child(run: Callable[[], object]) -> object:
+    """What a function answers in a process of its own: RocksDB's threads do not survive a fork."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        with os.fdopen(writer, "w") as out:
+            json.dump(run(), out)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        text = answer.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
+
+
+def main(what: str, folder: Path, step: int) -> None:
+    new = folder / "new"
+    if what == "migrate":
+        in_child(lambda: original(folder))
+    in_child(lambda: act(what, folder))
+    expected = in_child(lambda: content(new))
+    assert [path.name for path in new.iterdir()] == [NAME], list(new.iterdir())
+    shutil.rmtree(new)
+    one = content_of_one(expected)
+    whole, instant, last = 0, 1, 0
+    while not last:
+        last = 0 if (found := after_a_kill(instant, what, folder, one)) is not None else instant
+        whole += bool(found)
+        instant += step
+    # Where the directory becomes whole.
+    for instant in range(max(last - TAIL * step, 1), last, max(step // 8, 1)):
+        whole += bool(after_a_kill(instant, what, folder, one))
+    sys.stdout.write(json.dumps({"instants": last, "whole": whole}))
+
+
+def after_a_kill(instant: int, what: str, folder: Path, expected: dict[str, object]) -> bool | None:
+    """Whether the directory was whole after it; None if the run came to its end before that instant."""
+    new = folder / "new"
+    was_killed = killed(instant, lambda: act(what, folder))
+    is_there = (new / NAME).exists()
+    if is_there:
+        assert in_child(lambda: content(new / NAME)) == expected, instant
+    if not is_there or any(new.glob(".*/about.json")):
+        in_child(lambda: act(what, folder))
+        assert in_child(lambda: content(new / NAME)) == expected, instant
+    shutil.rmtree(new)
+    return is_there if was_killed else None
+
+
+def content_of_one(expected: object) -> dict[str, object]:
+    assert isinstance(expected, dict)
+    return {key.partition("/")[2]: value for key, value in expected.items()}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,195 @@
+"""Directories that real Kafka Streams left, written anew: every row is there, and where the stores have come to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from srfix.recovery.errors import RowsUnreadableError, StateDirectoryError
+from srfix.recovery.rebuild import Migration, OnError, StoreChange, migrate
+from srfix.recovery.rebuild.databases import database_paths
+from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.state.rocksdb import opened
+from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
+from srfix.recovery.state.writing import Release, WrittenKind
+from srfix.serde.errors import DecodeError, UsageError
+
+KINDS = Path(__file__).parents[1] / "state" / "data" / "kinds"
+
+Rows = dict[tuple[str, str, str], dict[bytes, bytes]]
+
+
+def state_of(folder: Path) -> ApplicationState:
+    (state,) = read_state_directory(folder)
+    return state
+
+
+def rows_of(state: ApplicationState, *, offsets: bool = False) -> Rows:
+    """The rows of every database and column family; empty ones are left out."""
+    found: Rows = {}
+    for task in state.tasks:
+        for store in task.stores:
+            for path in database_paths(store):
+                with opened(path) as database:
+                    for family in database.families:
+                        rows = dict(database.rows(family))
+                        if rows and (family == "offsets") == offsets:
+                            found[task.name, str(path.relative_to(task.path)), family] = rows
+    return found
+
+
+def files_of(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "now"),
+    [("2.6.3", "2.7.0"), ("2.6.3", "4.3.1"), ("3.9.2", "2.6.3"), ("4.3.1", "4.1.2"), ("4.3.1", "4.3.1")],
+)
+def test_every_store_has_its_rows_and_says_where_it_has_come_to(tmp_path: Path, version: str, now: str) -> None:
+    state = state_of(KINDS / version / "state")
+    before = files_of(KINDS / version / "state")
+    target = tmp_path / state.application
+    migrate(state, target, Migration(release=Release.parse(now), changes={}), request={})
+    new = state_of(target)
+    assert rows_of(new) == rows_of(state)
+    assert files_of(KINDS / version / "state") == before
+    for task, moved in zip(state.tasks, new.tasks, strict=True):
+        assert moved.name == task.name
+        if task.checkpoint is not None:
+            assert moved.checkpoint is not None
+            assert set(moved.checkpoint.entries) == set(task.checkpoint.entries)
+        elif now != "4.3.1":
+            known = {entry for store in task.stores if store.offsets for entry in store.offsets.entries}
+            assert known <= set(moved.checkpoint.entries if moved.checkpoint else ())
+    if (version, now) == ("4.3.1", "4.3.1"):
+        assert rows_of(new, offsets=True) == rows_of(state, offsets=True)
+
+
+class TestKind:
+    def test_a_plain_store_gets_timestamps_that_nobody_knows(self, tmp_path: Path) -> None:
+        state = state_of(KINDS / "2.6.3" / "state")
+        changes = {"plain": StoreChange(kind=WrittenKind.TIMESTAMPED_KV)}
+        migrate(state, tmp_path / "a", Migration(release=Release(2, 7), changes=changes), request={})
+        place = ("0_0", os.path.join("rocksdb", "plain"))
+        before, after = rows_of(state), rows_of(state_of(tmp_path / "a"))
+        assert after[(*place, TIMESTAMPED)] == {
+            key: b"\xff" * 8 + value for key, value in before[(*place, PLAIN)].items()
+        }
+        assert (*place, PLAIN) not in after
+
+    def test_a_table_gets_headers_and_loses_them_again(self, tmp_path: Path) -> None:
+        state = state_of(KINDS / "2.6.3" / "state")
+        with_headers = {"ts": StoreChange(kind=WrittenKind.HEADERS_KV)}
+        migrate(state, tmp_path / "a", Migration(release=Release(4, 3), changes=with_headers), request={})
+        place = ("1_0", os.path.join("rocksdb", "ts"))
+        before, after = rows_of(state), rows_of(state_of(tmp_path / "a"))
+        assert after[(*place, WITH_HEADERS)] == {
+            key: b"\x00" + value for key, value in before[(*place, TIMESTAMPED)].items()
+        }
+        with pytest.raises(UsageError, match=r"and Kafka Streams 4\.1\.2 knows no stores with headers\."):
+            migrate(
+                state_of(tmp_path / "a"), tmp_path / "b", Migration(release=Release(4, 1, 2), changes={}), request={}
+            )
+        back = {"ts": StoreChange(kind=WrittenKind.TIMESTAMPED_KV)}
+        migrate(state_of(tmp_path / "a"), tmp_path / "c", Migration(release=Release(4, 1, 2), changes=back), request={})
+        assert rows_of(state_of(tmp_path / "c"))[(*place, TIMESTAMPED)] == before[(*place, TIMESTAMPED)]
+
+
+def no_odd_one(payload: bytes) -> bytes:
+    if payload[-1] % 2:
+        raise DecodeError("it is odd")
+    return payload[::-1]
+
+
+class TestPayload:
+    def test_the_timestamp_stays(self, tmp_path: Path) -> None:
+        state = state_of(KINDS / "2.6.3" / "state")
+        changes = {"ts": StoreChange(payload=lambda payload: payload[::-1] + b"!")}
+        migrate(state, tmp_path / "a", Migration(release=Release(2, 7), changes=changes), request={})
+        place = ("1_0", os.path.join("rocksdb", "ts"), TIMESTAMPED)
+        before, after = rows_of(state), rows_of(state_of(tmp_path / "a"))
+        assert after[place] == {key: value[:8] + value[8:][::-1] + b"!" for key, value in before[place].items()}
+        assert {key: rows for key, rows in after.items() if key != place} == {
+            key: rows for key, rows in before.items() if key != place
+        }
+
+    def test_rows_that_cannot_be_are_listed_and_nothing_is_completed(self, tmp_path: Path) -> None:
+        state = state_of(KINDS / "2.6.3" / "state")
+        migration = Migration(release=Release(2, 7), changes={"ts": StoreChange(payload=no_odd_one)})
+        with pytest.raises(
+            RowsUnreadableError, match=r"rows cannot be written anew, .*task 1_0, store ts, key .*: it is odd"
+        ):
+            migrate(state, tmp_path / "a", migration, request={})
+        assert list(tmp_path.iterdir()) == []
+
+        migrate(state, tmp_path / "a", replace(migration, on_error=OnError.KEEP_RAW), request={})
+        place = ("1_0", os.path.join("rocksdb", "ts"), TIMESTAMPED)
+        before, after = rows_of(state)[place], rows_of(state_of(tmp_path / "a"))[place]
+        assert after == {key: value if value[-1] % 2 else value[:8] + value[8:][::-1] for key, value in before.items()}
+
+
+class TestRefused:
+    def test_rows_that_hold_more_than_a_value(self, tmp_path: Path) -> None:
+        state = state_of(KINDS / "3.9.2" / "state")
+        (store,) = [each.name for task in state.tasks for each in task.stores if "ver" in each.name]
+        migration = Migration(release=Release(3, 9, 2), changes={store: StoreChange(payload=bytes.upper)})
+        with pytest.raises(
+            UsageError, match=r"is a store of the kind versioned \(.*\), whose rows srfix does not write anew"
+        ):
+            migrate(state, tmp_path / "a", migration, request={})
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_table_becomes_no_window_store(self, tmp_path: Path) -> None:
+        changes = {"ts": StoreChange(kind=WrittenKind.PLAIN_WINDOW)}
+        with pytest.raises(UsageError, match=r"which does not become a plain-window one\."):
+            migrate(
+                state_of(KINDS / "2.6.3" / "state"),
+                tmp_path / "a",
+                Migration(release=Release(2, 7), changes=changes),
+                request={},
+            )
+
+    def test_a_store_that_is_not_there(self, tmp_path: Path) -> None:
+        migration = Migration(release=Release(2, 7), changes={"nope": StoreChange()})
+        with pytest.raises(UsageError, match=r"has no store 'nope'; it has: "):
+            migrate(state_of(KINDS / "2.6.3" / "state"), tmp_path / "a", migration, request={})
+
+    def test_a_damaged_table_completes_nothing(self, tmp_path: Path) -> None:
+        shutil.copytree(KINDS / "2.6.3" / "state", tmp_path / "old")
+        (table, *_) = sorted((tmp_path / "old" / "1_0" / "rocksdb" / "ts").glob("*.sst"))
+        content = bytearray(table.read_bytes())
+        content[3] ^= 0xFF
+        table.write_bytes(content)
+        with pytest.raises(StateDirectoryError, match="cannot be read as a RocksDB"):
+            migrate(
+                state_of(tmp_path / "old"), tmp_path / "a", Migration(release=Release(2, 7), changes={}), request={}
+            )
+        assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+    @pytest.mark.skipif(os.name == "nt", reason="POSIX record locks")
+    def test_one_that_a_process_uses(self, tmp_path: Path) -> None:
+        state = replace(state_of(KINDS / "2.6.3" / "state"), is_in_use=True)
+        with pytest.raises(StateDirectoryError, match=r"a process holds its lock"):
+            migrate(state, tmp_path / "a", Migration(release=Release(2, 7), changes={}), request={})
+
+
+def test_another_releases_checkpoint_is_turned(tmp_path: Path) -> None:
+    state = state_of(KINDS / "2.6.3" / "state")
+    migration = Migration(release=Release(2, 5, 1), before=Release(2, 6, 3), changes={})
+    migrate(state, tmp_path / "a", migration, request={})
+    for task, moved in zip(state.tasks, state_of(tmp_path / "a").tasks, strict=True):
+        if task.checkpoint is not None:
+            assert moved.checkpoint is not None
+            more = 0 if task.is_global else 1
+            assert {entry.offset for entry in moved.checkpoint.entries} == {
+                entry.offset + more for entry in task.checkpoint.entries if entry.offset is not None
+            }

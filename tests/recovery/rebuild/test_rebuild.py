@@ -1,0 +1,204 @@
+"""A store rebuilt from a topic in memory: the range of a restore, and what it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from srfix.recovery.errors import RowsUnreadableError, StateDirectoryError
+from srfix.recovery.rebuild import OnError, Rebuild, Until, rebuild
+from srfix.recovery.rebuild.reserialise import Change
+from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.state.rocksdb import opened
+from srfix.recovery.state.stored_rows import TIMESTAMPED
+from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.serde.errors import DecodeError, UsageError
+from srfix.serde.properties import Isolation
+from tests.recovery.rebuild.topics import TOPIC, TopicOfRecords, record
+
+RECORDS = {
+    0: [
+        record(3, b"a", b"1"),
+        record(4, None, b"no key"),
+        record(5, b"b", b"2"),
+        record(6, b"a", b"3"),
+        record(7, b"b", None),
+        record(8, b"c", b"4"),
+    ],
+    1: [record(0, b"d", b"5", partition=1)],
+    2: [],
+}
+
+
+def asked(
+    *,
+    until: Until = Until.COMMITTED,
+    version: str = "2.6.3",
+    subtopology: int | None = 0,
+    payload: Change | None = None,
+    on_error: OnError = OnError.FAIL,
+    partitions: tuple[int, ...] | None = None,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    beside: ApplicationState | None = None,
+    store: str = "s",
+) -> Rebuild:
+    return Rebuild(
+        application="shop",
+        store=StoreToWrite(name=store, kind=WrittenKind.TIMESTAMPED_KV),
+        topic=TOPIC,
+        until=until,
+        release=Release.parse(version),
+        subtopology=subtopology,
+        payload=payload,
+        on_error=on_error,
+        partitions=partitions,
+        isolation=isolation,
+        beside=beside,
+    )
+
+
+def rows(target: Path, task: str = "0_0", store: str = "s") -> dict[bytes, tuple[int, bytes]]:
+    with opened(target / task / "rocksdb" / store) as database:
+        return {key: (int.from_bytes(row[:8], "big"), row[8:]) for key, row in database.rows(TIMESTAMPED)}
+
+
+def checkpoint(target: Path, task: str) -> str:
+    return (target / task / ".checkpoint").read_text(encoding="utf-8")
+
+
+class TestRange:
+    def test_is_up_to_what_is_committed(self, tmp_path: Path) -> None:
+        target = tmp_path / "shop"
+        report = rebuild(asked(), TopicOfRecords(RECORDS, {0: 8, 1: None}), target, request={})
+        assert rows(target) == {b"a": (6000, b"3")}
+        assert checkpoint(target, "0_0") == "0\n1\nusers 0 7\n"
+        # Nothing of it would be restored: Kafka Streams makes that task itself.
+        assert sorted(path.name for path in target.iterdir()) == ["0_0"]
+        assert isinstance(report, dict)
+        assert report["ranges"] == [
+            {"partition": 0, "start_offset": 3, "end_offset": 8},
+            {"partition": 1, "start_offset": 0, "end_offset": 0},
+            {"partition": 2, "start_offset": 0, "end_offset": 0},
+        ]
+        assert report["stores"] == [{"task": "0_0", "store": "s", "rows": 4, "rewritten": 0, "kept_raw": 0, "late": 0}]
+
+    def test_is_no_longer_than_the_log(self, tmp_path: Path) -> None:
+        rebuild(asked(), TopicOfRecords(RECORDS, {0: 80}), tmp_path / "shop", request={})
+        assert checkpoint(tmp_path / "shop", "0_0") == "0\n1\nusers 0 8\n"
+
+    def test_to_the_end(self, tmp_path: Path) -> None:
+        target = tmp_path / "shop"
+        rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), target, request={})
+        assert rows(target) == {b"a": (6000, b"3"), b"c": (8000, b"4")}
+        assert rows(target, "0_1") == {b"d": (0, b"5")}
+        assert (checkpoint(target, "0_0"), checkpoint(target, "0_1")) == ("0\n1\nusers 0 8\n", "0\n1\nusers 1 0\n")
+
+    def test_of_committed_records_ends_at_the_last_stable_offset(self, tmp_path: Path) -> None:
+        topic = TopicOfRecords(RECORDS)
+        topic.stable[0] = 6
+        rebuild(asked(until=Until.END, isolation=Isolation.READ_COMMITTED), topic, tmp_path / "shop", request={})
+        assert checkpoint(tmp_path / "shop", "0_0") == "0\n1\nusers 0 5\n"
+        assert topic.isolations == {Isolation.READ_COMMITTED}
+
+    def test_up_to_2_5_the_checkpoint_is_a_position(self, tmp_path: Path) -> None:
+        rebuild(asked(version="2.5.1"), TopicOfRecords(RECORDS, {0: 8}), tmp_path / "shop", request={})
+        assert checkpoint(tmp_path / "shop", "0_0") == "0\n1\nusers 0 8\n"
+
+    def test_a_global_store_takes_all_partitions_to_their_ends(self, tmp_path: Path) -> None:
+        target = tmp_path / "shop"
+        rebuild(asked(subtopology=None), TopicOfRecords(RECORDS, {0: 1}), target, request={})
+        assert rows(target, "global") == {b"a": (6000, b"3"), b"c": (8000, b"4"), b"d": (0, b"5")}
+        assert checkpoint(target, "global") == "0\n2\nusers 0 9\nusers 1 1\n"
+
+    def test_from_4_3_on_the_store_says_it_itself(self, tmp_path: Path) -> None:
+        target = tmp_path / "shop"
+        rebuild(asked(version="4.3.1"), TopicOfRecords(RECORDS, {0: 8}), target, request={})
+        assert not (target / "0_0" / ".checkpoint").exists()
+        with opened(target / "0_0" / "rocksdb" / "s") as database:
+            assert dict(database.rows("offsets")) == {b"users-0": (7).to_bytes(8, "big"), b"status": bytes(8)}
+
+    def test_where_nothing_is_committed_it_says_so(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"^The group 'shop' has committed nothing for users: "):
+            rebuild(asked(), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_partition_that_is_not_there_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"^The topic 'users' has the partitions 0 to 2; 7 is none of them\."):
+            rebuild(asked(partitions=(1, 7)), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+
+
+def bad_threes(payload: bytes) -> bytes:
+    if payload == b"3":
+        raise DecodeError("it is a three")
+    return b"R" + payload
+
+
+class TestRewritten:
+    def test_only_what_is_left_is_written_anew(self, tmp_path: Path) -> None:
+        seen: list[bytes] = []
+
+        def change(payload: bytes) -> bytes:
+            seen.append(payload)
+            return b"R" + payload
+
+        target = tmp_path / "shop"
+        rebuild(asked(payload=change, until=Until.END), TopicOfRecords(RECORDS), target, request={})
+        assert rows(target) == {b"a": (6000, b"R3"), b"c": (8000, b"R4")}
+        assert sorted(seen) == [b"3", b"4", b"5"]
+        assert checkpoint(target, "0_0") == "0\n1\nusers 0 8\n"
+
+    def test_a_row_that_cannot_be_is_named_and_nothing_is_completed(self, tmp_path: Path) -> None:
+        with pytest.raises(
+            RowsUnreadableError,
+            match=r"^1 rows cannot be written anew, so no directory was completed: task 0_0, store s, key 61: it is a three",
+        ):
+            rebuild(asked(payload=bad_threes, until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+        assert list(tmp_path.iterdir()) == []
+
+    def test_or_it_is_kept(self, tmp_path: Path) -> None:
+        target = tmp_path / "shop"
+        request = asked(payload=bad_threes, until=Until.END, on_error=OnError.KEEP_RAW)
+        report = rebuild(request, TopicOfRecords(RECORDS), target, request={})
+        assert rows(target) == {b"a": (6000, b"3"), b"c": (8000, b"R4")}
+        assert isinstance(report, dict)
+        assert report["unreadable"] == [{"task": "0_0", "store": "s", "key": "61", "problem": "it is a three"}]
+
+
+class TestBeside:
+    def test_the_other_stores_of_the_application_are_taken_over(self, tmp_path: Path) -> None:
+        rebuild(asked(store="other", until=Until.END), TopicOfRecords(RECORDS), tmp_path / "old" / "shop", request={})
+        old = tmp_path / "old" / "shop" / "0_0" / ".checkpoint"
+        old.write_text("0\n2\nusers 0 2\nother-topic 0 5\n", encoding="utf-8")
+        (beside,) = read_state_directory(tmp_path / "old")
+        target = tmp_path / "new" / "shop"
+        rebuild(asked(beside=beside), TopicOfRecords(RECORDS, {0: 8}), target, request={})
+        assert rows(target) == {b"a": (6000, b"3")}
+        assert rows(target, store="other") == {b"a": (6000, b"3"), b"c": (8000, b"4")}
+        assert checkpoint(target, "0_0") == "0\n2\nother-topic 0 5\nusers 0 7\n"
+        assert rows(target, "0_1", "other") == {b"d": (0, b"5")}
+
+
+class TestTarget:
+    def test_one_that_exists_is_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "shop").mkdir()
+        with pytest.raises(StateDirectoryError, match=r"shop is there already, and srfix writes to no directory that"):
+            rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+        assert list((tmp_path / "shop").iterdir()) == []
+
+    def test_what_is_not_ours_is_left_alone(self, tmp_path: Path) -> None:
+        foreign = tmp_path / ".shop.srfix-unfinished"
+        foreign.mkdir()
+        (foreign / "letter.txt").write_text("dear", encoding="utf-8")
+        with pytest.raises(StateDirectoryError, match="is not what an unfinished run of srfix leaves"):
+            rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+        assert (foreign / "letter.txt").read_text(encoding="utf-8") == "dear"
+
+    def test_two_runs_do_not_meet(self, tmp_path: Path) -> None:
+        def other_run(payload: bytes) -> bytes:
+            with pytest.raises(StateDirectoryError, match=r"^Another srfix builds .*shop now"):
+                rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+            return payload
+
+        rebuild(asked(until=Until.END, payload=other_run), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+        assert [path.name for path in tmp_path.iterdir()] == ["shop"]

@@ -1,0 +1,54 @@
+"""Topics in memory, as a rebuild reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from srfix.recovery.cluster import RawRecord
+from srfix.serde.properties import Isolation
+from srfix.serde.subjects import Topic
+
+TOPIC = Topic("users")
+
+
+def record(offset: int, key: bytes | None, value: bytes | None, *, partition: int = 0) -> RawRecord:
+    """A record, a second after the one before."""
+    return RawRecord(partition=partition, offset=offset, key=key, value=value, timestamp=1000 * offset)
+
+
+class TopicOfRecords:
+    """A cluster with the topic `users`.
+
+    :param committed: partition → what every group has committed.
+    """
+
+    def __init__(
+        self, partitions: Mapping[int, Sequence[RawRecord]], committed: Mapping[int, int | None] | None = None
+    ) -> None:
+        self._partitions = partitions
+        self._committed = committed or {}
+        self.stable: dict[int, int] = {}
+        self.isolations: set[Isolation] = set()
+
+    def topics(self) -> Mapping[Topic, int]:
+        return {TOPIC: len(self._partitions)}
+
+    def committed(
+        self, _group: str, topic_partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[Topic, int], int | None]:
+        return {(Topic(topic), partition): self._committed.get(partition) for topic, partition in topic_partitions}
+
+    def watermarks(self, _topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
+        return {
+            partition: (records[0].offset, records[-1].offset + 1)
+            if (records := self._partitions[partition])
+            else (0, 0)
+            for partition in partitions
+        }
+
+    def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
+        return {partition: end for partition, (_, end) in self.watermarks(topic, partitions).items()} | self.stable
+
+    def read(self, _topic: str, partition: int, begin: int, end: int, *, isolation: Isolation) -> Iterator[RawRecord]:
+        self.isolations.add(isolation)
+        yield from (record for record in self._partitions[partition] if begin <= record.offset < end)
