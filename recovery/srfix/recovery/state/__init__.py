@@ -1,6 +1,6 @@
 """What Kafka Streams keeps on disk: state directories, checkpoints, RocksDB stores."""
 
-from srfix.recovery.state.checkpoints import OffsetMeaning
+from srfix.recovery.state.checkpoints import CheckpointEntry, OffsetMeaning
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.state.locks import is_locked
 from srfix.recovery.state.reading import read_state_directory
