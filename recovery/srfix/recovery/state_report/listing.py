@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.state import ApplicationState, StoreDirectory, StoreKind, Task, Traces, is_locked
-from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, StoreKind, Task, Traces, is_locked
 from srfix.recovery.state_report.generations import streams_by_rocksdb
 from srfix.recovery.state_report.rocksdb_options import newest_options
 from srfix.serde.registry import Json

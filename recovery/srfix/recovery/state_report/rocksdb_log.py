@@ -18,6 +18,7 @@ from typing import Any, Final
 _STALL: Final = re.compile(
     r"(?P<how>Stalling|Stopping) writes because (?:we have \d+ )?(?P<why>[^(,]{1,80}?)(?: rate \d+.*)?(?:$|[(,])"
 )
+_HOW: Final = {"Stalling": "stalling", "Stopping": "stopping"}
 _LEVEL_0: Final = re.compile(r"we have (\d{1,9}) level-0 files")
 _ERROR: Final = re.compile(r"\[ERROR\]|Corruption:|IO error:")
 _EVENT: Final = "EVENT_LOG_v1 "
@@ -48,7 +49,7 @@ def parse_log(lines: Iterable[str]) -> RocksDBLog:
     level_0 = 0
     for line in lines:
         if stall := _STALL.search(line):
-            stalls[f"{stall['how'].lower()}: {stall['why'].strip()}"] += 1
+            stalls[f"{_HOW[stall['how']]}: {stall['why'].strip()}"] += 1
             if files := _LEVEL_0.search(line):
                 level_0 = max(level_0, int(files[1]))
         elif _EVENT in line:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from srfix.recovery.cluster import RawRecord
 from srfix.recovery.facts import DecodedRecord, RecordDecoder, iso_time, record_document, shown
+from srfix.recovery.state.formats import Side
 from srfix.recovery.state.stores import StateRow, StateStore
 from srfix.serde.registry import Json
+
+_SIDES: Final = {Side.LEFT: "left", Side.RIGHT: "right"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +76,7 @@ def row_document(found: DecodedRow, *, application: str) -> dict[str, Json]:
         },
         "valid_from_ms": row.valid_from_ms,
         "valid_to_ms": row.valid_to_ms,
-        "side": None if row.side is None else row.side.name.lower(),
+        "side": None if row.side is None else _SIDES[row.side],
         "foreign_key": None if row.foreign_key is None else base64.b64encode(row.foreign_key).decode("ascii"),
         "key_schema": told["key_schema"],
         "value_schema": told["value_schema"],

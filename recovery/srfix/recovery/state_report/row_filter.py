@@ -16,9 +16,9 @@ class RowFilter:
 
     prefix: bytes | None = None
     """What the key begins with."""
-    lower: bytes | None = None
+    first: bytes | None = None
     """The first key, inclusive."""
-    upper: bytes | None = None
+    last: bytes | None = None
     """The last key, inclusive."""
     window_from_ms: int | None = None
     """Windows that start then or later, inclusive; of sessions those that end so."""
@@ -30,11 +30,11 @@ class RowFilter:
 
         :raises LibraryMissingError: if rocksdict is not installed.
         """
-        source = store.prefix(self.prefix) if self.prefix is not None else store.range(self.lower, self.upper)
+        source = store.prefix(self.prefix) if self.prefix is not None else store.range(self.first, self.last)
         return (row for row in source if self._has(row))
 
     def _has(self, row: StateRow) -> bool:
-        if (self.lower is not None and row.key < self.lower) or (self.upper is not None and row.key > self.upper):
+        if (self.first is not None and row.key < self.first) or (self.last is not None and row.key > self.last):
             return False
         if self.window_from_ms is None and self.window_to_ms is None:
             return True

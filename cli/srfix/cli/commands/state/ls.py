@@ -14,8 +14,7 @@ from srfix.cli.options import output_option
 from srfix.cli.output import Block, FieldList, Heading, OutputFormat, Report, Table, say, write_report
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state import ApplicationState, StoreDirectory, Task, read_state_directory
-from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task, read_state_directory
 from srfix.recovery.state_report import databases_of, generation_of, is_task_in_use, listing_document
 
 _USE = {True: "yes", False: "no", None: "not known"}

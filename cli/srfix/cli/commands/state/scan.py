@@ -57,8 +57,8 @@ def scan(
     application = found[0][0].application
     wanted = RowFilter(
         prefix=None if prefix is None else key_bytes(prefix),
-        lower=None if from_key is None else key_bytes(from_key),
-        upper=None if to_key is None else key_bytes(to_key),
+        first=None if from_key is None else key_bytes(from_key),
+        last=None if to_key is None else key_bytes(to_key),
         window_from_ms=window_from,
         window_to_ms=window_to,
     )
