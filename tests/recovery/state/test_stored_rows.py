@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.state.formats import Headers
 from srfix.recovery.state.stored_rows import (
     PLAIN,
     ROW_FAMILIES,
     TIMESTAMPED,
     WITH_HEADERS,
-    Headers,
     stored_value,
 )
 

@@ -2,6 +2,7 @@
 
 from srfix.recovery.state.checkpoints import CheckpointEntry, OffsetMeaning
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
+from srfix.recovery.state.formats import StoredValue
 from srfix.recovery.state.locks import is_locked
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, parse_offsets
 from srfix.recovery.state.reading import read_state_directory
@@ -9,5 +10,5 @@ from srfix.recovery.state.restore_sources import StoreOnDisk, stores_on_disk
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.row_ids import RowIds, count_row_ids
 from srfix.recovery.state.some_rows import some_rows
-from srfix.recovery.state.stored_rows import PLAIN, ROW_FAMILIES, TIMESTAMPED, WITH_HEADERS, StoredValue, stored_value
+from srfix.recovery.state.stored_rows import PLAIN, ROW_FAMILIES, TIMESTAMPED, WITH_HEADERS, stored_value
 from srfix.recovery.state.views import sweep_views

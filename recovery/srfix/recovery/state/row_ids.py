@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery.state.formats import Headers
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened
-from srfix.recovery.state.stored_rows import PLAIN, ROW_FAMILIES, Headers, stored_value
+from srfix.recovery.state.stored_rows import PLAIN, ROW_FAMILIES, stored_value
 from srfix.serde.subjects import Role
 from srfix.serde.wire import SchemaId, is_schema_id
 from srfix.serde.wire_peek import BY_GUID, PeekedId, SchemaIdPeek, peek_headers

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from srfix.recovery.state.formats import StoredValue
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened
-from srfix.recovery.state.stored_rows import ROW_FAMILIES, StoredValue, stored_value
+from srfix.recovery.state.stored_rows import ROW_FAMILIES, stored_value
 
 
 def some_rows(database: Path, *, most: int) -> dict[bytes, StoredValue]:

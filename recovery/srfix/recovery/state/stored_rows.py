@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from srfix.recovery.state.formats import Headers, StoredValue, decode_timestamped, decode_with_headers
+from srfix.recovery.state.formats import StoredValue, decode_timestamped, decode_with_headers
 
 PLAIN: Final = "default"
 """The column family of a plain store, which every database has."""
@@ -22,8 +22,6 @@ TIMESTAMPED: Final = "keyValueWithTimestamp"
 """The one of a store with timestamps: all tables of the DSL from Kafka Streams 2.3 on."""
 WITH_HEADERS: Final = "keyValueWithTimestampAndHeaders"
 """The one of a store with timestamps and headers, from 4.3 on."""
-
-__all__ = ["PLAIN", "ROW_FAMILIES", "TIMESTAMPED", "WITH_HEADERS", "Headers", "StoredValue", "stored_value"]
 
 
 def stored_value(family: str, value: bytes) -> StoredValue:

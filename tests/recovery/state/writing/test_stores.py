@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.checkpoints import CheckpointEntry, OffsetMeaning, parse_checkpoint
+from srfix.recovery.state.formats import Headers
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS, Headers, stored_value
+from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS, stored_value
 from srfix.recovery.state.writing import (
     Progress,
     Release,

@@ -22,7 +22,8 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS, Headers
+from srfix.recovery.state.formats import Headers
+from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
 
 NO_TIMESTAMP: Final = -1
 """What Kafka Streams gives a row whose timestamp nobody knows (`ConsumerRecord.NO_TIMESTAMP`)."""

@@ -31,7 +31,7 @@ from srfix.serde.files import parse_json, read_file, write_whole
 from srfix.serde.registry import Json
 
 _SUFFIX: Final = ".srfix-unfinished"
-_SCHEMA: Final = "srfix.unfinished/1"
+_SCHEMA: Final = "srfix unfinished state, form 1"
 _LOCK, _ABOUT, _WHOLE, _SCRATCH = "lock", "about.json", "whole", "scratch"
 _TEMPORARY: Final = ".srfix-"
 """How the files begin that `write_whole` renames: it may die before it does."""

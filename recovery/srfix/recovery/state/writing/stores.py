@@ -10,8 +10,8 @@ from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.formats import Headers
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
-from srfix.recovery.state.stored_rows import Headers
 from srfix.recovery.state.writing.database import DatabaseWriter, new_database
 from srfix.recovery.state.writing.kinds import WrittenKind, segment_time, stored
 from srfix.recovery.state.writing.progress import offsets_rows
