@@ -5,6 +5,7 @@ SrfixError
 │   ├── AppliedInPartError      a repair that stopped after its first write
 │   └── RolledBackInPartError   a rollback that stopped after its first write
 ├── StateDirectoryError         a file of a state directory that is not what Kafka Streams writes
+│   ├── FormatError             bytes of a store that have not the form that their kind promises
 │   └── LibraryMissingError     rocksdict is not installed
 ├── TopologyError               a text that is not a printed topology
 └── KsqldbError                 ksqlDB could not be asked, or answered something else
@@ -29,6 +30,12 @@ class RolledBackInPartError(PlanError):
 
 class StateDirectoryError(SrfixError, ValueError):
     """A file of a state directory that cannot be read as Kafka Streams writes it."""
+
+
+class FormatError(StateDirectoryError):
+    """Bytes of a store, or of its changelog, that have not the form which their kind promises. The message is a clause: whoever
+    reads them knows where they stand.
+    """
 
 
 class LibraryMissingError(StateDirectoryError):

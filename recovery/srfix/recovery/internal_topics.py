@@ -108,12 +108,26 @@ _OPERATORS_STORES: Final = tuple(
 )
 """`InternalStreamsBuilder.newStoreName`, `StreamJoinedStoreFactory`, `OuterStreamJoinStoreFactory`; ksqlDB's plan nodes."""
 
-_OWN_FORMATS: Final = re.compile(
-    r"(?:.+-)?(?:KTABLE-(?:SUPPRESS|FK-JOIN-SUBSCRIPTION)-STATE-STORE-\d{10}"
-    r"|KSTREAM-(?:JOINTHIS|JOINOTHER|OUTERTHIS|OUTEROTHER|OUTERSHARED)-\d{10}-store"
-    r"|(?:(?:outer-)?(?:this|other)|(?:left|outer)-shared)-join-store|subscription-store)",
-    re.DOTALL,
-)
+
+class JoinStore(Enum):
+    """What a store holds for a join, as its name says."""
+
+    WINDOW = "window"
+    """The records of one side of a stream-stream join, by time."""
+    LIST = "list"
+    """Those of an outer or left one that have not been joined yet."""
+    SUBSCRIPTIONS = "subscriptions"
+    """Which rows of one table point to which of another (foreign-key join)."""
+
+
+_JOIN_STORES: Final = {
+    JoinStore.WINDOW: r"KSTREAM-(?:JOINTHIS|JOINOTHER|OUTERTHIS|OUTEROTHER)-\d{10}-store|(?:outer-)?(?:this|other)-join-store",
+    JoinStore.LIST: r"KSTREAM-OUTERSHARED-\d{10}-store|(?:left|outer)-shared-join-store",
+    JoinStore.SUBSCRIPTIONS: r"KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-\d{10}|subscription-store",
+}
+_SUPPRESSION: Final = r"KTABLE-SUPPRESS-STATE-STORE-\d{10}"
+_OWN_FORMATS: Final = re.compile(rf"(?:.+-)?(?:{'|'.join((_SUPPRESSION, *_JOIN_STORES.values()))})", re.DOTALL)
+_NAMES_OF_JOINS: Final = {kind: re.compile(rf"(?:.+-)?(?:{names})", re.DOTALL) for kind, names in _JOIN_STORES.items()}
 
 _KSQLDB_KNOWN_QUERY: Final = r"(?:CSAS|CTAS|CST|INSERTQUERY|transient)_"
 _KSQLDB_QUERIES: Final = tuple(
@@ -208,6 +222,11 @@ def is_in_own_format(changelog: str) -> bool:
     """
     name = changelog.removesuffix(CHANGELOG_SUFFIX)
     return name != changelog and _OWN_FORMATS.fullmatch(name) is not None
+
+
+def join_store(name: str) -> JoinStore | None:
+    """What a store of that name holds for a join; None for all other names. A person may have named another store so."""
+    return next((kind for kind, names in _NAMES_OF_JOINS.items() if names.fullmatch(name)), None)
 
 
 def registration_topic(pseudo: str) -> Topic | None:

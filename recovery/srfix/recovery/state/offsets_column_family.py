@@ -16,16 +16,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.formats import decode_position
 from srfix.serde.subjects import Topic
 
 OFFSETS_COLUMN_FAMILY: Final = "offsets"
 """Its name (`RocksDBStore.OFFSETS_COLUMN_FAMILY_NAME`)."""
 
 _LONG: Final = struct.Struct(">q")
-_INT: Final = struct.Struct(">i")
-_PAIR: Final = struct.Struct(">iq")
 _OFFSET_UNKNOWN: Final = -4
 
 
@@ -84,36 +83,18 @@ def parse_offsets(rows: Mapping[bytes, bytes], *, path: str) -> StoreOffsets:
 
 
 def parse_position(content: bytes, *, path: str) -> tuple[CheckpointEntry, ...]:
-    """`[1B version 0][4B topics]{[4B length][topic][4B pairs]{[4B partition][8B offset]}}`; the padding is ignored.
+    """The offsets of the input topics in a position; the zeros behind it are ignored.
 
     :param path: the store's directory, for messages.
     :raises StateDirectoryError: if it is cut short or of another version.
     """
-    if not content:
-        raise _bad(path, "its position is empty")
-    if content[0] != 0:
-        raise _bad(path, f"its position has version {content[0]} instead of 0")
-    entries: list[CheckpointEntry] = []
     try:
-        at = 1
-        topics = _INT.unpack_from(content, at)[0]
-        at += _INT.size
-        for _ in range(topics):
-            length = _INT.unpack_from(content, at)[0]
-            at += _INT.size
-            raw = content[at : at + length]
-            if length < 0 or len(raw) != length:
-                raise _bad(path, "its position is cut short")
-            at += length
-            pairs = _INT.unpack_from(content, at)[0]
-            at += _INT.size
-            for _ in range(pairs):
-                partition, offset = _PAIR.unpack_from(content, at)
-                at += _PAIR.size
-                entries.append(CheckpointEntry(topic=Topic(raw.decode("utf-8")), partition=partition, offset=offset))
-    except (struct.error, UnicodeDecodeError):
-        raise _bad(path, "its position is cut short or garbled") from None
-    return tuple(entries)
+        places = decode_position(content)
+    except FormatError as error:
+        raise _bad(path, error.message) from None
+    return tuple(
+        CheckpointEntry(topic=Topic(topic), partition=partition, offset=offset) for topic, partition, offset in places
+    )
 
 
 def _bad(path: str, problem: str) -> StateDirectoryError:

@@ -126,6 +126,13 @@ class OpenedDatabase:
             cursor.next()
         cursor.status()  # at damage the rows just end (`Rdict.items` too); only this tells
 
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """The value of a key in a column family; None if it has none.
+
+        :raises Exception: with what RocksDB says, if it comes upon damage; `opened` makes a StateDirectoryError of it.
+        """
+        return cast("bytes | None", self._families[family].get(key))
+
 
 @contextmanager
 def opened(database: Path) -> Iterator[OpenedDatabase]:

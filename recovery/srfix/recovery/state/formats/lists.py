@@ -1,0 +1,133 @@
+"""What outer and left joins of two streams keep until a window closes (3.1 and later): lists of values by time, side and key.
+
+| part | bytes | class |
+|---|---|---|
+| key | 8 bytes of timestamp, `01` left or `00` right, the key | `TimestampedKeyAndJoinSideSerializer` |
+| list | `01`, 4 bytes of number, then for each 4 bytes of length and the bytes; length -1 for null | `ListSerializer` |
+| an entry | `01` left or `00` right, the value | `LeftOrRightValueSerializer` |
+
+A list of entries of one length may have another form (`00`), which these stores do not use.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from srfix.recovery.errors import FormatError
+
+_VARIABLE_SIZE: Final = 1
+_NULL: Final = -1
+_LONG: Final = struct.Struct(">q")
+_INT: Final = struct.Struct(">i")
+_HEAD: Final = struct.Struct(">bi")
+
+
+class Side(Enum):
+    """The side of a join."""
+
+    RIGHT = 0
+    """The other stream."""
+    LEFT = 1
+    """This stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinSideKey:
+    """The key of a list."""
+
+    key: bytes
+    """As the key's serde wrote it."""
+    timestamp_ms: int
+    """Of the records in the list, in milliseconds since the epoch."""
+    side: Side
+    """Whose records they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SidedValue:
+    """An entry of a list."""
+
+    payload: bytes
+    """As the value's serde wrote it."""
+    side: Side
+    """Whose record it is."""
+
+
+def decode_join_side_key(stored: bytes) -> JoinSideKey:
+    """:raises FormatError: if it is too short, or the side is neither."""
+    if len(stored) < _LONG.size + 1:
+        raise FormatError(f"a key has {len(stored)} bytes, and its time and side need {_LONG.size + 1}")
+    timestamp = int(_LONG.unpack_from(stored)[0])
+    return JoinSideKey(key=stored[_LONG.size + 1 :], timestamp_ms=timestamp, side=_side(stored[_LONG.size]))
+
+
+def encode_join_side_key(key: JoinSideKey) -> bytes:
+    """:raises FormatError: if the timestamp is no 64-bit number."""
+    try:
+        return _LONG.pack(key.timestamp_ms) + bytes([key.side.value]) + key.key
+    except struct.error:
+        raise FormatError(f"{key.timestamp_ms} is no timestamp: it needs more than 64 bits") from None
+
+
+def decode_sided_value(stored: bytes) -> SidedValue:
+    """:raises FormatError: if it is empty, or the side is neither."""
+    if not stored:
+        raise FormatError("an entry of a join's list is empty, and its side alone needs a byte")
+    return SidedValue(payload=stored[1:], side=_side(stored[0]))
+
+
+def encode_sided_value(value: SidedValue) -> bytes:
+    """The inverse of `decode_sided_value`."""
+    return bytes([value.side.value]) + value.payload
+
+
+def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
+    """The entries of a list.
+
+    :raises FormatError: if it has another form, or its end is not that of its last entry.
+    """
+    if len(stored) < _HEAD.size:
+        raise FormatError(f"a list has {len(stored)} bytes, and its head needs {_HEAD.size}")
+    strategy, count = _HEAD.unpack_from(stored)
+    if strategy != _VARIABLE_SIZE:
+        raise FormatError(f"a list begins with {strategy}, and those of joins begin with {_VARIABLE_SIZE}")
+    if count < 0:
+        raise FormatError(f"a list would have {count} entries")
+    entries: list[bytes | None] = []
+    at = _HEAD.size
+    for _ in range(count):  # ends at the first entry that is cut short, however many are announced
+        if len(stored) - at < _INT.size:
+            raise FormatError(f"a list of {count} entries is cut short at entry {len(entries) + 1}")
+        length = int(_INT.unpack_from(stored, at)[0])
+        at += _INT.size
+        if length == _NULL:
+            entries.append(None)
+            continue
+        if length < 0 or length > len(stored) - at:
+            raise FormatError(
+                f"entry {len(entries) + 1} of a list would have {length} bytes, {len(stored) - at} follow"
+            )
+        entries.append(stored[at : at + length])
+        at += length
+    if at != len(stored):
+        raise FormatError(f"{len(stored) - at} bytes are left behind a list")
+    return tuple(entries)
+
+
+def encode_list(entries: Sequence[bytes | None]) -> bytes:
+    """The inverse of `decode_list`."""
+    parts = [_HEAD.pack(_VARIABLE_SIZE, len(entries))]
+    for entry in entries:
+        parts += [_INT.pack(_NULL)] if entry is None else [_INT.pack(len(entry)), entry]
+    return b"".join(parts)
+
+
+def _side(number: int) -> Side:
+    try:
+        return Side(number)
+    except ValueError:
+        raise FormatError(f"the side of a join is 0 or 1, not {number}") from None

@@ -1,0 +1,65 @@
+"""Positions: how far a store has come with the topics that its rows come from (`PositionSerde`, KIP-796).
+
+`[1B version 0][4B topics]{[4B length][topic][4B partitions]{[4B partition][8B offset]}}`. Kafka Streams 4.3 makes the
+buffer too large, so that zeros follow; they are ignored.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from srfix.recovery.errors import FormatError
+
+Place: TypeAlias = tuple[str, int, int]
+"""Topic, partition and offset."""
+
+_INT: Final = struct.Struct(">i")
+_PAIR: Final = struct.Struct(">iq")
+_VERSION: Final = 0
+
+
+def decode_position(stored: bytes) -> tuple[Place, ...]:
+    """In the order of the bytes. :raises FormatError: if it is cut short, or of another version."""
+    if not stored:
+        raise FormatError("its position is empty")
+    if stored[0] != _VERSION:
+        raise FormatError(f"its position has version {stored[0]} instead of {_VERSION}")
+    found: list[Place] = []
+    try:
+        at = 1
+        topics = int(_INT.unpack_from(stored, at)[0])
+        at += _INT.size
+        for _ in range(topics):
+            length = int(_INT.unpack_from(stored, at)[0])
+            at += _INT.size
+            raw = stored[at : at + length] if length >= 0 else b""
+            if length < 0 or len(raw) != length:
+                raise FormatError("its position is cut short")
+            topic = raw.decode("utf-8")
+            at += length
+            pairs = int(_INT.unpack_from(stored, at)[0])
+            at += _INT.size
+            for _ in range(pairs):
+                partition, offset = _PAIR.unpack_from(stored, at)
+                at += _PAIR.size
+                found.append((topic, partition, offset))
+    except (struct.error, UnicodeDecodeError):
+        raise FormatError("its position is cut short or garbled") from None
+    return tuple(found)
+
+
+def encode_position(places: Iterable[Place]) -> bytes:
+    """Without zeros behind it. :raises FormatError: if a number is too great for its bytes."""
+    by_topic: dict[str, list[tuple[int, int]]] = {}
+    for topic, partition, offset in places:
+        by_topic.setdefault(topic, []).append((partition, offset))
+    parts = [bytes([_VERSION]), _INT.pack(len(by_topic))]
+    try:
+        for topic, pairs in by_topic.items():
+            raw = topic.encode()
+            parts += [_INT.pack(len(raw)), raw, _INT.pack(len(pairs)), *(_PAIR.pack(*pair) for pair in pairs)]
+    except struct.error as error:
+        raise FormatError(f"a number of a position is too great for its bytes: {error}") from None
+    return b"".join(parts)

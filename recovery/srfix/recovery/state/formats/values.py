@@ -1,0 +1,159 @@
+"""Values with a timestamp, and with headers, before what the store's serde wrote.
+
+| form | bytes | class |
+|---|---|---|
+| with a timestamp | 8 bytes of timestamp, the serde's bytes | `ValueAndTimestampSerializer` |
+| with headers, 4.3 and later | size of the headers, headers, 8 bytes of timestamp, the serde's bytes | |
+| of sessions, likewise | size of the headers, headers, the serde's bytes | |
+
+Sizes are zigzag varints (`ByteUtils.writeVarint`); the headers are their number, then for each the size and the bytes of its
+name and of its value (size -1 for null); no headers at all are the one byte `00`. A timestamp of -1 is none (`NO_TIMESTAMP`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.recovery.errors import FormatError
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+_TIMESTAMP: Final = struct.Struct(">q")
+_NO_TIMESTAMP: Final = -1
+_MOST_VARINT_BYTES: Final = 5
+_INT_BITS: Final = 32
+_NO_HEADERS: Final = b"\0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredValue:
+    """The value of a row, taken apart."""
+
+    payload: bytes
+    """What the store's serde wrote, or a restore copied from the topic."""
+    timestamp_ms: int | None = None
+    """Of the record, in milliseconds since the epoch; None where none is kept, or it is unknown (-1)."""
+    headers: Headers = ()
+    """The record's headers that were kept beside it."""
+
+
+def decode_timestamped(value: bytes) -> StoredValue:
+    """:raises FormatError: if it is too short."""
+    return StoredValue(payload=value[_TIMESTAMP.size :], timestamp_ms=_timestamp(value, 0))
+
+
+def encode_timestamped(payload: bytes, timestamp_ms: int | None) -> bytes:
+    """:raises FormatError: if the timestamp is no 64-bit number."""
+    return _stamp(timestamp_ms) + payload
+
+
+def decode_with_headers(value: bytes) -> StoredValue:
+    """:raises FormatError: if it has another form."""
+    headers, at = _leading_headers(value)
+    return StoredValue(payload=value[at + _TIMESTAMP.size :], timestamp_ms=_timestamp(value, at), headers=headers)
+
+
+def encode_with_headers(payload: bytes, timestamp_ms: int | None, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+    """:raises FormatError: if the timestamp is no 64-bit number."""
+    return _encoded_headers(headers) + _stamp(timestamp_ms) + payload
+
+
+def decode_aggregate_with_headers(value: bytes) -> StoredValue:
+    """The value of a session. :raises FormatError: if it has another form."""
+    headers, at = _leading_headers(value)
+    return StoredValue(payload=value[at:], headers=headers)
+
+
+def encode_aggregate_with_headers(payload: bytes, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+    """The inverse of `decode_aggregate_with_headers`."""
+    return _encoded_headers(headers) + payload
+
+
+def _timestamp(value: bytes, at: int) -> int | None:
+    if len(value) - at < _TIMESTAMP.size:
+        raise FormatError(f"a value has {_bytes(len(value) - at)}, and its timestamp alone needs {_TIMESTAMP.size}")
+    number = int(_TIMESTAMP.unpack_from(value, at)[0])
+    return None if number == _NO_TIMESTAMP else number
+
+
+def _stamp(timestamp_ms: int | None) -> bytes:
+    try:
+        return _TIMESTAMP.pack(_NO_TIMESTAMP if timestamp_ms is None else timestamp_ms)
+    except struct.error:
+        raise FormatError(f"{timestamp_ms} is no timestamp: it needs more than 64 bits") from None
+
+
+def _leading_headers(value: bytes) -> tuple[Headers, int]:
+    size, start = _varint(value, 0, len(value))
+    end = start + size
+    if size < 0 or end > len(value):
+        raise FormatError(f"a value's headers would have {size} bytes, and {_bytes(len(value) - start)} follow")
+    return (_headers(value, start, end) if size else ()), end
+
+
+def _headers(value: bytes, at: int, end: int) -> Headers:
+    count, at = _varint(value, at, end)
+    if count < 0:
+        raise FormatError(f"a value would have {count} headers")
+    found: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        name, at = _sized(value, at, end)
+        content, at = _sized(value, at, end)
+        if name is None:
+            raise FormatError("a header of a value has no name")
+        found.append((name.decode("utf-8", "replace"), content))
+    if at != end:
+        raise FormatError(f"{_bytes(end - at)} are left behind the headers of a value")
+    return tuple(found)
+
+
+def _sized(value: bytes, at: int, end: int) -> tuple[bytes | None, int]:
+    size, at = _varint(value, at, end)
+    if size == -1:
+        return None, at
+    if size < 0 or at + size > end:
+        raise FormatError(f"a header of a value would have {size} bytes, and {_bytes(end - at)} follow")
+    return value[at : at + size], at + size
+
+
+def _encoded_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+    if not headers:
+        return _NO_HEADERS
+    parts = [_encoded_varint(len(headers))]
+    for name, content in headers:
+        raw = name.encode()
+        parts += [_encoded_varint(len(raw)), raw]
+        parts += [_encoded_varint(-1)] if content is None else [_encoded_varint(len(content)), content]
+    body = b"".join(parts)
+    return _encoded_varint(len(body)) + body
+
+
+def _varint(value: bytes, at: int, end: int) -> tuple[int, int]:
+    number = 0
+    for index in range(_MOST_VARINT_BYTES):
+        if at + index >= end:
+            break
+        byte = value[at + index]
+        number |= (byte & 0x7F) << (7 * index)
+        if not byte & 0x80:
+            if number >> _INT_BITS:
+                break
+            return (number >> 1) ^ -(number & 1), at + index + 1
+    raise FormatError("a size before the headers of a value is cut short, or is none")
+
+
+def _encoded_varint(number: int) -> bytes:
+    zigzag = ((number << 1) ^ (number >> (_INT_BITS - 1))) & (2**_INT_BITS - 1)
+    out = bytearray()
+    while zigzag > 0x7F:
+        out.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    out.append(zigzag)
+    return bytes(out)
+
+
+def _bytes(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count} bytes"

@@ -1,0 +1,177 @@
+"""Versioned stores (KIP-889, 3.5 and later): the latest value of a key, and its older ones by segments of time.
+
+| part | bytes |
+|---|---|
+| key | 8 bytes of segment id, the key; -1 is the store of latest values, other ids are `validTo / segmentInterval` |
+| latest value | 8 bytes of validFrom, the serde's bytes |
+| segment value | 8 bytes of the newest record's validTo, 8 bytes of the least timestamp, then records and values |
+
+Of each record there are, newest first, 8 bytes of its validFrom and 4 bytes of its size (negative for a tombstone); then come
+the values, oldest first. The number of records is not written: the list ends with the one whose timestamp is the least
+(`RocksDBVersionedStore`, `RocksDBVersionedStoreSegmentValueFormatter`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.recovery.errors import FormatError
+
+LATEST_SEGMENT: Final = -1
+"""The segment id in the keys of latest values."""
+
+_LONG: Final = struct.Struct(">q")
+_HEAD: Final = struct.Struct(">qq")
+_ENTRY: Final = struct.Struct(">qi")
+_TOMBSTONE: Final = -1
+_SECOND: Final = 1_000
+_MINUTE: Final = 60 * _SECOND
+_INTERVALS: Final = (
+    # history retention up to, in ms → parts of it, and the least interval in ms
+    (_MINUTE, 3, 2 * _SECOND),
+    (5 * _MINUTE, 5, 20 * _SECOND),
+    (60 * _MINUTE, 12, _MINUTE),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionedKey:
+    """The key of a row."""
+
+    key: bytes
+    """As the key's serde wrote it."""
+    segment: int
+    """`LATEST_SEGMENT`, or the number of the segment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionedRecord:
+    """A version of a key's value."""
+
+    payload: bytes | None
+    """As the value's serde wrote it; None for a tombstone."""
+    valid_from_ms: int
+    """From when it holds, inclusive, in milliseconds since the epoch."""
+    valid_to_ms: int | None
+    """Until when, exclusive; None for the latest one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionedSegment:
+    """What a segment says of a key."""
+
+    records: tuple[VersionedRecord, ...]
+    """Newest first; each is valid until the one before it begins, and the first until `next_ms`."""
+
+    @property
+    def next_ms(self) -> int:
+        """Until when the newest one holds."""
+        valid_to = self.records[0].valid_to_ms
+        assert valid_to is not None
+        return valid_to
+
+
+def decode_versioned_key(stored: bytes) -> VersionedKey:
+    """:raises FormatError: if it is too short, or its segment is none."""
+    if len(stored) < _LONG.size:
+        raise FormatError(f"a key has {len(stored)} bytes, and its segment alone needs {_LONG.size}")
+    segment = int(_LONG.unpack_from(stored)[0])
+    if segment < LATEST_SEGMENT:
+        raise FormatError(f"there is no segment {segment}")
+    return VersionedKey(key=stored[_LONG.size :], segment=segment)
+
+
+def encode_versioned_key(key: VersionedKey) -> bytes:
+    """:raises FormatError: if the segment is none."""
+    if not LATEST_SEGMENT <= key.segment < 2**63:
+        raise FormatError(f"there is no segment {key.segment}")
+    return _LONG.pack(key.segment) + key.key
+
+
+def decode_latest(stored: bytes) -> VersionedRecord:
+    """:raises FormatError: if it is too short."""
+    if len(stored) < _LONG.size:
+        raise FormatError(f"a latest value has {len(stored)} bytes, and its timestamp alone needs {_LONG.size}")
+    valid_from = int(_LONG.unpack_from(stored)[0])
+    return VersionedRecord(payload=stored[_LONG.size :], valid_from_ms=valid_from, valid_to_ms=None)
+
+
+def encode_latest(record: VersionedRecord) -> bytes:
+    """:raises FormatError: if it is a tombstone, which is not kept among latest values, or its time is no 64-bit number."""
+    if record.payload is None:
+        raise FormatError("a tombstone is not kept among the latest values")
+    return _packed(_LONG, record.valid_from_ms) + record.payload
+
+
+def decode_versioned_segment(stored: bytes) -> VersionedSegment:
+    """:raises FormatError: if it is cut short, or its times do not descend."""
+    if len(stored) < _HEAD.size:
+        raise FormatError(f"a segment has {len(stored)} bytes, and its head needs {_HEAD.size}")
+    valid_to, least = _HEAD.unpack_from(stored)
+    found: list[tuple[int, int, int]] = []
+    at = _HEAD.size
+    while not found or found[-1][0] != least:
+        if len(stored) - at < _ENTRY.size:
+            raise FormatError(f"a segment is cut short at record {len(found) + 1}: none has the least time, {least}")
+        valid_from, size = _ENTRY.unpack_from(stored, at)
+        # A tombstone that nothing precedes begins where it ends.
+        if valid_from > valid_to or (valid_from == valid_to and (size >= 0 or found)) or valid_from < least:
+            raise FormatError(f"record {len(found) + 1} of a segment would hold from {valid_from} to {valid_to}")
+        found.append((valid_from, valid_to, size))
+        valid_to = valid_from
+        at += _ENTRY.size
+    records: list[VersionedRecord] = []
+    for valid_from, until, size in reversed(found):
+        if size > len(stored) - at:
+            raise FormatError(f"a value of a segment would have {size} bytes, and {len(stored) - at} follow")
+        payload = stored[at : at + size] if size >= 0 else None
+        at += max(size, 0)
+        records.append(VersionedRecord(payload=payload, valid_from_ms=valid_from, valid_to_ms=until))
+    if at != len(stored):
+        raise FormatError(f"{len(stored) - at} bytes are left behind the values of a segment")
+    return VersionedSegment(records=tuple(reversed(records)))
+
+
+def encode_versioned_segment(records: Sequence[VersionedRecord]) -> bytes:
+    """A segment's value.
+
+    :param records: newest first, each valid until the one before it begins.
+    :raises FormatError: if there are none, or their times do not fit each other.
+    """
+    if not records or records[0].valid_to_ms is None:
+        raise FormatError("a segment has at least one record, and each of them ends")
+    entries = []
+    until = records[0].valid_to_ms
+    for record in records:
+        is_alone = len(records) == 1 and record.payload is None
+        if record.valid_to_ms != until or not (
+            record.valid_from_ms < until or (is_alone and record.valid_from_ms == until)
+        ):
+            raise FormatError(f"a record from {record.valid_from_ms} to {record.valid_to_ms} does not end at {until}")
+        entries.append(
+            _packed(_ENTRY, record.valid_from_ms, _TOMBSTONE if record.payload is None else len(record.payload))
+        )
+        until = record.valid_from_ms
+    values = [record.payload for record in reversed(records) if record.payload is not None]
+    return b"".join((_packed(_HEAD, records[0].valid_to_ms, until), *entries, *values))
+
+
+def versioned_segment_interval_ms(history_retention_ms: int) -> int:
+    """How much time a segment covers where nobody said (`Stores.persistentVersionedKeyValueStore`).
+
+    :param history_retention_ms: how long old versions are kept.
+    """
+    for up_to, parts, least in _INTERVALS:
+        if history_retention_ms <= up_to:
+            return max(history_retention_ms // parts, least)
+    return max(history_retention_ms // 24, 5 * _MINUTE)
+
+
+def _packed(form: struct.Struct, *numbers: int) -> bytes:
+    try:
+        return form.pack(*numbers)
+    except struct.error:
+        raise FormatError(f"{', '.join(map(str, numbers))}: a time or size that its bytes cannot hold") from None

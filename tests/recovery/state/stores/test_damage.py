@@ -1,0 +1,132 @@
+"""Damage in a store: what precedes it is read, what it is is said, and reading goes on behind it where it can."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rocksdict import Options, Rdict
+
+from srfix.recovery.state import read_state_directory
+from srfix.recovery.state.formats import encode_timestamped
+from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
+
+ROWS = 20_000
+FAMILY = "keyValueWithTimestamp"
+
+
+def key_of(number: int) -> bytes:
+    return b"%08d" % number
+
+
+def write(path: Path, rows: dict[bytes, bytes]) -> None:
+    path.mkdir(parents=True)
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    database = Rdict(str(path), options)
+    family = database.create_column_family(FAMILY, Options(raw_mode=True))
+    for key, value in rows.items():
+        family[key] = value
+    family.flush()
+    family.close()
+    database.close()
+    (path / "rocksdict-config.json").unlink(missing_ok=True)
+
+
+def a_store(folder: Path, rows: dict[bytes, bytes] | None = None) -> Path:
+    """Its database: in one task of an application."""
+    path = folder / "shop" / "0_0" / "rocksdb" / "users"
+    write(path, rows or {key_of(n): encode_timestamped(b"v" * 50, n) for n in range(ROWS)})
+    return path
+
+
+def opened(folder: Path, **options: object) -> StateStore:
+    (state,) = read_state_directory(folder)
+    (store,) = open_stores(state, **options)  # type: ignore[arg-type]
+    return store
+
+
+def largest(path: Path, pattern: str) -> Path:
+    return max(path.glob(pattern), key=lambda each: each.stat().st_size)
+
+
+def truncate(path: Path) -> None:
+    table = largest(path, "*.sst")
+    table.write_bytes(table.read_bytes()[: table.stat().st_size // 2])
+
+
+def flip(path: Path) -> None:
+    table = largest(path, "*.sst")
+    content = bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    table.write_bytes(bytes(content))
+
+
+def lose_manifest(path: Path) -> None:
+    largest(path, "MANIFEST-*").unlink()
+
+
+@pytest.mark.parametrize(("damage", "reach"), [(truncate, 0), (flip, ROWS // 4), (lose_manifest, 0)])
+def test_what_precedes_it_is_read(tmp_path: Path, damage: Callable[[Path], None], reach: int) -> None:
+    damage(a_store(tmp_path))
+    store = opened(tmp_path)
+    rows = list(store)
+    assert [row.key for row in rows] == [key_of(n) for n in range(len(rows))]
+    assert reach <= len(rows) < ROWS
+    (told,) = store.damage
+    assert (told.ends_it, told.rows_before) == (True, len(rows))
+    assert str(a_path := tmp_path / "shop" / "0_0") in told.problem or str(a_path) in told.database
+
+
+def test_a_row_of_another_form_is_passed_over(tmp_path: Path) -> None:
+    a_store(tmp_path, {b"a": encode_timestamped(b"1", 7), b"b": b"short", b"c": encode_timestamped(b"2", 8)})
+    store = opened(tmp_path)
+    assert [(row.key, row.value, row.timestamp_ms) for row in store] == [(b"a", b"1", 7), (b"c", b"2", 8)]
+    (told,) = store.damage
+    assert (told.ends_it, told.rows_before, store.damages) == (False, 1, 1)
+    assert told.problem == "key 62: a value has 5 bytes, and its timestamp alone needs 8"
+    list(store)
+    assert store.damages == 1, "what was read once more is no other damage"
+
+
+def test_many_damages_are_counted_and_a_few_kept(tmp_path: Path) -> None:
+    a_store(tmp_path, {key_of(n): b"short" for n in range(100)})
+    store = opened(tmp_path)
+    assert list(store) == []
+    assert (len(store.damage), store.damages) == (20, 100)
+
+
+def test_the_next_segment_is_read_all_the_same(tmp_path: Path) -> None:
+    data = Path(__file__).parents[1] / "data" / "kinds" / "4.3.1" / "state"
+    shutil.copytree(data, tmp_path / "state")
+    whole = opened(tmp_path, name="win")
+    expected = list(whole)
+    oldest = min((tmp_path / "state" / "3_0" / "win").iterdir())
+    lose_manifest(oldest)
+    store = opened(tmp_path, name="win")
+    rows = list(store)
+    assert 0 < len(rows) < len(expected)
+    assert rows == expected[-len(rows) :]
+    (told,) = store.damage
+    assert told.database == str(oldest)
+
+
+def test_rows_that_an_upgrade_has_not_moved_yet_are_read_without_a_timestamp(tmp_path: Path) -> None:
+    path = a_store(tmp_path, {b"b": encode_timestamped(b"new", 7)})
+    options = Options(raw_mode=True)
+    database = Rdict(str(path), options, column_families={"default": options, FAMILY: Options(raw_mode=True)})
+    database[b"a"], database[b"b"] = b"old", b"older than what the table has"
+    database.flush()
+    database.close()
+    (path / "rocksdict-config.json").unlink(missing_ok=True)
+    store = opened(tmp_path)
+    assert [(row.key, row.value, row.timestamp_ms) for row in store] == [(b"a", b"old", None), (b"b", b"new", 7)]
+    assert store.get(b"a") == next(iter(store))
+
+
+def test_a_person_s_word_counts(tmp_path: Path) -> None:
+    a_store(tmp_path, {b"a": b"raw"})
+    assert opened(tmp_path).format is StoreFormat.TIMESTAMPED_KV
+    assert opened(tmp_path, form=StoreFormat.VERSIONED).format is StoreFormat.VERSIONED
