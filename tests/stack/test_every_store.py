@@ -1,0 +1,234 @@
+"""A store of every kind on real Kafka Streams: srfix reads from disk what the application's own queries answer."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import pytest
+
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.streams.every_store import (
+    AnsweredRow,
+    Asked,
+    EveryStore,
+    EveryStoreApplication,
+    EveryStoreSetup,
+    create_topics,
+    produce,
+    source_records,
+)
+from srfix.recovery.state import read_state_directory
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.formats import Headers, decode_buffered_value, decode_subscription
+from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat, open_stores
+
+pytestmark = pytest.mark.stack
+
+ROUNDS: Final = 30
+"""Of records, before the first close; as many come after it."""
+VERSIONS: Final = {"2.6.3": False, "2.7.0": False, "3.9.2": False, "4.3.1": False, "4.3.1 with headers": True}
+FORMATS: Final = {
+    "plain": StoreFormat.PLAIN_KV,
+    "stamped": StoreFormat.TIMESTAMPED_KV,
+    "everywhere": StoreFormat.TIMESTAMPED_KV,
+    "windows": StoreFormat.TIMESTAMPED_WINDOW,
+    "plain-windows": StoreFormat.PLAIN_WINDOW,
+    "sessions": StoreFormat.SESSION,
+    "suppressed-windows": StoreFormat.TIMESTAMPED_WINDOW,
+    "emitted-windows": StoreFormat.TIME_FIRST_WINDOW,
+    "emitted-sliding-windows": StoreFormat.TIME_FIRST_WINDOW,
+    "emitted-sessions": StoreFormat.TIME_FIRST_SESSION,
+    "pairs-outer-this-join-store": StoreFormat.JOIN_WINDOW,
+    "pairs-outer-other-join-store": StoreFormat.JOIN_WINDOW,
+    "pairs-outer-shared-join-store": StoreFormat.LIST_VALUE,
+    "orders": StoreFormat.TIMESTAMPED_KV,
+    "customers": StoreFormat.TIMESTAMPED_KV,
+    "bought": StoreFormat.TIMESTAMPED_KV,
+    "buying-subscription-store": StoreFormat.SUBSCRIPTION,
+    "versioned": StoreFormat.VERSIONED,
+    "headed": StoreFormat.HEADERS_KV,
+}
+WITH_HEADERS: Final = {
+    StoreFormat.TIMESTAMPED_KV: StoreFormat.HEADERS_KV,
+    StoreFormat.TIMESTAMPED_WINDOW: StoreFormat.HEADERS_WINDOW,
+    StoreFormat.SESSION: StoreFormat.HEADERS_SESSION,
+}
+"""What `dsl.store.format=headers` makes of the others."""
+
+Rows = Counter[tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What the application answered, and what lay on disk, at each point of its life."""
+
+    setup: EveryStoreSetup
+    answered: Mapping[str, Rows]
+    """By store, of the first run."""
+    suppressed: tuple[tuple[bytes, bytes | None], ...]
+    """The changelog of what `suppress` holds back: keys and values."""
+    closed: Path
+    """A copy of the application's folder after the first run."""
+
+    @property
+    def writes_through(self) -> bool:
+        """Whether each commit flushes what it wrote. Later versions do after 10,000 changelog records, or a full memtable."""
+        return self.setup.version == "2.6.3"
+
+
+def new_setup(broker: KraftBroker, folder: Path, version: str) -> EveryStoreSetup:
+    return EveryStoreSetup(
+        application=f"every-{uuid4().hex[:8]}",
+        bootstrap_servers=broker.bootstrap_servers,
+        state_directory=folder / "state",
+        version=version.split()[0],
+        headers=VERSIONS[version],
+        # The next start takes a dead one's place at once.
+        config={"group.instance.id": "one"},
+    )
+
+
+def answers(application: EveryStoreApplication, setup: EveryStoreSetup) -> dict[str, Rows]:
+    return {
+        store.name: Counter(as_answered(row, store) for row in application.rows(store.name)) for store in setup.stores
+    }
+
+
+def as_answered(row: AnsweredRow, store: EveryStore) -> tuple[object, ...]:
+    """What the disk can tell of a row: the size of a window is not there."""
+    is_session = store.asked is Asked.SESSIONS
+    window = None if row.window is None else (row.window[0], row.window[1] if is_session else None)
+    return (
+        *(row.partition, row.key, row.value, row.timestamp_ms, row.headers or (), window),
+        *(row.valid_from_ms, row.valid_to_ms, row.side),
+        row.subscription
+        and (
+            *(row.subscription.foreign_key, row.subscription.version, row.subscription.instruction),
+            *(row.subscription.hash, row.key, row.subscription.primary_partition),
+        ),
+    )
+
+
+def as_read(row: StateRow, store: StateStore) -> tuple[object, ...]:
+    window = None if row.window is None else (row.window.start_ms, row.window.end_ms)
+    value, subscription = row.value, None
+    if store.format is StoreFormat.SUBSCRIPTION:
+        assert value is not None
+        told = decode_subscription(value)
+        value = None
+        subscription = (
+            *(row.foreign_key, told.version, told.instruction),
+            *(told.hash, told.primary_key, told.primary_partition),
+        )
+    # In the windows of a join a timestamp would be the window's start.
+    timestamp = None if store.format is StoreFormat.JOIN_WINDOW else row.timestamp_ms
+    headers: Headers = () if store.format is StoreFormat.JOIN_WINDOW else row.headers
+    return (
+        *(store.partition, row.key, value, timestamp, headers, window),
+        *(row.valid_from_ms, row.valid_to_ms, None if row.side is None else row.side.name.lower()),
+        subscription,
+    )
+
+
+def state_of(folder: Path) -> ApplicationState:
+    (application,) = read_state_directory(folder)
+    return application
+
+
+def on_disk(folder: Path) -> dict[str, Rows]:
+    """The rows of every store; a tombstone of a versioned store is no answer to any query."""
+    found: dict[str, Rows] = {}
+    for store in open_stores(state_of(folder)):
+        rows = found.setdefault(store.name, Counter())
+        rows.update(
+            as_read(row, store) for row in store if row.value is not None or store.format is not StoreFormat.VERSIONED
+        )
+        assert not store.damage
+    return found
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def is_in_use(setup: EveryStoreSetup) -> bool | None:
+    return state_of(setup.folder).is_in_use
+
+
+def expected_formats(setup: EveryStoreSetup) -> dict[str, StoreFormat]:
+    with_headers = WITH_HEADERS if setup.headers else {}
+    return {store.name: with_headers.get(FORMATS[store.name], FORMATS[store.name]) for store in setup.stores}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def run(request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("every")
+    setup = new_setup(broker, folder, request.param)
+    create_topics(broker, setup)
+    produce(setup, source_records(rounds=ROUNDS))
+    with EveryStoreApplication(setup) as application:
+        application.wait_for_state("RUNNING")
+        application.wait_for_records()
+        answered = answers(application, setup)
+        suppressed = tuple((record.key, record.value) for record in application.changelog("suppressed-store"))
+    closed = folder / "closed" / setup.application
+    shutil.copytree(setup.folder, closed)
+    return Run(setup=setup, answered=answered, suppressed=suppressed, closed=closed)
+
+
+class TestClosed:
+    def test_every_row_is_what_the_application_answered(self, run: Run) -> None:
+        read = on_disk(run.closed)
+        assert sorted(read) == sorted(run.answered)
+        for store, rows in run.answered.items():
+            assert rows, store
+            assert read[store] == rows, store
+
+    def test_nothing_is_left_in_the_folder_that_srfix_reads(self, run: Run) -> None:
+        before = files_of(run.closed)
+        on_disk(run.closed)
+        assert files_of(run.closed) == before
+
+    def test_what_suppress_holds_back_is_in_its_changelog_alone(self, run: Run) -> None:
+        assert "suppressed-store" not in on_disk(run.closed)
+        windows = {(row[1], row[2]) for row in run.answered["suppressed-windows"]}
+        held = [(key[:-8], decode_buffered_value(value).new) for key, value in run.suppressed if value is not None]
+        assert held
+        assert len(run.suppressed) > len(held)
+        # Each window's last value was held back before it was emitted.
+        assert {(key, value) for key, value in held} >= windows
+
+    def test_each_kind_is_told_by_what_lies_there(self, run: Run) -> None:
+        detected = {store.name: store.format for store in open_stores(state_of(run.closed))}
+        assert detected == expected_formats(run.setup)
+
+
+class TestRunning:
+    def test_every_flushed_row_is_read_while_it_runs_and_after_a_kill(self, run: Run) -> None:
+        """It takes further records on the directory that the first run left, is killed, and started again."""
+        setup = run.setup
+        produce(setup, source_records(first_round=ROUNDS, rounds=ROUNDS))
+        with EveryStoreApplication(setup) as application:
+            application.wait_for_state("RUNNING")
+            application.wait_for_records()
+            answered = answers(application, setup)
+            assert is_in_use(setup) is True
+            running = on_disk(setup.folder)
+            application.kill()
+        assert is_in_use(setup) is False
+        killed = on_disk(setup.folder)
+        assert killed == running
+        for store in run.answered:
+            flushed = answered[store] if run.writes_through else run.answered[store]
+            assert killed[store] == flushed, store
+        with EveryStoreApplication(setup) as application:
+            application.wait_for_state("RUNNING")
+            application.wait_for_records()
+            again = answers(application, setup)
+        assert on_disk(setup.folder) == again
