@@ -158,9 +158,11 @@ class TestReadStateDirectory:
         assert only(DATA / "2.6.3").problems == ()
 
     @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says who holds a lock without taking it")
-    def test_a_directory_in_use_is_said_to_be_and_its_stores_are_left_alone(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("folder", [".", "1_0"])
+    def test_a_directory_in_use_is_said_to_be_and_its_stores_are_left_alone(self, tmp_path: Path, folder: str) -> None:
+        """Up to 2.6.1, and in 2.7.0, there are locks of tasks alone."""
         shutil.copytree(DATA / "4.3.1", tmp_path / "d")
-        lock = tmp_path / "d/x3bc6f6-app/.lock"
+        lock = tmp_path / "d/x3bc6f6-app" / folder / ".lock"
         lock.touch()
         hold = (
             "import fcntl, sys\n"

@@ -70,6 +70,12 @@ def _is_application(path: Path) -> bool:
         return False
 
 
+def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:
+    """Whether a process holds a lock there: up to 2.6.1, and in 2.7.0, there are those of the tasks alone."""
+    held = [is_locked(path / _LOCK) for path in (folder, *tasks)]
+    return True if True in held else None if None in held else False
+
+
 def _is_named(path: Path) -> bool:
     return bool(_NAMED_TOPOLOGY.fullmatch(path.name)) and any(_TASK.fullmatch(entry.name) for entry in path.iterdir())
 
@@ -82,8 +88,9 @@ class _Reader:
         self._library_is_missing = False
 
     def application(self, folder: Path) -> ApplicationState:
-        in_use = is_locked(folder / _LOCK)
-        tasks = [task for path, topology in self._task_paths(folder) for task in self._task(path, topology)]
+        paths = list(self._task_paths(folder))
+        in_use = _is_in_use(folder, (path for path, _topology in paths))
+        tasks = [task for path, topology in paths for task in self._task(path, topology)]
         if in_use:
             self._note(
                 folder,

@@ -1,0 +1,270 @@
+"""A store of every kind on real Kafka Streams: srfix reads from disk what the application's own queries answer."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import pytest
+
+from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.streams.every_store import (
+    AnsweredRow,
+    Asked,
+    EveryStore,
+    EveryStoreApplication,
+    EveryStoreSetup,
+    Source,
+    create_topics,
+    produce,
+    source_records,
+)
+from srfix.recovery.state import read_state_directory
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.formats import (
+    Headers,
+    decode_buffered_value,
+    decode_subscription,
+    decode_window_store_key,
+)
+from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat, open_stores
+
+pytestmark = pytest.mark.stack
+
+ROUNDS: Final = 30
+"""Of records, before the first close; as many come after it."""
+VERSIONS: Final = {"2.6.3": False, "2.7.0": False, "3.9.2": False, "4.3.1": False, "4.3.1 with headers": True}
+FORMATS: Final = {
+    "plain": StoreFormat.PLAIN_KV,
+    "stamped": StoreFormat.TIMESTAMPED_KV,
+    "everywhere": StoreFormat.TIMESTAMPED_KV,
+    "windows": StoreFormat.TIMESTAMPED_WINDOW,
+    "plain-windows": StoreFormat.PLAIN_WINDOW,
+    "sessions": StoreFormat.SESSION,
+    "suppressed-windows": StoreFormat.TIMESTAMPED_WINDOW,
+    "emitted-windows": StoreFormat.TIME_FIRST_WINDOW,
+    "emitted-sliding-windows": StoreFormat.TIME_FIRST_WINDOW,
+    "emitted-sessions": StoreFormat.TIME_FIRST_SESSION,
+    "pairs-outer-this-join-store": StoreFormat.JOIN_WINDOW,
+    "pairs-outer-other-join-store": StoreFormat.JOIN_WINDOW,
+    "pairs-outer-shared-join-store": StoreFormat.LIST_VALUE,
+    "orders": StoreFormat.TIMESTAMPED_KV,
+    "customers": StoreFormat.TIMESTAMPED_KV,
+    "bought": StoreFormat.TIMESTAMPED_KV,
+    "buying-subscription-store": StoreFormat.SUBSCRIPTION,
+    "versioned": StoreFormat.VERSIONED,
+    "headed": StoreFormat.HEADERS_KV,
+}
+WITH_HEADERS: Final = {
+    StoreFormat.TIMESTAMPED_KV: StoreFormat.HEADERS_KV,
+    StoreFormat.TIMESTAMPED_WINDOW: StoreFormat.HEADERS_WINDOW,
+    StoreFormat.SESSION: StoreFormat.HEADERS_SESSION,
+}
+"""What `dsl.store.format=headers` makes of the others."""
+
+Rows = Counter[tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What the application answered, and what lay on disk, at each point of its life."""
+
+    setup: EveryStoreSetup
+    answered: Mapping[str, Rows]
+    """By store, of the first run."""
+    suppressed: Mapping[bytes, bytes | None]
+    """The last value of each key in the changelog of what `suppress` holds back."""
+    closed: Path
+    """A copy of the application's folder after the first run."""
+
+    def flushes_when_it_commits(self, store: str) -> bool:
+        """Others are flushed after 10,000 changelog records, or with a full memtable."""
+        return self.setup.version == "2.6.3" or (self.setup.store(store).is_global and self.setup.version != "4.3.1")
+
+
+def new_setup(broker: KraftBroker, folder: Path, version: str) -> EveryStoreSetup:
+    return EveryStoreSetup(
+        application=f"every-{uuid4().hex[:8]}",
+        bootstrap_servers=broker.bootstrap_servers,
+        state_directory=folder / "state",
+        version=version.split()[0],
+        headers=VERSIONS[version],
+        # The next start takes a dead one's place at once.
+        config={"group.instance.id": "one"},
+    )
+
+
+def answers(application: EveryStoreApplication, setup: EveryStoreSetup) -> dict[str, Rows]:
+    return {
+        store.name: Counter(as_answered(row, store) for row in application.rows(store.name)) for store in setup.stores
+    }
+
+
+def as_answered(row: AnsweredRow, store: EveryStore) -> tuple[object, ...]:
+    """What the disk can tell of a row: the size of a window is not there."""
+    is_session = store.asked is Asked.SESSIONS
+    window = None if row.window is None else (row.window[0], row.window[1] if is_session else None)
+    return (
+        *(row.partition, row.key, row.value, row.timestamp_ms, row.headers or (), window),
+        *(row.valid_from_ms, row.valid_to_ms, row.side),
+        row.subscription
+        and (
+            *(row.subscription.foreign_key, row.subscription.version, row.subscription.instruction),
+            *(row.subscription.hash, row.key, row.subscription.primary_partition),
+        ),
+    )
+
+
+def as_read(row: StateRow, store: StateStore) -> tuple[object, ...]:
+    window = None if row.window is None else (row.window.start_ms, row.window.end_ms)
+    value, subscription = row.value, None
+    if store.format is StoreFormat.SUBSCRIPTION:
+        assert value is not None
+        told = decode_subscription(value)
+        value = None
+        subscription = (
+            *(row.foreign_key, told.version, told.instruction),
+            *(told.hash, told.primary_key, told.primary_partition),
+        )
+    # In the windows of a join a timestamp would be the window's start.
+    timestamp = None if store.format is StoreFormat.JOIN_WINDOW else row.timestamp_ms
+    headers: Headers = () if store.format is StoreFormat.JOIN_WINDOW else row.headers
+    return (
+        *(store.partition, row.key, value, timestamp, headers, window),
+        *(row.valid_from_ms, row.valid_to_ms, None if row.side is None else row.side.name.lower()),
+        subscription,
+    )
+
+
+def state_of(folder: Path) -> ApplicationState:
+    (application,) = read_state_directory(folder)
+    return application
+
+
+def on_disk(folder: Path) -> dict[str, Rows]:
+    """The rows of every store; a tombstone of a versioned store is no answer to any query."""
+    found: dict[str, Rows] = {}
+    for store in open_stores(state_of(folder)):
+        rows = found.setdefault(store.name, Counter())
+        rows.update(
+            as_read(row, store) for row in store if row.value is not None or store.format is not StoreFormat.VERSIONED
+        )
+        assert not store.damage
+    return found
+
+
+def read_until(folder: Path, expected: Mapping[str, Rows], *, timeout_s: float = 20.0) -> dict[str, Rows]:
+    """What is on disk once it is what is expected, or the time is up: global stores are flushed after they answer."""
+    deadline = time.monotonic() + timeout_s
+    while (found := on_disk(folder)) != expected and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def is_in_use(setup: EveryStoreSetup) -> bool | None:
+    return state_of(setup.folder).is_in_use
+
+
+def expected_formats(setup: EveryStoreSetup) -> dict[str, StoreFormat]:
+    with_headers = WITH_HEADERS if setup.headers else {}
+    return {store.name: with_headers.get(FORMATS[store.name], FORMATS[store.name]) for store in setup.stores}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def run(request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("every")
+    setup = new_setup(broker, folder, request.param)
+    create_topics(broker, setup)
+    produce(setup, source_records(rounds=ROUNDS))
+    with EveryStoreApplication(setup) as application:
+        application.wait_for_state("RUNNING")
+        application.wait_for_records()
+        answered = answers(application, setup)
+        suppressed = {record.key: record.value for record in application.changelog("suppressed-store")}
+    closed = folder / "closed" / setup.application
+    shutil.copytree(setup.folder, closed)
+    return Run(setup=setup, answered=answered, suppressed=suppressed, closed=closed)
+
+
+class TestClosed:
+    def test_every_row_is_what_the_application_answered(self, run: Run) -> None:
+        read = on_disk(run.closed)
+        assert sorted(read) == sorted(run.answered)
+        for store, rows in run.answered.items():
+            assert rows, store
+            assert read[store] == rows, store
+
+    def test_nothing_is_left_in_the_folder_that_srfix_reads(self, run: Run) -> None:
+        before = files_of(run.closed)
+        on_disk(run.closed)
+        assert files_of(run.closed) == before
+
+    def test_what_suppress_holds_back_is_in_its_changelog_alone(self, run: Run) -> None:
+        assert "suppressed-store" not in on_disk(run.closed)
+        held = {key: decode_buffered_value(value).new for key, value in run.suppressed.items() if value is not None}
+        windows = {(row[1], row[5]): row[2] for row in run.answered["suppressed-windows"]}
+        # What is emitted within a commit never gets there; what is emitted later leaves a tombstone.
+        assert held
+        for key, value in held.items():
+            at = decode_window_store_key(key + bytes(4))  # without the sequence number
+            assert windows[at.key, (at.start_ms, None)] == value
+
+    def test_each_kind_is_told_by_what_lies_there(self, run: Run) -> None:
+        detected = {store.name: store.format for store in open_stores(state_of(run.closed))}
+        assert detected == expected_formats(run.setup)
+
+
+class TestRunning:
+    def test_every_flushed_row_is_read_while_it_runs_and_after_a_kill(self, run: Run) -> None:
+        """It takes further records on the directory that the first run left, is killed, and started again."""
+        setup = run.setup
+        produce(setup, source_records(first_round=ROUNDS, rounds=ROUNDS))
+        with EveryStoreApplication(setup) as application:
+            application.wait_for_state("RUNNING")
+            application.wait_for_records()
+            answered = answers(application, setup)
+            flushed = {
+                store.name: (answered if run.flushes_when_it_commits(store.name) else run.answered)[store.name]
+                for store in setup.stores
+            }
+            assert is_in_use(setup) is True
+            assert read_until(setup.folder, flushed) == flushed
+            application.kill()
+        assert is_in_use(setup) is False
+        assert on_disk(setup.folder) == flushed
+        with EveryStoreApplication(setup) as application:
+            application.wait_for_state("RUNNING")
+            application.wait_for_records()
+            again = answers(application, setup)
+        found = on_disk(setup.folder)
+        if versions := found.get("versioned"):
+            # After a restart Streams looks into those segments alone that it has written to since: the disk has all.
+            assert again["versioned"] < versions
+            assert {row[1:] for row in versions} == all_versions(2 * ROUNDS)
+            again["versioned"] = versions
+        assert found == again
+
+
+def all_versions(rounds: int) -> set[tuple[object, ...]]:
+    """What a versioned store makes of the records, whatever their order: each holds until the next one of its key."""
+    by_key: dict[bytes, dict[int, bytes | None]] = {}
+    for record in source_records(rounds=rounds):
+        if record.source is Source.HISTORY:
+            by_key.setdefault(record.key, {})[record.timestamp_ms] = record.value
+    return {
+        (key, value, start, (), None, start, end, None, None)
+        for key, versions in by_key.items()
+        for start, end in pairwise([*sorted(versions), None])
+        if start is not None and (value := versions[start]) is not None
+    }
