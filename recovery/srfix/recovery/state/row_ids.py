@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery.internal_topics import join_store
 from srfix.recovery.state.formats import Headers
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened
 from srfix.recovery.state.stored_rows import PLAIN, ROW_FAMILIES, stored_value
@@ -55,7 +56,7 @@ def count_row_ids(database: Path, *, give_up_at: float | None = None) -> RowIds:
     is_damaged = False
     try:
         with opened(database) as store:
-            stopped = _not_of_a_known_kind(store) or _read(database, store, tally, give_up_at)
+            stopped = _not_of_a_known_kind(store, database.name) or _read(database, store, tally, give_up_at)
     except LibraryMissingError:
         raise
     except StateDirectoryError as error:
@@ -63,8 +64,10 @@ def count_row_ids(database: Path, *, give_up_at: float | None = None) -> RowIds:
     return tally.row_ids(stopped, is_damaged=is_damaged)
 
 
-def _not_of_a_known_kind(store: OpenedDatabase) -> str | None:
+def _not_of_a_known_kind(store: OpenedDatabase, name: str) -> str | None:
     """Why the rows cannot be read for what they are; None if they can."""
+    if join_store(name) is not None:
+        return "its name is that of a join's own store, whose rows hold more than what a serde wrote"
     beside = [name for name in ROW_FAMILIES if name != PLAIN and name in store.families]
     if beside or PLAIN not in store.families:
         return None if beside else "it has none of the column families of a key-value store"
