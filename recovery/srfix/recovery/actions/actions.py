@@ -162,7 +162,7 @@ def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
                     f"Step {action.step}: subject {action.subject} holds no version with schema id {action.schema_id} "
                     "any more; somebody deleted it. Plan again."
                 )
-            soft_delete(registry, action.subject, version.version)
+            registry.delete_version(action.subject, version.version)
             return {"version": version.version}
         case DeleteVersion():
             registry.delete_version(action.subject, action.version)
