@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from importlib.metadata import version
 
 import click
@@ -29,7 +29,7 @@ def size(directory: str, choice: StoreChoice, output: OutputFormat) -> ExitCode:
     It reads all rows, and RocksDB's OPTIONS and LOG for what is known to hurt: stalled writes, level 0, tombstones,
     compaction that is switched off. Exit code 1 if a store is damaged.
     """
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
     found = [
         (application.application, size_of(store, now_ms=now_ms)) for application, store in choice.stores(directory)
     ]
