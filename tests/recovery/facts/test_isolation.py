@@ -108,7 +108,7 @@ class TestRestoreIsolation:
         assert facts.census.isolation is Isolation.READ_COMMITTED
 
     def test_what_could_not_be_read_is_said_and_hides_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("srfix.recovery.facts.isolation._TRANSACTIONS_DEADLINE_S", 0.0)
+        monkeypatch.setattr("srfix.recovery.facts.known_transactions._DEADLINE_S", 0.0)
         with world_of({"users": 1, TRANSACTIONS: 1}) as made:
             skipped = staged(made).examine().diagnosis.skipped
         (said,) = (each for each in skipped if "how a restore" in each.what)
