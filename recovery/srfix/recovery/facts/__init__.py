@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         foreseen_refusals,
         mode_in_force,
     )
-    from srfix.recovery.facts.rows_on_disk import Place, RowCounter, of_registry_roles, places_of, read_rows
+    from srfix.recovery.facts.rows_on_disk import Place, RowCounter, count_rows, of_registry_roles, places_of, read_rows
     from srfix.recovery.facts.store_rows import StoreRows
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, Suspect, SuspectStore
     from srfix.recovery.facts.subject_state import (
@@ -140,7 +140,7 @@ else:
                 "foreseen_refusals",
                 "mode_in_force",
             ],
-            "rows_on_disk": ["Place", "RowCounter", "of_registry_roles", "places_of", "read_rows"],
+            "rows_on_disk": ["Place", "RowCounter", "count_rows", "of_registry_roles", "places_of", "read_rows"],
             "store_rows": ["StoreRows"],
             "stores": ["Membership", "RoleFacts", "StoreFacts", "Suspect", "SuspectStore"],
             "subject_state": [
