@@ -11,6 +11,7 @@ from srfix.cli.options.options import (
     Hurry,
     Selection,
     changelogs_option,
+    config_option,
     connection_options,
     decode_values_option,
     details_option,

@@ -23,4 +23,5 @@ from srfix.recovery.state_report.rocksdb_options import (
 from srfix.recovery.state_report.row_documents import DecodedRow, decoded_rows, row_document
 from srfix.recovery.state_report.row_filter import RowFilter, rows_of_key
 from srfix.recovery.state_report.sizes import AGES, StoreSize, size_document, size_of
+from srfix.recovery.state_report.store_forms import StoreForm, form_of, forms_of, unreadable_stores
 from srfix.recovery.state_report.whereabouts import Holder, Whereabouts, where_document, whereabouts

@@ -10,7 +10,7 @@ import click
 
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import output_option
+from srfix.cli.options import config_option, output_option
 from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say, write_report
 from srfix.recovery.clock import now
 from srfix.recovery.facts import iso_time
@@ -22,6 +22,7 @@ from srfix.serde.subjects import Role
 @click.command()
 @directory_argument
 @choice_options
+@config_option
 @output_option
 def size(directory: str, choice: StoreChoice, output: OutputFormat) -> ExitCode:
     """Count what lies in the stores of DIR: entries, bytes, ages, schema ids, per store and partition. Writes nothing.
