@@ -67,6 +67,8 @@ class Place:
 
 RowCounter: TypeAlias = Callable[[Place], RowIds]
 """Counts the ids in the store of one task, once for all that ask."""
+StoreIds: TypeAlias = Mapping[Role, frozenset[SchemaId]]
+"""Per role the ids that rows carry."""
 
 
 def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
@@ -87,6 +89,26 @@ def places_of(states: tuple[ApplicationState, ...], store: SuspectStore) -> tupl
         for directory in task.stores
         if directory.name == store.name
     )
+
+
+def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, count: RowCounter) -> StoreIds:
+    """The ids in the rows of the store that a changelog is named after, in every directory and task, of whatever kind.
+
+    Not those of a store whose kind is not certain, nor of subscriptions, whose keys are other subjects'.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
+    found: dict[Role, set[SchemaId]] = {role: set() for role in Role}
+    for state in states:
+        for task in state.tasks:
+            for store in task.stores:
+                if task.is_global or store.kind is StoreKind.OTHER or state.changelog(task, store.name) != changelog:
+                    continue
+                counted_ids = count(Place(state=state, task=task, store=store))
+                if counted_ids.uncertain is None and counted_ids.form is not StoreFormat.SUBSCRIPTION:
+                    for role, ids in counted_ids.schema_ids.items():
+                        found[role].update(ids)
+    return {role: frozenset(ids) for role, ids in found.items()}
 
 
 def read_rows(
