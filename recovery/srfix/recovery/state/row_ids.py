@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Final
 
 from srfix.recovery.ids_in_words import counted
@@ -21,6 +22,7 @@ from srfix.serde.wire import SchemaId, is_schema_id
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers
 
 _BATCH: Final = 1_000
+_key, _value, _headers = map(attrgetter, ("key", "value", "headers"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,18 +93,18 @@ class _Tally:
 
     def add(self, rows: Sequence[StateRow]) -> None:
         self._rows += len(rows)
-        self._count(Role.KEY, [row.key for row in rows], rows)
+        self._count(Role.KEY, list(map(_key, rows)), rows)
         if self._form is StoreFormat.SUBSCRIPTION:
             foreign = [row.foreign_key for row in rows if row.foreign_key is not None]
             self._foreign.update(filter(is_schema_id, self._peeks[Role.KEY](foreign)))
             self._found[Role.VALUE][NO_PAYLOAD] += len(rows)
         else:
-            self._count(Role.VALUE, [row.value for row in rows], rows)
+            self._count(Role.VALUE, list(map(_value, rows)), rows)
 
     def _count(self, role: Role, payloads: Sequence[bytes | None], rows: Sequence[StateRow]) -> None:
         peeked = self._peeks[role](payloads)
-        if any(row.headers for row in rows):
-            peeked = peek_headers([row.headers for row in rows], peeked, role)
+        if any(map(_headers, rows)):
+            peeked = peek_headers(map(_headers, rows), peeked, role)
         self._found[role].update(peeked)
 
     def row_ids(self, stopped: str | None, *, uncertain: str | None, is_damaged: bool) -> RowIds:
