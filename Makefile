@@ -24,6 +24,9 @@ endif
 BESIDE_3.5 := 'pyarrow<22'
 SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 
+# Hundreds of tests start a Python of their own: compiled anew each time, srfix alone would take half of such a start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help kernel no-cargo kernel-wheel kernel-vendor demo test lint docs format chromium test-browser test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz sanitize wheel reference pyfiles clean
 
