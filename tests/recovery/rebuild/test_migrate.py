@@ -16,7 +16,7 @@ from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.stores import open_stores
-from srfix.recovery.state.writing import Release, WrittenKind
+from srfix.recovery.state.writing import Release, WrittenKind, new_database
 from srfix.serde.errors import DecodeError, UsageError
 
 KINDS = Path(__file__).parents[1] / "state" / "data" / "kinds"
@@ -41,6 +41,14 @@ def rows_of(state: ApplicationState, *, offsets: bool = False) -> Rows:
                         if rows and (family == "offsets") == offsets:
                             found[task.name, str(path.relative_to(task.path)), family] = rows
     return found
+
+
+def left_open(folder: Path) -> None:
+    """A database as Kafka Streams 4.3 leaves it that is killed."""
+    with new_database(folder, [TIMESTAMPED, "offsets"], Release(4, 3, 1)) as database:
+        database.put(TIMESTAMPED, b"k", bytes(8) + b"v")
+        database.put("offsets", b"users-0", (7).to_bytes(8, "big"))
+        database.put("offsets", b"status", (1).to_bytes(8, "big"))
 
 
 def files_of(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -204,6 +212,24 @@ class TestRefused:
                 state_of(tmp_path / "old"), tmp_path / "a", Migration(release=Release(2, 7), changes={}), request={}
             )
         assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+    def test_a_store_that_a_killed_process_left_open(self, tmp_path: Path) -> None:
+        left_open(tmp_path / "app" / "0_0" / "rocksdb" / "s")
+        state = state_of(tmp_path / "app")
+        migration = Migration(release=Release(4, 1, 2), changes={})
+        with pytest.raises(StateDirectoryError, match=r"s was left open \(`status` 1 .*, say --take-open\.$"):
+            migrate(state, tmp_path / "a", migration, request={})
+        assert not (tmp_path / "a").exists()
+        migrate(state, tmp_path / "a", replace(migration, takes_open=True), request={})
+        assert (tmp_path / "a" / "0_0" / ".checkpoint").read_text() == "0\n1\nusers 0 7\n"
+
+    def test_a_segment_that_a_killed_process_left_open(self, tmp_path: Path) -> None:
+        left_open(tmp_path / "app" / "0_0" / "w" / "w.0")
+        with pytest.raises(StateDirectoryError, match=r"w\.0 was left open"):
+            migrate(
+                state_of(tmp_path / "app"), tmp_path / "a", Migration(release=Release(4, 3), changes={}), request={}
+            )
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["app"]
 
     @pytest.mark.skipif(os.name == "nt", reason="POSIX record locks")
     def test_one_that_a_process_uses(self, tmp_path: Path) -> None:
