@@ -97,6 +97,8 @@ class Rebuild:
     """What becomes of a row that cannot be written anew."""
     beside: ApplicationState | None = None
     """The application's present state, whose other stores are taken over; None writes this store alone."""
+    takes_open: bool = False
+    """Whether stores of it are taken that a killed process left open, as is right unless it runs exactly-once."""
 
     @property
     def is_global(self) -> bool:
@@ -122,9 +124,10 @@ def rebuild(asked: Rebuild, cluster: TopicReader, target: Path, *, request: Mapp
     :raises RowsUnreadableError: if rows cannot be written anew, with `OnError.FAIL`.
     :raises StateDirectoryError: if the directory exists or cannot be written.
     """
-    taken_over = Migration(release=asked.release, changes={}, on_error=asked.on_error)
+    taken_over = Migration(release=asked.release, changes={}, on_error=asked.on_error, takes_open=asked.takes_open)
+    without = frozenset({asked.store.name})
     if asked.beside is not None:
-        check(asked.beside, taken_over)
+        check(asked.beside, taken_over, without)
     done = finished_before(target, request)
     if done is not None:
         return done
@@ -133,7 +136,6 @@ def rebuild(asked: Rebuild, cluster: TopicReader, target: Path, *, request: Mapp
         tally = Tally()
         folders: dict[str, TaskFolder] = {}
         if asked.beside is not None:
-            without = frozenset({asked.store.name})
             folders.update(migrate_into(asked.beside, staging.whole, taken_over, tally, without=without))
         if asked.payload is None:
             _restore(asked, cluster, ranges, _in(staging.whole, asked.release, folders), tally)
@@ -223,6 +225,6 @@ def _rewrite(asked: Rebuild, raw: Path, whole: Path, folders: dict[str, TaskFold
     if not raw.is_dir():
         return
     (state,) = read_state_directory(raw)
-    changes = {asked.store.name: StoreChange(payload=asked.payload)}
+    changes = {asked.store.name: StoreChange(payload=asked.payload, form=asked.store.kind.format)}
     migration = Migration(release=asked.release, changes=changes, on_error=asked.on_error)
     migrate_into(state, whole, migration, tally, folders=folders)
