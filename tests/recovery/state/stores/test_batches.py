@@ -228,7 +228,7 @@ def sought(store: StateStore, rows: list[StateRow], data: st.DataObject) -> None
     if store.format.is_key_value:
         assert store.get(key) == next((row for row in rows if row.key == key), None)
     elif store.format is StoreFormat.VERSIONED:
-        assert sorted(store.history(key)) == sorted(row for row in rows if row.key == key)
+        assert sorted(store.history(key), key=repr) == sorted((row for row in rows if row.key == key), key=repr)
     times = st.sampled_from([-1, 0, 1, 256, SEGMENT_MS - 1, SEGMENT_MS, SEGMENT_MS + 255, 1_700_000_040_001, 2**64])
     first, last = draw(st.none() | times), draw(st.none() | times)
     of = draw(st.sampled_from([key, None]))
