@@ -6,7 +6,8 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Final, TypeAlias, TypeVar
+from operator import itemgetter
+from typing import Final, TypeAlias, TypeVar, cast
 
 from srfix.recovery.state.formats import Headers, Side
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
@@ -21,6 +22,11 @@ _SESSION: Final = struct.Struct(">qq")
 _HEADERLESS: Final = struct.Struct(">bq")
 """Before a value: no headers, its timestamp."""
 _NO_TIMESTAMP: Final = -1
+_first = cast("Callable[[tuple[bytes, bytes]], bytes]", itemgetter(0))
+_second = cast("Callable[[tuple[bytes, bytes]], bytes]", itemgetter(1))
+_long = cast("Callable[[bytes], bytes]", itemgetter(slice(_LONG.size)))
+_behind_long = cast("Callable[[bytes], bytes]", itemgetter(slice(_LONG.size, None)))
+"""A third quicker than a comprehension: most stores are key-value stores with timestamps."""
 _T = TypeVar("_T")
 _new = tuple.__new__
 """Makes a row or window without a call in Python for each."""
@@ -107,8 +113,8 @@ def decoder_of_many(form: StoreFormat, family: str) -> DecodeMany | None:
         return None
 
     def decode(pairs: list[tuple[bytes, bytes]]) -> RowBatch | None:
-        told = keys_of([key for key, _value in pairs])
-        stored = None if told is None else values_of([value for _key, value in pairs])
+        told = keys_of(list(map(_first, pairs)))
+        stored = None if told is None else values_of(list(map(_second, pairs)))
         if told is None or stored is None:
             return None
         return RowBatch(keys=told[0], windows=told[1], values=stored[0], timestamps_ms=stored[1])
@@ -147,10 +153,10 @@ def _bare_values(values: list[bytes]) -> tuple[Sequence[bytes], None]:
 
 
 def _timestamped(values: list[bytes]) -> tuple[Sequence[bytes], Sequence[int | None] | None] | None:
-    heads = b"".join([value[: _LONG.size] for value in values])
+    heads = b"".join(map(_long, values))
     if len(heads) != _LONG.size * len(values):
         return None
-    return [value[_LONG.size :] for value in values], _stamps(struct.unpack(f">{len(values)}q", heads))
+    return list(map(_behind_long, values)), _stamps(struct.unpack(f">{len(values)}q", heads))
 
 
 def _with_headers(values: list[bytes]) -> tuple[Sequence[bytes], Sequence[int | None] | None] | None:
