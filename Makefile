@@ -172,6 +172,7 @@ endif
 	$(BIN)/python -m tests.bench.bench_arrow
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
+	$(BIN)/python -m tests.bench.bench_state
 
 bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
 	$(BIN)/python -m tests.bench.bench_spark

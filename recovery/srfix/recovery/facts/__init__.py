@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         concerned,
     )
     from srfix.recovery.facts.decoding import (
+        DecodedColumn,
         DecodedPart,
         DecodedRecord,
         Deserializer,
@@ -115,6 +116,7 @@ else:
                 "concerned",
             ],
             "decoding": [
+                "DecodedColumn",
                 "DecodedPart",
                 "DecodedRecord",
                 "Deserializer",

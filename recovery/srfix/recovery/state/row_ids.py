@@ -22,7 +22,8 @@ from srfix.serde.subjects import Role
 from srfix.serde.wire import SchemaId, is_schema_id
 from srfix.serde.wire_peek import BY_GUID, PeekedId, SchemaIdPeek, peek_headers
 
-_BATCH: Final = 1_000
+_READ_ANYWAY: Final = 1_000
+"""Rows that are read even if the time is over."""
 _LATEST_OF_VERSIONED: Final = b"\xff" * 8
 """What the key of a versioned store's latest rows begins with: the segment id -1 (`RocksDBVersionedStore`)."""
 
@@ -80,17 +81,10 @@ def _not_of_a_known_kind(store: OpenedDatabase, name: str) -> str | None:
 def _read(database: Path, store: OpenedDatabase, tally: _Tally, give_up_at: float | None) -> str | None:
     """Counts all rows; why it stopped before their end, None if it did not."""
     for family in (name for name in ROW_FAMILIES if name in store.families):
-        batch: list[tuple[bytes, bytes]] = []
-        try:
-            for row in store.rows(family):
-                batch.append(row)
-                if len(batch) == _BATCH:
-                    full, batch = batch, []
-                    tally.add(database, family, full)
-                    if give_up_at is not None and time.monotonic() >= give_up_at:
-                        return "the time for it (--deadline) was over"
-        finally:  # what precedes damage counts too
-            tally.add(database, family, batch)
+        for rows in store.chunks(family):  # what precedes damage comes before its error
+            if give_up_at is not None and tally.rows >= _READ_ANYWAY and time.monotonic() >= give_up_at:
+                return "the time for it (--deadline) was over"
+            tally.add(database, family, rows)
     return None
 
 
@@ -99,6 +93,10 @@ class _Tally:
         self._rows = 0
         self._peeks = {role: SchemaIdPeek() for role in Role}
         self._found: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
+
+    @property
+    def rows(self) -> int:
+        return self._rows
 
     def add(self, database: Path, family: str, rows: Iterable[tuple[bytes, bytes]]) -> None:
         """:raises StateDirectoryError: if one has another form; those before it are counted."""

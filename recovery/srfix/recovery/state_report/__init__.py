@@ -20,7 +20,13 @@ from srfix.recovery.state_report.rocksdb_options import (
     options_that_hurt,
     parse_options,
 )
-from srfix.recovery.state_report.row_documents import DecodedRow, decoded_rows, row_document
+from srfix.recovery.state_report.row_documents import (
+    DecodedBatch,
+    DecodedRow,
+    decoded_batches,
+    decoded_rows,
+    row_document,
+)
 from srfix.recovery.state_report.row_filter import RowFilter, rows_of_key
 from srfix.recovery.state_report.sizes import AGES, StoreSize, size_document, size_of
 from srfix.recovery.state_report.whereabouts import Holder, Whereabouts, where_document, whereabouts

@@ -15,7 +15,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import choice_of, connection_options
 from srfix.cli.output import say, show
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state_report import ExportFormat, Write, decoded_rows, exporting
+from srfix.recovery.state_report import ExportFormat, Write, decoded_batches, exporting
 from srfix.serde.errors import UsageError
 
 
@@ -70,9 +70,8 @@ def export(
                 name = first.name if one_file else f"{store.name}-{store.task.name}"
                 paths.append(target / f"{name}.{kind.value}")
                 write = stack.enter_context(exporting(paths[-1], kind, application=application.application))
-            for row in decoded_rows(store, store.rows(), decoder, topic=store.changelog):
-                write(row)
-                rows, failed = rows + 1, failed + row.record.failed
+            for batch in decoded_batches(store, store.batches(), decoder, topic=store.changelog):
+                rows, failed = rows + len(batch), failed + write(batch)
     for path in paths:
         show(str(path))
     damaged = tell_damage(store for _application, store in found)
