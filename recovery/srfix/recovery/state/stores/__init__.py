@@ -6,7 +6,8 @@ from srfix.recovery.state.stores.detection import (
     WINDOW_WITH_HEADERS,
     Detected,
     StoreFormat,
+    databases,
     detect_format,
 )
 from srfix.recovery.state.stores.rows import StateRow, StoredWindow
-from srfix.recovery.state.stores.store import StateStore, StoreDamage, open_stores
+from srfix.recovery.state.stores.store import StateStore, StoreDamage, open_store, open_stores
