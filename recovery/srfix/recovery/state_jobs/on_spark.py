@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 from uuid import uuid4
 
 from srfix.recovery.census import failure_in_short, finished
@@ -20,6 +20,10 @@ from srfix.serde.spark.errors import is_sparks, srfix_error_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_TRACE: Final = "Traceback (most recent call last):"
+_OF_THE_JVM: Final = "\n\tat "
+_MOST_LETTERS: Final = 600
 
 
 class PartsOnSpark:
@@ -58,10 +62,17 @@ class PartsOnSpark:
             if not is_sparks(error):
                 raise
             raise srfix_error_of(error, of_kafka=False) or SparkError(
-                f"Spark failed while {doing}: {failure_in_short(str(error))}. Its log says more."
+                f"Spark failed while {doing}: {_in_short(str(error))}. Its log says more."
             ) from None
         answers: list[Answer] = [pickle.loads(each) for each in pickled]  # noqa: S301 - of our own workers
         for answer in answers:
             if answer.error is not None:
                 raise answer.error
         return [cast("Result", answer.result) for answer in answers]
+
+
+def _in_short(text: str) -> str:
+    """What went wrong: what Python raised on the worker, or what Spark says."""
+    trace = text.rpartition(_TRACE)[2] if _TRACE in text else ""
+    raised = [line for line in trace.partition(_OF_THE_JVM)[0].splitlines() if line and not line[0].isspace()]
+    return raised[-1][:_MOST_LETTERS] if raised else failure_in_short(text)

@@ -59,7 +59,7 @@ def export(
     """
     on_spark = engine.engine == SPARK
     if form is None and not on_spark:
-        raise UsageError(f"Say what the files are: --to {enumerated(each.value for each in ExportFormat)}.")
+        raise UsageError(f"--to is needed: {enumerated(each.value for each in ExportFormat)}.")
     if one_file and on_spark:
         raise UsageError("--one-file belongs to --engine local: on Spark each task writes a file of its own.")
     found = choice.one_store(for_workers(directory, engine))
