@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from srfix.cli.commands.shared.on_spark import SessionOfCommand
+from srfix.cli.commands.shared import SessionOfCommand
 from srfix.cli.options import SPARK, CensusEngineChoice
 from srfix.cli.output import say
 from srfix.recovery.state_jobs import Part, PartsOnSpark, Result, Work
