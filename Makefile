@@ -174,8 +174,9 @@ endif
 	$(BIN)/python tests/bench/bench_scale.py
 	$(BIN)/python -m tests.bench.bench_state
 
-bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
+bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both; stores on disk
 	$(BIN)/python -m tests.bench.bench_spark
+	$(BIN)/python -m tests.bench.bench_state_spark
 
 fuzz: $(KERNEL) jars $(SPARK) ## All cases that `make test` leaves out, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, CASES=N of the kernel's own, WORLDS=N worlds)
 	SRFIX_ATTACKS=all $(PYTEST)

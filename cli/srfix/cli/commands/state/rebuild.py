@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.shared import open_cluster, patience_s
+from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
 from srfix.cli.commands.state.written import (
     ValuesAnew,
     kind_option,
@@ -22,19 +23,23 @@ from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
+    SPARK,
+    CensusEngineChoice,
     choice_of,
     connection_options,
     isolation_of,
     isolation_option,
     option,
     output_option,
+    task_engine_options,
 )
 from srfix.cli.output import OutputFormat, say
 from srfix.recovery.facts import restore_isolation
-from srfix.recovery.rebuild import OnError, Rebuild, Until
+from srfix.recovery.rebuild import Build, OnError, Rebuild, Until, build
 from srfix.recovery.rebuild import rebuild as rebuild_store
 from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.recovery.state_jobs import BuildOnSpark
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Topic
@@ -80,6 +85,7 @@ from srfix.serde.subjects import Topic
 @take_open_option
 @on_error_option
 @connection_options
+@task_engine_options
 @output_option
 def rebuild(
     from_topic: str,
@@ -100,6 +106,7 @@ def rebuild(
     take_open: bool,
     on_error: str,
     connection: Connection,
+    engine: CensusEngineChoice,
     output: OutputFormat,
 ) -> ExitCode:
     """Write the directory of a store anew, from the topic that it restores from.
@@ -112,8 +119,8 @@ def rebuild(
         raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
     values.check()
     release = Release.parse(streams_version)
-    beside = _state(beside_dir, application)
-    target = Path(output_dir) / application
+    beside = _state(None if beside_dir is None else for_workers(beside_dir, engine), application)
+    target = Path(for_workers(output_dir, engine)) / application
     request: dict[str, Json] = {
         "command": "rebuild",
         "topic": from_topic,
@@ -163,9 +170,16 @@ def rebuild(
             beside=beside,
             takes_open=take_open,
         )
-        report = rebuild_store(asked, cluster, target, request=request)
+        report = rebuild_store(asked, cluster, target, request=request, build=_builder(engine, connection, stack))
     show_written("rebuild", target, str(release), report, output)
     return ExitCode.OK
+
+
+def _builder(engine: CensusEngineChoice, connection: Connection, stack: ExitStack) -> Build:
+    if engine.engine != SPARK:
+        return build
+    kafka = connection.kafka_config()
+    return BuildOnSpark(engine=WatchedParts(engine, stack), kafka=kafka, timeout_s=patience_s(kafka))
 
 
 def _state(beside_dir: str | None, application: str) -> ApplicationState | None:
