@@ -120,6 +120,16 @@ class TestExport:
         assert keys([json.loads(line) for line in (tmp_path / "ts.jsonl").read_text().splitlines()]) == ["t1", "t2"]
         assert sorted(path.name for path in tmp_path.iterdir()) == ["ts.csv", "ts.jsonl"]
 
+    @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+    def test_a_row_that_cannot_be_decoded_is_there_in_bytes(self, tmp_path: Path, form: str) -> None:
+        where = ("--store", "ts", "--to", form, "--out", str(tmp_path), "--value-format", "json")
+        done = srfix("state", "export", OLD, *where)
+        assert done.returncode == 1
+        assert "2 rows in 1 file, 2 of them not decoded." in done.stderr
+        if form == "parquet":
+            rows = pq.ParquetFile(tmp_path / "ts-1_0.parquet").read().to_pylist()
+            assert [(row["value"], row["value_json"]) for row in rows] == [(b"tv1", None), (b"tv2", None)]
+
     def test_nothing_is_written_over(self, tmp_path: Path) -> None:
         (tmp_path / "ts-1_0.csv").write_text("mine")
         done = srfix("state", "export", OLD, "--store", "ts", "--to", "csv", "--out", str(tmp_path))
@@ -155,3 +165,13 @@ class TestSize:
         done = srfix("state", "size", str(tmp_path), "--store", "ts")
         assert "compaction is switched off" in done.stdout
         assert "20 files on level 0" in done.stdout
+
+    def test_compression_and_compaction_are_told_where_options_lie_beside(self, tmp_path: Path) -> None:
+        shutil.copytree(OLD, tmp_path / "app")
+        real = Path(__file__).parents[2] / "recovery" / "state_report" / "data" / "2.6.3" / "OPTIONS-000010"
+        shutil.copy(real, tmp_path / "app" / "1_0" / "rocksdb" / "ts" / real.name)
+        done = srfix("state", "size", str(tmp_path), "--output", "json")
+        parts = {each["store"]: each for each in json.loads(done.stdout)["stores"]}
+        told = ("rocksdb", "compression", "compaction", "log_of_errors_alone")
+        assert [parts["ts"][name] for name in told] == [["5.18.4"], ["none"], ["universal"], True]
+        assert [parts["glob"][name] for name in told] == [[], [], [], None]

@@ -281,7 +281,8 @@ class TestCountRowIds:
         rows = {b"%04d" % number: frame_id(1, b"x") for number in range(2_500)}
         write_database(tmp_path / "db", {PLAIN: rows})
         found = count(tmp_path / "db", give_up_at=time.monotonic())
-        assert (found.rows, found.stopped, found.is_damaged) == (1_000, "the time for it (--deadline) was over", False)
+        assert (found.stopped, found.is_damaged) == ("the time for it (--deadline) was over", False)
+        assert 1_000 <= found.rows < len(rows)
 
     def test_nothing_in_the_directory_changes(self, tmp_path: Path) -> None:
         write_database(tmp_path / "db", {PLAIN: {b"a": frame_id(1, b"x")}})

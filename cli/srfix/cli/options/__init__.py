@@ -1,7 +1,7 @@
 """The options that commands share, and where their values come from."""
 
 from srfix.cli.options.duration import Duration
-from srfix.cli.options.engine import SPARK, CensusEngineChoice, engine_options
+from srfix.cli.options.engine import SPARK, CensusEngineChoice, engine_options, task_engine_options
 from srfix.cli.options.evidence import EvidenceOptions, KsqldbServers, evidence_options, ksqldb_options
 from srfix.cli.options.gate import SEVERITIES, Gate, gate_options, quiet_option
 from srfix.cli.options.given import CONFIG_PATH, given_options

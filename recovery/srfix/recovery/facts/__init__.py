@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         concerned,
     )
     from srfix.recovery.facts.decoding import (
+        DecodedColumn,
         DecodedPart,
         DecodedRecord,
         Deserializer,
@@ -124,6 +125,7 @@ else:
                 "concerned",
             ],
             "decoding": [
+                "DecodedColumn",
                 "DecodedPart",
                 "DecodedRecord",
                 "Deserializer",

@@ -11,18 +11,17 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from operator import attrgetter
 from typing import Final
 
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state.stores import StateRow, StateStore, StoreDamage, StoreFormat
+from srfix.recovery.state.formats import Headers
+from srfix.recovery.state.stores import RowBatch, StateStore, StoreDamage, StoreFormat
 from srfix.serde.subjects import Role
 from srfix.serde.wire import SchemaId, is_schema_id
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers
 
-_BATCH: Final = 1_000
-_key, _value, _headers = map(attrgetter, ("key", "value", "headers"))
+_READ_ANYWAY: Final = 1_000
+"""Rows that are read even if the time is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +58,12 @@ def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowI
     """
     tally = _Tally(store.format)
     told = store.detected
-    rows = store.rows()
     stopped: str | None = None
-    while batch := list(islice(rows, _BATCH)):
-        tally.add(batch)
-        if len(batch) == _BATCH and give_up_at is not None and time.monotonic() >= give_up_at:
+    for batch in store.batches():
+        if give_up_at is not None and tally.rows >= _READ_ANYWAY and time.monotonic() >= give_up_at:
             stopped = "the time for it (--deadline) was over"
             break
+        tally.add(batch)
     uncertain = None if told.is_certain else f"it was read as {told.format.value}: {told.why}"
     misfit = next((each for each in store.damage if not each.ends_it), None)
     if uncertain is not None and misfit is not None:
@@ -91,20 +89,24 @@ class _Tally:
         self._foreign: Counter[SchemaId] = Counter()
         self._found: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
 
-    def add(self, rows: Sequence[StateRow]) -> None:
-        self._rows += len(rows)
-        self._count(Role.KEY, list(map(_key, rows)), rows)
-        if self._form is StoreFormat.SUBSCRIPTION:
-            foreign = [row.foreign_key for row in rows if row.foreign_key is not None]
-            self._foreign.update(filter(is_schema_id, self._peeks[Role.KEY](foreign)))
-            self._found[Role.VALUE][NO_PAYLOAD] += len(rows)
-        else:
-            self._count(Role.VALUE, list(map(_value, rows)), rows)
+    @property
+    def rows(self) -> int:
+        return self._rows
 
-    def _count(self, role: Role, payloads: Sequence[bytes | None], rows: Sequence[StateRow]) -> None:
+    def add(self, batch: RowBatch) -> None:
+        self._rows += len(batch)
+        self._count(Role.KEY, batch.keys, batch.headers)
+        if self._form is StoreFormat.SUBSCRIPTION:
+            foreign = [key for key in batch.foreign_keys or () if key is not None]
+            self._foreign.update(filter(is_schema_id, self._peeks[Role.KEY](foreign)))
+            self._found[Role.VALUE][NO_PAYLOAD] += len(batch)
+        else:
+            self._count(Role.VALUE, batch.values, batch.headers)
+
+    def _count(self, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None) -> None:
         peeked = self._peeks[role](payloads)
-        if any(map(_headers, rows)):
-            peeked = peek_headers(map(_headers, rows), peeked, role)
+        if headers is not None:
+            peeked = peek_headers(headers, peeked, role)
         self._found[role].update(peeked)
 
     def row_ids(self, stopped: str | None, *, uncertain: str | None, is_damaged: bool) -> RowIds:

@@ -31,7 +31,13 @@ from srfix.recovery.state_report.rocksdb_options import (
     options_that_hurt,
     parse_options,
 )
-from srfix.recovery.state_report.row_documents import DecodedRow, decoded_rows, row_document
+from srfix.recovery.state_report.row_documents import (
+    DecodedBatch,
+    DecodedRow,
+    decoded_batches,
+    decoded_rows,
+    row_document,
+)
 from srfix.recovery.state_report.row_filter import RowFilter, rows_of_key
 from srfix.recovery.state_report.sizes import AGES, StoreSize, size_document, size_of
 from srfix.recovery.state_report.store_forms import StoreForm, form_of, forms_of, unreadable_stores

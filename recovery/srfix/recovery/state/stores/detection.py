@@ -15,7 +15,7 @@ What a name alone tells is not certain, nor what rows of another kind could look
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice, pairwise
@@ -62,6 +62,11 @@ class StoreFormat(Enum):
     TIME_FIRST_SESSION = "time-first-session"
 
     @property
+    def is_key_value(self) -> bool:
+        """True for stores that have one row of a key: plain, with timestamps, with headers."""
+        return self in _KEY_VALUE
+
+    @property
     def is_windowed(self) -> bool:
         """True for stores whose rows belong to windows, sessions not among them."""
         return self in _WINDOWED
@@ -72,6 +77,7 @@ class StoreFormat(Enum):
         return self in _OF_SESSIONS
 
 
+_KEY_VALUE: Final = frozenset((StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV))
 _WINDOWED: Final = frozenset(
     (
         StoreFormat.PLAIN_WINDOW,
@@ -122,6 +128,28 @@ def databases(store: StoreDirectory) -> tuple[Path, ...]:
         path for path in Path(store.path).iterdir() if path.is_dir() and segment_start(path, store.name) is not None
     ]
     return tuple(sorted(found, key=lambda path: segment_start(path, store.name) or 0))
+
+
+def segments(
+    store: StoreDirectory, *, from_ms: int | None = None, to_ms: int | None = None
+) -> Iterator[tuple[Path, int | None]]:
+    """Those databases in which Kafka Streams looks for rows of some times, and a time that is beyond the times of each.
+
+    A segment begins at a multiple of their interval, which is not stored: it ends where the next one that is there begins, at
+    the latest (`AbstractSegments.segmentId`). The time is the start of windows and the end of sessions.
+
+    :param from_ms: from when on, inclusive; None for all.
+    :param to_ms: until when, inclusive.
+    """
+    paths = databases(store)
+    starts = [segment_start(path, store.name) for path in paths]
+    for path, start, following in zip(paths, starts, [*starts[1:], None], strict=True):
+        if start is None:
+            yield path, None
+            continue
+        is_over = from_ms is not None and following is not None and following <= from_ms
+        if not is_over and (to_ms is None or start <= to_ms):
+            yield path, start + _LONGEST_SEGMENT_MS
 
 
 def segment_start(path: Path, store: str) -> int | None:
