@@ -4,7 +4,7 @@ from srfix.recovery.state_report.differences import Comparison, Difference, comp
 from srfix.recovery.state_report.differences import Kind as DifferenceKind
 from srfix.recovery.state_report.estimates import RestoreEstimate, estimate_document, topic_of
 from srfix.recovery.state_report.estimates import estimate as estimate_restore
-from srfix.recovery.state_report.exporting import ExportFormat, Write, exporting
+from srfix.recovery.state_report.exporting import HOLDS_TYPES, ExportFormat, Write, exporting
 from srfix.recovery.state_report.listing import (
     Generation,
     databases_of,
@@ -29,4 +29,5 @@ from srfix.recovery.state_report.row_documents import (
 )
 from srfix.recovery.state_report.row_filter import RowFilter, rows_of_key
 from srfix.recovery.state_report.sizes import AGES, StoreSize, size_document, size_of
+from srfix.recovery.state_report.typed_columns import TypedColumn
 from srfix.recovery.state_report.whereabouts import Holder, Whereabouts, where_document, whereabouts

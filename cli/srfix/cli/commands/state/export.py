@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -17,6 +18,10 @@ from srfix.cli.output import say, show
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state_report import ExportFormat, Write, decoded_batches, exporting
 from srfix.serde.errors import UsageError
+from srfix.serde.subjects import Role
+
+_ROWS: Final = 5_000
+"""Rows that are decoded together: a batch of Arrow is worth more of them than a scan is."""
 
 
 @click.command()
@@ -27,6 +32,11 @@ from srfix.serde.errors import UsageError
     "--out", required=True, metavar="DIR", help="Where the files go; made if it is not there.", **path_completion("DIR")
 )
 @click.option("--one-file", is_flag=True, help="One file for all tasks. Default: one for each.")
+@click.option(
+    "--typed",
+    is_flag=True,
+    help="Keys and values as typed columns of --key-columns and --value-columns, not as JSON (parquet, arrow).",
+)
 @reading_options
 @connection_options
 def export(
@@ -35,6 +45,7 @@ def export(
     form: str,
     out: str,
     one_file: bool,
+    typed: bool,
     reading: RowReading,
     connection: Connection,
 ) -> ExitCode:
@@ -57,20 +68,26 @@ def export(
     except OSError as error:
         raise UsageError(f"{out!r} cannot be made: {error.strerror}.") from error
     kind = ExportFormat(form)
+    if typed and reading.key_columns is None and reading.value_columns is None:
+        raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
     rows = failed = 0
     paths: list[Path] = []
     with (
         reading.decoder(connection, application=application.application, store=first.name) as decoder,
         ExitStack() as stack,
     ):
+        columns = {role: own for role in Role if typed and (own := decoder.columns_of(role)) is not None}
         write: Write | None = None
         for _application, store in found:
             if write is None or not one_file:
                 stack.close()  # the file before is complete
                 name = first.name if one_file else f"{store.name}-{store.task.name}"
                 paths.append(target / f"{name}.{kind.value}")
-                write = stack.enter_context(exporting(paths[-1], kind, application=application.application))
-            for batch in decoded_batches(store, store.batches(), decoder, topic=store.changelog):
+                write = stack.enter_context(
+                    exporting(paths[-1], kind, application=application.application, typed=columns)
+                )
+            batches = store.batches(size=_ROWS)
+            for batch in decoded_batches(store, batches, decoder, topic=store.changelog, typed=columns):
                 rows, failed = rows + len(batch), failed + write(batch)
     for path in paths:
         show(str(path))
