@@ -130,6 +130,43 @@ class TestExport:
             rows = pq.ParquetFile(tmp_path / "ts-1_0.parquet").read().to_pylist()
             assert [(row["value"], row["value_json"]) for row in rows] == [(b"tv1", None), (b"tv2", None)]
 
+    def test_typed_columns_hold_what_the_json_says(self, tmp_path: Path) -> None:
+        for form in ("parquet", "arrow"):
+            where = ("--store", "win", "--to", form, "--out", str(tmp_path), "--typed")
+            assert srfix("state", "export", OLD, *where, *LONG).returncode == 0
+        table = pq.ParquetFile(tmp_path / "win-3_0.parquet").read()
+        assert table.schema.field("value_row").type == pa.struct([("N", pa.int64())])
+        assert {"key_json"} == {name for name in table.column_names if name.endswith("_json")}
+        rows = table.to_pylist()
+        assert [row["value_row"] for row in rows] == [{"N": int.from_bytes(row["value"], "big")} for row in rows]
+        assert {row["value_reason"] for row in rows} == {None}
+        with pa.ipc.open_file(str(tmp_path / "win-3_0.arrow")) as file:
+            assert file.read_all().to_pylist() == rows
+
+    def test_why_a_typed_row_is_null_is_said(self, tmp_path: Path) -> None:
+        where = ("--store", "ts", "--to", "parquet", "--out", str(tmp_path), "--typed", *LONG)
+        done = srfix("state", "export", OLD, *where)
+        assert (done.returncode, "2 of them not decoded" in done.stderr) == (1, True)
+        rows = pq.ParquetFile(tmp_path / "ts-1_0.parquet").read().to_pylist()
+        assert [(row["value"], row["value_row"], row["value_reason"]) for row in rows] == [
+            (b"tv1", None, "TRUNCATED"),
+            (b"tv2", None, "TRUNCATED"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (("--to", "csv", *LONG), "csv holds no typed columns: parquet and arrow do."),
+            (("--to", "arrow"), "--typed needs the columns: give --value-columns, --key-columns or both."),
+        ],
+    )
+    def test_types_need_columns_and_a_form_that_holds_them(
+        self, tmp_path: Path, arguments: tuple[str, ...], said: str
+    ) -> None:
+        done = srfix("state", "export", OLD, "--store", "win", "--out", str(tmp_path), "--typed", *arguments)
+        assert done.returncode == 2
+        assert said in done.stderr
+
     def test_nothing_is_written_over(self, tmp_path: Path) -> None:
         (tmp_path / "ts-1_0.csv").write_text("mine")
         done = srfix("state", "export", OLD, "--store", "ts", "--to", "csv", "--out", str(tmp_path))

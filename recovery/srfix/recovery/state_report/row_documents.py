@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,9 +11,12 @@ from srfix.recovery.cluster import RawRecord
 from srfix.recovery.facts import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.recovery.state.formats import Side
 from srfix.recovery.state.stores import RowBatch, StateRow, StateStore
+from srfix.recovery.state_report.typed_columns import TypedColumn, typed_column
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Role
 
+ROWS_DECODED_TOGETHER: Final = 5_000
+"""A batch of Arrow is worth more rows than a scan is."""
 _SIDES: Final = {Side.LEFT: "left", Side.RIGHT: "right"}
 
 
@@ -39,9 +42,9 @@ class DecodedBatch:
     """In bytes."""
     topic: str
     """The topic that serdes were told."""
-    keys: DecodedColumn
+    keys: DecodedColumn | TypedColumn
     """Their keys, decoded as far as that was asked for."""
-    values: DecodedColumn
+    values: DecodedColumn | TypedColumn
     """Their values likewise."""
     decoder: RecordDecoder
     """What decoded them."""
@@ -50,7 +53,9 @@ class DecodedBatch:
         return len(self.batch)
 
     def rows(self) -> Iterator[DecodedRow]:
-        """The same rows, one by one, as `decoded_rows` gives them."""
+        """The same rows, one by one, as `decoded_rows` gives them; none of typed columns."""
+        assert isinstance(self.keys, DecodedColumn)
+        assert isinstance(self.values, DecodedColumn)
         for place, row in enumerate(self.batch.rows()):
             record = DecodedRecord(
                 topic=self.topic,
@@ -64,20 +69,32 @@ class DecodedBatch:
 
 
 def decoded_batches(
-    store: StateStore, batches: Iterable[RowBatch], decoder: RecordDecoder, *, topic: str
+    store: StateStore,
+    batches: Iterable[RowBatch],
+    decoder: RecordDecoder,
+    *,
+    topic: str,
+    typed: Collection[Role] = (),
 ) -> Iterator[DecodedBatch]:
     """Many rows at a time, in the order given: several times as quick as `decoded_rows`.
 
     :param topic: the topic that serdes are told.
+    :param typed: the halves that come as `TypedColumn`: the decoder has columns for them.
     :raises RegistryError: if the registry could not be asked.
     """
     for batch in batches:
+        keys, values = (
+            (typed_column if role in typed else RecordDecoder.decode_column)(
+                decoder, topic, role, payloads, batch.headers
+            )
+            for role, payloads in ((Role.KEY, batch.keys), (Role.VALUE, batch.values))
+        )
         yield DecodedBatch(
             store=store,
             batch=batch,
             topic=topic,
-            keys=decoder.decode_column(topic, Role.KEY, batch.keys, batch.headers),
-            values=decoder.decode_column(topic, Role.VALUE, batch.values, batch.headers),
+            keys=keys,
+            values=values,
             decoder=decoder,
         )
 
