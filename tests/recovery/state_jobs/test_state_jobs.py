@@ -28,7 +28,7 @@ from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_report.exporting import ExportFormat, exporting
 from srfix.recovery.state_report.row_documents import decoded_rows, row_document
 from srfix.recovery.state_report.row_filter import RowFilter
-from srfix.serde.errors import ClusterError, RegistryError, UsageError
+from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.resolve import ById, DualSubject
@@ -39,6 +39,7 @@ from tests.recovery.state_jobs.here import (
     STORE,
     TOPIC,
     WorkerHere,
+    answered,
     asked,
     contents,
     produce,
@@ -281,9 +282,22 @@ class TestWorker:
             WorkerHere().run(Failing(error=LibraryMissingError()), [str(tmp_path)], doing="failing")
 
     @pytest.mark.parametrize("error", [RegistryError("away"), ClusterError("away"), KeyError("a bug")])
-    def test_an_outage_fails_the_task(self, error: Exception, tmp_path: Path) -> None:
+    def test_an_outage_fails_the_task_so_that_spark_tries_again(self, error: Exception, tmp_path: Path) -> None:
         with pytest.raises(type(error)):
-            WorkerHere().run(Failing(error=error), [str(tmp_path)], doing="failing")
+            answered(Failing(error=error), str(tmp_path))
+
+    def test_what_does_not_heal_is_an_answer(self, tmp_path: Path) -> None:
+        denied = AccessDeniedError("no", acl="Read on topic 'users'")
+        error = answered(Failing(error=denied), str(tmp_path)).error
+        assert isinstance(error, AccessDeniedError)
+        assert error.acl == "Read on topic 'users'"
+
+    def test_a_long_answer_comes_in_pieces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("srfix.recovery.state_jobs.worker._PIECE_BYTES", 7)
+        with pytest.raises(UsageError, match=r"^a sentence of more than seven bytes$"):
+            WorkerHere().run(
+                Failing(error=UsageError("a sentence of more than seven bytes")), [str(tmp_path)], doing="failing"
+            )
 
 
 def _none() -> RegistryClient:
