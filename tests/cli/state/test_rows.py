@@ -120,6 +120,16 @@ class TestExport:
         assert keys([json.loads(line) for line in (tmp_path / "ts.jsonl").read_text().splitlines()]) == ["t1", "t2"]
         assert sorted(path.name for path in tmp_path.iterdir()) == ["ts.csv", "ts.jsonl"]
 
+    @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+    def test_a_row_that_cannot_be_decoded_is_there_in_bytes(self, tmp_path: Path, form: str) -> None:
+        where = ("--store", "ts", "--to", form, "--out", str(tmp_path), "--value-format", "json")
+        done = srfix("state", "export", OLD, *where)
+        assert done.returncode == 1
+        assert "2 rows in 1 file, 2 of them not decoded." in done.stderr
+        if form == "parquet":
+            rows = pq.ParquetFile(tmp_path / "ts-1_0.parquet").read().to_pylist()
+            assert [(row["value"], row["value_json"]) for row in rows] == [(b"tv1", None), (b"tv2", None)]
+
     def test_nothing_is_written_over(self, tmp_path: Path) -> None:
         (tmp_path / "ts-1_0.csv").write_text("mine")
         done = srfix("state", "export", OLD, "--store", "ts", "--to", "csv", "--out", str(tmp_path))
@@ -155,21 +165,3 @@ class TestSize:
         done = srfix("state", "size", str(tmp_path), "--store", "ts")
         assert "compaction is switched off" in done.stdout
         assert "20 files on level 0" in done.stdout
-
-
-class TestWhere:
-    def test_a_key_lies_where_it_is_looked_for(self) -> None:
-        done = srfix("state", "where", OLD, "t1", "--store", "ts", "--output", "json")
-        document = json.loads(done.stdout)
-        assert (done.returncode, document["partition"], document["found"]) == (0, 0, True)
-        assert [(each["task"], each["rows"]) for each in document["holders"]] == [("1_0", 1)]
-
-    def test_a_key_that_lies_astray_is_a_finding(self) -> None:
-        done = srfix("state", "where", OLD, "t1", "--store", "ts", "--partitions", "6")
-        assert done.returncode == 1
-        assert "Task 1_0 holds the key, and Streams looks for it in partition 1." in done.stderr
-
-    def test_a_global_store_holds_every_key(self) -> None:
-        done = srfix("state", "where", OLD, "nobody", "--store", "glob", "--partitions", "6")
-        assert done.returncode == 1
-        assert "another instance" not in done.stderr

@@ -98,6 +98,8 @@ class Rebuild:
     """What becomes of a row that cannot be written anew."""
     beside: ApplicationState | None = None
     """The application's present state, whose other stores are taken over; None writes this store alone."""
+    takes_open: bool = False
+    """Whether stores of it are taken that a killed process left open, as is right unless it runs exactly-once."""
 
     @property
     def is_global(self) -> bool:
@@ -157,12 +159,15 @@ def take_over(asked: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskF
     :raises UsageError: if the release has no such stores.
     """
     assert asked.beside is not None
-    without = frozenset({asked.store.name})
-    return migrate_into(asked.beside, staging.whole, _taken_over(asked), tally, without=without)
+    return migrate_into(asked.beside, staging.whole, _taken_over(asked), tally, without=_without(asked))
 
 
 def _taken_over(asked: Rebuild) -> Migration:
-    return Migration(release=asked.release, changes={}, on_error=asked.on_error)
+    return Migration(release=asked.release, changes={}, on_error=asked.on_error, takes_open=asked.takes_open)
+
+
+def _without(asked: Rebuild) -> frozenset[str]:
+    return frozenset({asked.store.name})
 
 
 def rebuild(
@@ -180,7 +185,7 @@ def rebuild(
     :raises StateDirectoryError: if the directory exists or cannot be written.
     """
     if asked.beside is not None:
-        check(asked.beside, _taken_over(asked))
+        check(asked.beside, _taken_over(asked), _without(asked))
     done = finished_before(target, request)
     if done is not None:
         return done
@@ -259,6 +264,6 @@ def _rewrite(asked: Rebuild, raw: Path, whole: Path, folders: dict[str, TaskFold
     if not raw.is_dir():
         return
     (state,) = read_state_directory(raw)
-    changes = {asked.store.name: StoreChange(payload=asked.payload)}
+    changes = {asked.store.name: StoreChange(payload=asked.payload, form=asked.store.kind.format)}
     migration = Migration(release=asked.release, changes=changes, on_error=asked.on_error)
     migrate_into(state, whole, migration, tally, folders=folders)

@@ -11,7 +11,7 @@ from srfix.recovery.state.stores import StateStore
 from srfix.recovery.state_jobs.interface import PartsEngine
 from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_jobs.unfinished import new_attempt, take, unfinished_folder
-from srfix.recovery.state_report import ExportFormat, decoded_rows, exporting
+from srfix.recovery.state_report import ExportFormat, decoded_batches, exporting
 from srfix.serde.errors import UsageError
 
 
@@ -56,9 +56,8 @@ class ExportWork:
         path = new_attempt(Path(self.folder)) / file_name(part, self.form)
         rows = failed = 0
         with exporting(path, self.form, application=self.application) as write:
-            for row in decoded_rows(part, part.rows(), self.decoder, topic=part.changelog):
-                write(row)
-                rows, failed = rows + 1, failed + row.record.failed
+            for batch in decoded_batches(part, part.batches(), self.decoder, topic=part.changelog):
+                rows, failed = rows + len(batch), failed + write(batch)
         return ExportedPart(store=part, path=str(path), rows=rows, failed=failed, notes=self.second.taken())
 
     def places(self, part: StateStore) -> Sequence[Path]:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
-from srfix.recovery.facts import DecodedPart
-from srfix.recovery.state_report.row_documents import DecodedRow, row_document
-from srfix.serde.errors import UsageError
-from srfix.serde.json_values import to_json
+from srfix.recovery.facts import DecodedColumn
+from srfix.recovery.state.stores import StoredWindow
+from srfix.recovery.state_report.row_documents import DecodedBatch, row_document
+from srfix.serde.errors import PayloadBoundError, UsageError
+from srfix.serde.interface import Value
+from srfix.serde.json_values import JsonTexts
 
 _COLUMNS: Final = {
     "task": "string",
@@ -36,10 +38,12 @@ _COLUMNS: Final = {
     "key_json": "string",
     "value_json": "string",
 }
-_BATCH: Final = 5_000
+_GROUP_ROWS: Final = 65_536
+_GROUP_BYTES: Final = 32 << 20
+"""What is collected before it goes to a file of Parquet or Arrow, as a row group or record batch."""
 
-Write: TypeAlias = Callable[[DecodedRow], None]
-"""Takes a row to the file."""
+Write: TypeAlias = Callable[[DecodedBatch], int]
+"""Takes rows to the file; how many of them could not be decoded."""
 
 
 class ExportFormat(Enum):
@@ -75,8 +79,12 @@ def exporting(path: Path, form: ExportFormat, *, application: str) -> Iterator[W
 
 @contextmanager
 def _jsonl(file: IO[bytes], application: str) -> Iterator[Write]:
-    def write(row: DecodedRow) -> None:
-        file.write(json.dumps(row_document(row, application=application), allow_nan=False).encode() + b"\n")
+    def write(batch: DecodedBatch) -> int:
+        failed = 0
+        for row in batch.rows():
+            file.write(json.dumps(row_document(row, application=application), allow_nan=False).encode() + b"\n")
+            failed += row.record.failed
+        return failed
 
     yield write
 
@@ -89,19 +97,25 @@ def _csv(file: IO[bytes], application: str) -> Iterator[Write]:
     writer = csv.writer(text)
     writer.writerow(_COLUMNS)
 
-    def write(row: DecodedRow) -> None:
-        writer.writerow(each.hex() if isinstance(each, bytes) else each for each in _cells(row))
+    def write(batch: DecodedBatch) -> int:
+        columns = _Cells(batch)
+        writer.writerows(zip(*(_in_hexadecimal(each) for each in columns.columns()), strict=True))
+        return columns.failed
 
     yield write
     text.flush()
     text.detach()
 
 
+def _in_hexadecimal(column: Iterable[object]) -> Iterable[object]:
+    return (each.hex() if isinstance(each, bytes) else each for each in column)
+
+
 @contextmanager
 def _arrow(file: IO[bytes], application: str) -> Iterator[Write]:
     pa = _pyarrow()
     with pa.ipc.new_file(file, _schema(pa)) as writer:
-        yield from _in_batches(pa, writer.write_batch)
+        yield from _in_groups(pa, writer)
 
 
 @contextmanager
@@ -110,23 +124,24 @@ def _parquet(file: IO[bytes], application: str) -> Iterator[Write]:
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(file, _schema(pa)) as writer:
-        yield from _in_batches(pa, writer.write_batch)
+        yield from _in_groups(pa, writer)
 
 
-def _in_batches(pa: Any, take: Callable[[Any], None]) -> Iterator[Write]:
-    kept: list[tuple[object, ...]] = []
+def _in_groups(pa: Any, writer: Any) -> Iterator[Write]:
+    schema = _schema(pa)
+    kept: list[Any] = []
 
     def flush() -> None:
-        columns = zip(*kept, strict=True) if kept else [()] * len(_COLUMNS)
-        schema = _schema(pa)
-        arrays = [pa.array(list(column), type=field.type) for column, field in zip(columns, schema, strict=True)]
-        take(pa.record_batch(arrays, schema=schema))
+        writer.write_table(pa.Table.from_batches(kept, schema).combine_chunks())
         kept.clear()
 
-    def write(row: DecodedRow) -> None:
-        kept.append(_cells(row))
-        if len(kept) == _BATCH:
+    def write(batch: DecodedBatch) -> int:
+        cells = _Cells(batch)
+        arrays = [pa.array(column, type=field.type) for column, field in zip(cells.columns(), schema, strict=True)]
+        kept.append(pa.record_batch(arrays, schema=schema))
+        if sum(each.num_rows for each in kept) >= _GROUP_ROWS or sum(each.nbytes for each in kept) >= _GROUP_BYTES:
             flush()
+        return cells.failed
 
     yield write
     if kept:
@@ -155,30 +170,51 @@ def _schema(pa: Any) -> Any:
     return pa.schema([(name, getattr(pa, kind)()) for name, kind in _COLUMNS.items()])
 
 
-def _cells(found: DecodedRow) -> tuple[object, ...]:
-    row, window = found.row, found.row.window
-    return (
-        found.store.task.name,
-        found.store.partition,
-        row.key,
-        row.value,
-        row.timestamp_ms,
-        None if window is None else window.start_ms,
-        None if window is None else window.end_ms,
-        row.valid_from_ms,
-        row.valid_to_ms,
-        _id(found.record.key),
-        _id(found.record.value),
-        _json(found.record.key),
-        _json(found.record.value),
-    )
+class _Cells:
+    """What stands in the columns for a batch."""
 
+    def __init__(self, found: DecodedBatch) -> None:
+        self._found = found
+        self._failed = {*found.keys.errors, *found.values.errors}
+        self._texts = JsonTexts()
 
-def _id(part: DecodedPart) -> int | None:
-    return None if part.schema_id is None else int(part.schema_id)
+    @property
+    def failed(self) -> int:
+        """How many rows could not be decoded, among them those that nest too deep for JSON; known behind `columns`."""
+        return len(self._failed)
 
+    def columns(self) -> tuple[Sequence[object], ...]:
+        """In the order of `_COLUMNS`."""
+        found, batch, rows = self._found, self._found.batch, len(self._found)
+        nothing: Sequence[None] = [None] * rows
+        windows: Sequence[StoredWindow | None] = batch.windows or nothing
+        return (
+            [found.store.task.name] * rows,
+            [found.store.partition] * rows,
+            batch.keys,
+            batch.values,
+            batch.timestamps_ms or nothing,
+            [None if window is None else window.start_ms for window in windows],
+            [None if window is None else window.end_ms for window in windows],
+            batch.valid_from_ms or nothing,
+            batch.valid_to_ms or nothing,
+            found.keys.schema_ids,
+            found.values.schema_ids,
+            self._json(found.keys),
+            self._json(found.values),
+        )
 
-def _json(part: DecodedPart) -> str | None:
-    if not part.is_decoded or part.payload is None:
-        return None
-    return json.dumps(to_json(part.value), ensure_ascii=False, allow_nan=False)
+    def _json(self, column: DecodedColumn) -> Sequence[str | None]:
+        if not column.is_decoded:
+            return [None] * len(column.payloads)
+        return [
+            None if payload is None or place in column.errors else self._text(place, value)
+            for place, (payload, value) in enumerate(zip(column.payloads, column.values, strict=True))
+        ]
+
+    def _text(self, place: int, value: Value) -> str | None:
+        try:
+            return self._texts(value)
+        except PayloadBoundError:
+            self._failed.add(place)
+            return None

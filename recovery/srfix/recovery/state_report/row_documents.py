@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.cluster import RawRecord
-from srfix.recovery.facts import DecodedRecord, RecordDecoder, iso_time, record_document, shown
+from srfix.recovery.facts import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.recovery.state.formats import Side
-from srfix.recovery.state.stores import StateRow, StateStore
+from srfix.recovery.state.stores import RowBatch, StateRow, StateStore
 from srfix.serde.registry import Json
+from srfix.serde.subjects import Role
 
 _SIDES: Final = {Side.LEFT: "left", Side.RIGHT: "right"}
 
@@ -26,6 +27,59 @@ class DecodedRow:
     """In bytes."""
     record: DecodedRecord
     """The same with key and value decoded, as far as that was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedBatch:
+    """Rows as columns, with their keys and values as a reader sees them."""
+
+    store: StateStore
+    """Where they lie."""
+    batch: RowBatch
+    """In bytes."""
+    topic: str
+    """The topic that serdes were told."""
+    keys: DecodedColumn
+    """Their keys, decoded as far as that was asked for."""
+    values: DecodedColumn
+    """Their values likewise."""
+    decoder: RecordDecoder
+    """What decoded them."""
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def rows(self) -> Iterator[DecodedRow]:
+        """The same rows, one by one, as `decoded_rows` gives them."""
+        for place, row in enumerate(self.batch.rows()):
+            record = DecodedRecord(
+                topic=self.topic,
+                partition=self.store.partition or 0,
+                offset=0,
+                timestamp=row.timestamp_ms,
+                key=self.decoder.part(self.keys, place, Role.KEY, row.headers),
+                value=self.decoder.part(self.values, place, Role.VALUE, row.headers),
+            )
+            yield DecodedRow(store=self.store, row=row, record=shown(record))
+
+
+def decoded_batches(
+    store: StateStore, batches: Iterable[RowBatch], decoder: RecordDecoder, *, topic: str
+) -> Iterator[DecodedBatch]:
+    """Many rows at a time, in the order given: several times as quick as `decoded_rows`.
+
+    :param topic: the topic that serdes are told.
+    :raises RegistryError: if the registry could not be asked.
+    """
+    for batch in batches:
+        yield DecodedBatch(
+            store=store,
+            batch=batch,
+            topic=topic,
+            keys=decoder.decode_column(topic, Role.KEY, batch.keys, batch.headers),
+            values=decoder.decode_column(topic, Role.VALUE, batch.values, batch.headers),
+            decoder=decoder,
+        )
 
 
 def decoded_rows(

@@ -12,6 +12,7 @@ from rocksdict import Options, Rdict
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.formats import encode_timestamped
 from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
+from srfix.serde.errors import UsageError
 
 ROWS = 20_000
 FAMILY = "keyValueWithTimestamp"
@@ -78,6 +79,28 @@ def test_what_precedes_it_is_read(tmp_path: Path, damage: Callable[[Path], None]
     (told,) = store.damage
     assert (told.ends_it, told.rows_before) == (True, len(rows))
     assert str(a_path := tmp_path / "shop" / "0_0") in told.problem or str(a_path) in told.database
+
+
+def test_columns_hold_what_precedes_damage_however_many_are_read_together(tmp_path: Path) -> None:
+    path = a_store(tmp_path, {key_of(n): encode_timestamped(b"v" * 50, n) for n in range(3_000)})
+    flip(path)
+    raw = Options(raw_mode=True)
+    copy = shutil.copytree(path, tmp_path / "copy")
+    with Rdict(str(copy), raw, column_families={"default": raw, FAMILY: raw}) as database:
+        before = [(key, value[8:]) for key, value in database.get_column_family(FAMILY).items()]
+    assert 1_000 < len(before) < 3_000
+    for size in (1, 7, 500):
+        store = opened(tmp_path / "shop")
+        batches = list(store.batches(size=size))
+        assert max(map(len, batches)) == size
+        assert [pair for each in batches for pair in zip(each.keys, each.values, strict=True)] == before
+        assert [(each.ends_it, each.rows_before) for each in store.damage] == [(True, len(before))]
+
+
+def test_a_batch_has_a_row_at_least(tmp_path: Path) -> None:
+    a_store(tmp_path, {b"a": encode_timestamped(b"1", 7)})
+    with pytest.raises(UsageError, match=r"^A batch has at least one row, not 0\.$"):
+        next(opened(tmp_path).batches(size=0))
 
 
 def test_a_row_of_another_form_is_passed_over(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.state import ApplicationState
 from srfix.recovery.state.stores import StateStore
 from srfix.recovery.state_jobs import SecondAnswers, export_on_spark
-from srfix.recovery.state_report import ExportFormat, Write, decoded_rows, exporting
+from srfix.recovery.state_report import ExportFormat, Write, decoded_batches, exporting
 from srfix.serde.errors import UsageError
 
 
@@ -89,9 +89,8 @@ def export(
                 name = first.name if one_file else f"{store.name}-{store.task.name}"
                 paths.append(target / f"{name}.{kind.value}")
                 write = stack.enter_context(exporting(paths[-1], kind, application=application.application))
-            for row in decoded_rows(store, store.rows(), decoder, topic=store.changelog):
-                write(row)
-                rows, failed = rows + 1, failed + row.record.failed
+            for batch in decoded_batches(store, store.batches(), decoder, topic=store.changelog):
+                rows, failed = rows + len(batch), failed + write(batch)
     return _told(paths, [store for _application, store in found], rows, failed)
 
 
