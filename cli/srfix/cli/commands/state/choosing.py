@@ -94,6 +94,22 @@ choice_options = handing_over(
 )
 """Adds `--application`, `--store`, `--task`; the command gets `choice: StoreChoice`."""
 
+
+def refuse_within(given: str, option: str, *directories: str) -> None:
+    """Nothing is written to a directory that is read, nor into one of its folders.
+
+    :param given: where a command is to write; `option` said so.
+    :param directories: those that it reads.
+    :raises UsageError: if it lies in one of them.
+    """
+    for directory in directories:
+        if Path(given).resolve().is_relative_to(Path(directory).resolve()):
+            raise UsageError(
+                f"{given!r} lies in the state directory {directory!r}, which srfix never writes to. Name another place with "
+                f"{option}."
+            )
+
+
 _NUMBERS: Final = {"int": ">i", "long": ">q", "double": ">d"}
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    refuse_within,
+    tell_damage,
+)
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.completion import path_completion
@@ -65,10 +71,7 @@ def export(
     found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
     target = Path(for_workers(out, engine))
-    if target.resolve().is_relative_to(Path(application.path).resolve()):
-        raise UsageError(
-            f"{out!r} lies in the state directory, which srfix never writes to. Name another place with --out."
-        )
+    refuse_within(out, "--out", directory, application.path)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
