@@ -59,7 +59,7 @@ class ExportFormat(Enum):
 def exporting(path: Path, form: ExportFormat, *, application: str) -> Iterator[Write]:
     """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left.
 
-    :raises UsageError: if there is such a file, it cannot be made, or pyarrow is not installed.
+    :raises UsageError: if there is such a file, it cannot be made or written (the disk is full), or pyarrow is not installed.
     """
     if path.exists():
         raise UsageError(f"{path} is there already; srfix writes over nothing. Name another place, or remove it.")
@@ -72,6 +72,12 @@ def exporting(path: Path, form: ExportFormat, *, application: str) -> Iterator[W
         with file, _WRITERS[form](file, application) as write:
             yield write
         os.replace(unfinished, path)
+    except OSError as error:  # none but the file's own: what is read from has errors of other kinds
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror or error}. Nothing of it is kept. Check how much room is left, and "
+            "run again; files that are whole stay as they are, so name another place, or --task."
+        ) from error
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
