@@ -65,7 +65,7 @@ class StoreChoice:
         if self.task is not None and self.task not in tasks:
             raise UsageError(f"{directory!r} holds no task {self.task!r}. There are: {enumerated(tasks)}.")
         for application in applications:
-            for store in open_stores(application, self.store, task=self.task):
+            for store in open_stores(application, self.store, task=self.task, salvages=True):
                 yield application, store
 
     def one_store(self, directory: str) -> list[tuple[ApplicationState, StateStore]]:
