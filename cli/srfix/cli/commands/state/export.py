@@ -14,6 +14,7 @@ from srfix.cli.commands.state.choosing import (
     directory_argument,
     refuse_within,
     tell_damage,
+    tell_unseen,
 )
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
@@ -94,7 +95,7 @@ def export(
                 write = stack.enter_context(exporting(paths[-1], kind, application=application.application))
             for batch in decoded_batches(store, store.batches(), decoder, topic=store.changelog):
                 rows, failed = rows + len(batch), failed + write(batch)
-    return _told(paths, [store for _application, store in found], rows, failed)
+    return _told(paths, found, [store for _application, store in found], rows, failed)
 
 
 def _on_spark(
@@ -123,15 +124,23 @@ def _on_spark(
     tell_notes(note for part in parts for note in part.notes)
     return _told(
         [part.path for part in parts],
+        found,
         [part.store for part in parts],
         sum(part.rows for part in parts),
         sum(part.failed for part in parts),
     )
 
 
-def _told(paths: Sequence[Path | str], stores: Sequence[StateStore], rows: int, failed: int) -> ExitCode:
+def _told(
+    paths: Sequence[Path | str],
+    asked: Sequence[tuple[ApplicationState, StateStore]],
+    stores: Sequence[StateStore],
+    rows: int,
+    failed: int,
+) -> ExitCode:
     for path in paths:
         show(str(path))
     damaged = tell_damage(stores)
+    unseen = tell_unseen(asked)
     say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}, {failed} of them not decoded.", err=True)
-    return ExitCode.FINDINGS if failed or damaged else ExitCode.OK
+    return ExitCode.FINDINGS if failed or damaged else ExitCode.REFUSED if unseen else ExitCode.OK
