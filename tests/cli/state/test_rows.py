@@ -173,6 +173,14 @@ class TestExport:
         assert done.returncode == 2
         assert (tmp_path / "ts-1_0.csv").read_text() == "mine"
 
+    @pytest.mark.parametrize("form", ["csv", "parquet"])
+    def test_a_full_disk_is_told_and_nothing_is_left(self, tmp_path: Path, form: str) -> None:
+        (tmp_path / f".ts-1_0.{form}.unfinished").symlink_to("/dev/full")
+        done = srfix("state", "export", OLD, "--store", "ts", "--to", form, "--out", str(tmp_path))
+        assert done.returncode == 2, done.stderr
+        assert f"ts-1_0.{form} cannot be written: No space left on device" in done.stderr
+        assert list(tmp_path.iterdir()) == []
+
     def test_nothing_is_written_into_the_state_directory(self, tmp_path: Path) -> None:
         shutil.copytree(OLD, tmp_path / "app")
         done = srfix(

@@ -73,8 +73,7 @@ def exporting(
     """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left.
 
     :param typed: the halves that come typed, with their columns.
-
-    :raises UsageError: if there is such a file, it cannot be made, or pyarrow is not installed.
+    :raises UsageError: if there is such a file, it cannot be made or written (the disk is full), or pyarrow is not installed.
     """
     if typed and form not in HOLDS_TYPES:
         raise UsageError(f"{form.value} holds no typed columns: parquet and arrow do.")
@@ -89,6 +88,12 @@ def exporting(
         with file, _WRITERS[form](file, application, typed or {}) as write:
             yield write
         os.replace(unfinished, path)
+    except OSError as error:  # none but the file's own: what is read from has errors of other kinds
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror or error}. Nothing of it is kept. Check how much room is left, and "
+            "run again; files that are whole stay as they are, so name another place, or --task."
+        ) from error
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise

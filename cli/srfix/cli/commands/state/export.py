@@ -8,7 +8,14 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    refuse_within,
+    tell_damage,
+    tell_unseen,
+)
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.completion import path_completion
@@ -78,10 +85,7 @@ def export(
     found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
     target = Path(for_workers(out, engine))
-    if target.resolve().is_relative_to(Path(application.path).resolve()):
-        raise UsageError(
-            f"{out!r} lies in the state directory, which srfix never writes to. Name another place with --out."
-        )
+    refuse_within(out, "--out", directory, application.path)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -110,7 +114,7 @@ def export(
             batches = store.batches(size=ROWS_DECODED_TOGETHER)
             for batch in decoded_batches(store, batches, decoder, topic=store.changelog, typed=columns):
                 rows, failed = rows + len(batch), failed + write(batch)
-    return _told(paths, [store for _application, store in found], rows, failed)
+    return _told(paths, found, [store for _application, store in found], rows, failed)
 
 
 def _on_spark(
@@ -142,15 +146,23 @@ def _on_spark(
     tell_notes(note for part in parts for note in part.notes)
     return _told(
         [part.path for part in parts],
+        found,
         [part.store for part in parts],
         sum(part.rows for part in parts),
         sum(part.failed for part in parts),
     )
 
 
-def _told(paths: Sequence[Path | str], stores: Sequence[StateStore], rows: int, failed: int) -> ExitCode:
+def _told(
+    paths: Sequence[Path | str],
+    asked: Sequence[tuple[ApplicationState, StateStore]],
+    stores: Sequence[StateStore],
+    rows: int,
+    failed: int,
+) -> ExitCode:
     for path in paths:
         show(str(path))
     damaged = tell_damage(stores)
+    unseen = tell_unseen(asked)
     say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}, {failed} of them not decoded.", err=True)
-    return ExitCode.FINDINGS if failed or damaged else ExitCode.OK
+    return ExitCode.FINDINGS if failed or damaged else ExitCode.REFUSED if unseen else ExitCode.OK
