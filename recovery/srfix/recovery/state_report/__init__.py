@@ -33,6 +33,7 @@ from srfix.recovery.state_report.rocksdb_options import (
 )
 from srfix.recovery.state_report.row_documents import (
     ROWS_DECODED_TOGETHER,
+    SIDES,
     DecodedBatch,
     DecodedRow,
     decoded_batches,

@@ -115,6 +115,14 @@ def refuse_within(given: str, option: str, *directories: str) -> None:
 
 
 _NUMBERS: Final = {"int": ">i", "long": ">q", "double": ">d"}
+_TAKES: Final = {
+    "hex": "hexadecimal digits, two for each byte",
+    "base64": "base64, filled up with = to a multiple of four characters",
+    "int": "a whole number of 32 bits",
+    "long": "a whole number of 64 bits",
+    "double": "a number",
+    "text": "text in UTF-8",
+}
 
 
 def key_bytes(text: str) -> bytes:
@@ -135,7 +143,7 @@ def key_bytes(text: str) -> bytes:
         return read[kind](rest)
     except (ValueError, struct.error):
         raise UsageError(
-            f"{text!r} is no key: what stands behind {kind}: is none. A key that begins so itself is written text:{text}."
+            f"{text!r} is no key: {kind}: takes {_TAKES[kind]}. A key that begins so itself is written text:{text}."
         ) from None
 
 

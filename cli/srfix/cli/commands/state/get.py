@@ -54,9 +54,16 @@ def get(
         decoded = (
             each for store, row in rows() for each in decoded_rows(store, (row,), decoder, topic=store.changelog)
         )
-        read, failed = write_rows(decoded, output, application=application)
-    damaged = tell_damage(store for _application, store in found)
+        stores = [store for _application, store in found]
+        read, failed = write_rows(decoded, output, application=application, stores=stores)
+    damaged = tell_damage(stores)
     unseen = tell_unseen(found)
+    if not read:
+        say(
+            f"Looked for: 0x{wanted.hex()}. A key with a schema id in front is another one (hex:00000000…): `srfix state scan` "
+            "shows keys as they lie there.",
+            err=True,
+        )
     say(f"{counted(read, 'row')} in {counted(len(found), 'task')}, {failed} of them not decoded.", err=True)
     if failed or damaged or (not read and not unseen):
         return ExitCode.FINDINGS

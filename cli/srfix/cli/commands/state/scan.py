@@ -93,7 +93,7 @@ def scan(
             stores = [part.store for part in parts]
             tell_notes(note for part in parts for note in part.notes)
             rows = (row for part in parts for row in part.rows)
-        read, failed = write_rows(islice(rows, limit), output, application=application)
+        read, failed = write_rows(islice(rows, limit), output, application=application, stores=stores)
     damaged = tell_damage(stores)
     unseen = tell_unseen(found)
     more = " That is the --limit: there may be more." if read == limit else ""
