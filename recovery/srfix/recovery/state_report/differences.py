@@ -1,7 +1,8 @@
 """A store beside the topic that it restores from, key by key: `srfix.state-diff/1`.
 
 What the topic says a store holds is the newest record of each key, tombstones removed. Of each key a digest of its value is
-kept, its schema id and its timestamp, on disk and by key (`state.writing.in_order`): then both are read side by side, and memory stays flat.
+kept, its schema id and its timestamp, on disk and by key (`state.writing.in_order`): then both are read side by side, and
+memory stays flat.
 """
 
 from __future__ import annotations
