@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import Columns
+from srfix.serde.errors import PayloadBoundError
 from srfix.serde.interface import Value
-from srfix.serde.json_values import from_json, to_json
+from srfix.serde.json_values import JsonTexts, from_json, to_json
 from tests.strategies import columns_and_row
 
 marked_objects = st.recursive(
@@ -32,6 +34,34 @@ marked_objects = st.recursive(
 
 def there_and_back(value: Value) -> Value:
     return from_json(json.loads(json.dumps(to_json(value), allow_nan=False)))
+
+
+def text_of(value: Value) -> str:
+    return json.dumps(to_json(value), ensure_ascii=False, allow_nan=False)
+
+
+class TestJsonTexts:
+    @given(columns_and_row)
+    def test_a_row_of_any_columns_has_the_text_of_its_json(self, case: tuple[Columns, object]) -> None:
+        row = cast(Value, case[1])
+        assert JsonTexts()(row) == text_of(row)
+
+    @given(marked_objects, marked_objects)
+    def test_names_that_look_like_marks_are_told_from_marks(self, first: Value, second: Value) -> None:
+        texts = JsonTexts()
+        assert [texts(first), texts(second)] == [text_of(first), text_of(second)]
+
+    @pytest.mark.parametrize("value", ['a "$bytes"', {"$": b""}, [{"$bytes": "AA=="}, b"x"], ["[{" * 100], math.nan])
+    def test_what_looks_odd_has_the_same_text(self, value: Value) -> None:
+        assert JsonTexts()(value) == text_of(value)
+
+    @pytest.mark.parametrize("levels", [payload_bounds().shown_levels + 2, 100_000])
+    def test_what_nests_too_deep_is_refused(self, levels: int) -> None:
+        value: Value = None
+        for _ in range(levels):
+            value = [value]
+        with pytest.raises(PayloadBoundError, match=r"nests deeper than"):
+            JsonTexts()(value)
 
 
 class TestToJson:

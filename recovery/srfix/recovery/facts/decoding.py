@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from srfix.recovery.cluster import RawRecord
+from srfix.serde.batches import BadRow, deserialize_many
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.columns import Columns
 from srfix.serde.deserializer import SchemaDeserializer
@@ -26,7 +27,8 @@ from srfix.serde.json_values import to_json
 from srfix.serde.registry import Json
 from srfix.serde.resolve import ResolvedSchema, Resolver
 from srfix.serde.subjects import Role, Subject
-from srfix.serde.wire import SchemaId, parse
+from srfix.serde.wire import Headers, SchemaId, is_schema_id, parse
+from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
 Deserializer: TypeAlias = Callable[[bytes | None, Context], Value]
 """Payload → row."""
@@ -72,6 +74,22 @@ class DecodedRecord:
         return self.key.error is not None or self.value.error is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedColumn:
+    """The keys, or the values, of many records as a reader sees them."""
+
+    payloads: Sequence[bytes | None]
+    """The bytes; None for a null key or a tombstone."""
+    is_decoded: bool
+    """False where the role was not asked for."""
+    values: Sequence[Value]
+    """What the reader sees; None for a tombstone, and where nothing was decoded."""
+    schema_ids: Sequence[SchemaId | None]
+    """The ids that the payloads carry; None where they carry none, or were not looked at."""
+    errors: Mapping[int, SrfixError]
+    """Why records could not be read, by their places."""
+
+
 class RecordDecoder:
     """Reads records through a resolve policy.
 
@@ -96,6 +114,7 @@ class RecordDecoder:
             return SchemaDeserializer(resolver, columns=columns if role is Role.VALUE else None)
 
         self._deserializers = {role: (make or by_schema)(self._resolver, role) for role in roles}
+        self._peeks = {role: SchemaIdPeek() for role in self._deserializers}
 
     def decode(self, topic: str, records: Iterable[RawRecord]) -> Iterator[DecodedRecord]:
         """Each record, in the order given.
@@ -112,6 +131,57 @@ class RecordDecoder:
                 value=self._part(topic, record, Role.VALUE),
             )
 
+    def decode_column(
+        self, topic: str, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None = None
+    ) -> DecodedColumn:
+        """The keys, or the values, of records, many at a time: several times as quick as `decode`, which gives the same.
+
+        :param headers: of each record; None if none has any.
+        :raises RegistryError: if the registry could not be asked.
+        """
+        deserializer = self._deserializers.get(role)
+        if deserializer is None:
+            nothing: list[None] = [None] * len(payloads)
+            return DecodedColumn(payloads=payloads, is_decoded=False, values=nothing, schema_ids=nothing, errors={})
+        context = SerdeContext(topic, role)
+        contexts = context if headers is None else [SerdeContext(topic, role, each) for each in headers]
+        found = list(deserialize_many(payloads, contexts, deserializer, on_error="quarantine"))
+        return DecodedColumn(
+            payloads=payloads,
+            is_decoded=True,
+            values=[None if isinstance(each, BadRow) else each for each in found],
+            schema_ids=self.schema_ids(role, payloads, headers),
+            errors={each.position: each.error for each in found if isinstance(each, BadRow)},
+        )
+
+    def schema_ids(
+        self, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None = None
+    ) -> Sequence[SchemaId | None]:
+        """The ids that keys or values carry, of a role that is decoded; None for one that carries none."""
+        peeked = self._peeks[role](payloads)
+        if headers is not None:
+            peeked = peek_headers(headers, peeked, role)
+        return [each if is_schema_id(each) else None for each in peeked]
+
+    def columns_of(self, role: Role) -> Columns | None:
+        """The columns of all keys, or of all values; None where it is not decoded, or rows are as the writer has them."""
+        columns_of = getattr(self._deserializers.get(role), "columns_of", None)
+        return None if columns_of is None else columns_of(role)
+
+    def deserializer(self, role: Role) -> Deserializer:
+        """What decodes a role.
+
+        :raises KeyError: if it is not decoded.
+        """
+        return self._deserializers[role]
+
+    def part(self, column: DecodedColumn, place: int, role: Role, headers: Headers = None) -> DecodedPart:
+        """One of a column, with all that is known of it, as `decode` gives it."""
+        payload = column.payloads[place]
+        if not column.is_decoded or payload is None:
+            return DecodedPart(payload=payload, is_decoded=column.is_decoded)
+        return self._told(payload, role, headers, column.values[place], column.errors.get(place))
+
     def _part(self, topic: str, record: RawRecord, role: Role) -> DecodedPart:
         payload = record.key if role is Role.KEY else record.value
         deserializer = self._deserializers.get(role)
@@ -119,17 +189,22 @@ class RecordDecoder:
             return DecodedPart(payload=payload, is_decoded=False)
         if payload is None:
             return DecodedPart(payload=None, is_decoded=True)
-        schema_id, guid = None, None
-        with contextlib.suppress(WireError):  # the deserializer meets it again, and says so
-            frame = parse(payload, headers=record.headers, role=role)
-            if frame is not None:
-                schema_id, guid = frame.schema_id, frame.guid
         value: Value = None
         problem: SrfixError | None = None
         try:
             value = deserializer(payload, SerdeContext(topic, role, record.headers))
         except _ABOUT_THE_RECORD as error:
             problem = error
+        return self._told(payload, role, record.headers, value, problem)
+
+    def _told(
+        self, payload: bytes, role: Role, headers: Headers, value: Value, problem: SrfixError | None
+    ) -> DecodedPart:
+        schema_id, guid = None, None
+        with contextlib.suppress(WireError):  # the deserializer has met it, and said so
+            frame = parse(payload, headers=headers, role=role)
+            if frame is not None:
+                schema_id, guid = frame.schema_id, frame.guid
         identity = guid if schema_id is None else schema_id
         resolved = None if identity is None else self._resolver.found.get((identity, role))
         return DecodedPart(

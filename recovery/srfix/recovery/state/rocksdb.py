@@ -7,11 +7,14 @@ without it there is a `LibraryMissingError`.
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -20,9 +23,13 @@ from srfix.recovery.state.views import view_directory
 from srfix.serde import bounds
 
 if TYPE_CHECKING:
-    from rocksdict import Rdict
+    from rocksdict import Rdict, RdictIter
+
+ROWS_IN_A_CHUNK: Final = 1_000
+"""Rows that are read together where nobody says otherwise: more are not quicker."""
 
 _CURRENT: Final = "CURRENT"
+_FIRST_CHUNK: Final = 8
 _COPIED: Final = {
     _CURRENT: bounds.MOST_NAME_BYTES,
     "IDENTITY": bounds.MOST_NAME_BYTES,
@@ -32,6 +39,9 @@ _COPIED: Final = {
 }
 """What makes a database beside its tables → how many bytes RocksDB may be given of it, for it reads the first ones whole.
 Not LOCK and LOG, which whoever opens it writes."""
+
+
+_BLAMED: Final = re.compile(r"\s+The file \S*MANIFEST-\d+ may be corrupted\.")
 
 
 @contextmanager
@@ -52,6 +62,8 @@ def linked_view(database: Path) -> Iterator[Path]:
                 shutil.copyfile(entry, scratch / entry.name)
         for entry in database.glob("*.sst"):
             _size(entry, None)
+            if not os.access(entry, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(entry))
             _link(entry.resolve(), scratch / entry.name)
         yield scratch
 
@@ -110,18 +122,29 @@ class OpenedDatabase:
         return frozenset(self._families)
 
     def rows(self, family: str, *, start: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """The rows of a column family, by key, one at a time.
+        """The rows of a column family, by key, one at a time; some are read ahead.
 
         :param start: the key to begin at, or the next behind it; None for the first.
         :raises Exception: with what RocksDB says, behind the rows before it, if it comes upon damage; `opened` makes a
             StateDirectoryError of it.
         """
+        return chain.from_iterable(self.chunks(family, start=start))
+
+    def chunks(
+        self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
+    ) -> Iterator[list[tuple[bytes, bytes]]]:
+        """The same rows, in lists: the quickest way to many of them. The first lists are short, for those who want few.
+
+        :param size: how long a list is at most.
+        :raises Exception: as `rows` does.
+        """
         rows = self._families[family]
         pairs = cast("Iterator[tuple[bytes, bytes]]", rows.items() if start is None else rows.items(from_key=start))
         last: bytes | None = None
-        for pair in pairs:
-            last = pair[0]
-            yield pair
+        sizes = _growing(size)
+        while chunk := list(islice(pairs, next(sizes))):
+            last = chunk[-1][0]
+            yield chunk
         # At damage they just end; a cursor that goes on from there tells, and is several times slower.
         cursor = rows.iter()
         if last is not None:
@@ -132,9 +155,8 @@ class OpenedDatabase:
             cursor.seek_to_first()
         else:
             cursor.seek(start)
-        while cursor.valid():
-            yield cast("tuple[bytes, bytes]", (cursor.key(), cursor.value()))
-            cursor.next()
+        while chunk := list(islice(_behind(cursor), size)):
+            yield chunk
         cursor.status()
 
     def get(self, family: str, key: bytes) -> bytes | None:
@@ -145,6 +167,19 @@ class OpenedDatabase:
         return cast("bytes | None", self._families[family].get(key))
 
 
+def _growing(size: int) -> Iterator[int]:
+    now = min(_FIRST_CHUNK, size)
+    while True:
+        yield now
+        now = min(2 * now, size)
+
+
+def _behind(cursor: RdictIter) -> Iterator[tuple[bytes, bytes]]:
+    while cursor.valid():
+        yield cast("tuple[bytes, bytes]", (cursor.key(), cursor.value()))
+        cursor.next()
+
+
 @contextmanager
 def opened(database: Path) -> Iterator[OpenedDatabase]:
     """A database, open for reading.
@@ -152,9 +187,32 @@ def opened(database: Path) -> Iterator[OpenedDatabase]:
     :raises LibraryMissingError: if rocksdict is not installed.
     :raises StateDirectoryError: if it is no RocksDB, or cannot be read; while its rows are read too.
     """
-    with _viewing(database) as view, ExitStack() as stack:
-        from rocksdict import AccessType, Options, Rdict
+    with _viewing(database) as view, _opened_view(view) as found:
+        yield found
 
+
+@contextmanager
+def salvaged(database: Path) -> Iterator[OpenedDatabase]:
+    """What is whole in a damaged database, open for reading: RocksDB's own repair, in the view, drops its bad tables.
+
+    Rows of these are missing; and a row that was overwritten or deleted there is found as it was before.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if nothing of it can be read.
+    """
+    with _viewing(database, needs_current=False) as view:
+        from rocksdict import Options, Rdict
+
+        Rdict.repair(str(view), Options(raw_mode=True))
+        with _opened_view(view) as found:
+            yield found
+
+
+@contextmanager
+def _opened_view(view: Path) -> Iterator[OpenedDatabase]:
+    from rocksdict import AccessType, Options, Rdict
+
+    with ExitStack() as stack:
         names = _families(view)
         # An open must name all of them.
         whole = Rdict(
@@ -177,27 +235,37 @@ def _families(view: Path) -> list[str]:
 
 
 @contextmanager
-def _viewing(database: Path) -> Iterator[Path]:
-    if not (database / _CURRENT).is_file():
-        raise StateDirectoryError(f"{database} is no RocksDB: there is no file {_CURRENT} in it.")
+def _viewing(database: Path, *, needs_current: bool = True) -> Iterator[Path]:
     view = database
     try:
+        if needs_current:
+            _refuse_without_current(database)
         with linked_view(database) as view:
             yield view
     except ImportError:
         raise LibraryMissingError from None
     except OSError as error:
         raise StateDirectoryError(
-            f"{database} cannot be read: {error.strerror or error}. Check the permissions; while the application runs, "
-            "files come and go."
+            f"{error.filename or database} cannot be read: {error.strerror or error}. Check the permissions; while the "
+            "application runs, files come and go."
         ) from error
     except StateDirectoryError:
         raise
     except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
         if type(error) is not Exception:
             raise
-        said = str(error).replace(str(view), str(database))
         raise StateDirectoryError(
-            f"{database} cannot be read as a RocksDB: {said}. It is damaged, or changed while it was read: stop the "
-            "application, or take a copy, and look again."
+            f"{database} cannot be read as a RocksDB: {_in_one_line(str(error), view, database)}. It is damaged, or changed "
+            "while it was read: stop the application, or take a copy, and look again."
         ) from error
+
+
+def _refuse_without_current(database: Path) -> None:
+    if not (database / _CURRENT).is_file():
+        raise StateDirectoryError(f"{database} is no RocksDB: there is no file {_CURRENT} in it.")
+
+
+def _in_one_line(said: str, view: Path, database: Path) -> str:
+    """What RocksDB says, in the original's paths. Of a bad table it says, besides, that the manifest may be bad: left out."""
+    told = " ".join(_BLAMED.sub("", said.replace(str(view), str(database))).split())
+    return told.removesuffix(".")

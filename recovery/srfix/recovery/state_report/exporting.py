@@ -2,7 +2,11 @@
 
 Columns: `task`, `partition`, `key` and `value` (bytes; in CSV hexadecimal), `timestamp_ms`, `window_start_ms`, `window_end_ms`,
 `valid_from_ms`, `valid_to_ms`, `key_id`, `value_id`, and `key_json`, `value_json`: what a reader sees, null where nothing was
-decoded.
+decoded; `sequence_number` of a join's windows, `side` (left or right) of its list store, `foreign_key` of subscriptions
+(bytes), `headers` as JSON in the form of `srfix.state-row/1`.
+
+Of a half that is typed (Parquet and Arrow alone) there are, in place of its JSON, `key_row` or `value_row`, a struct of the
+columns that it is read into, and `key_reason` or `value_reason`, why that is null.
 """
 
 from __future__ import annotations
@@ -10,16 +14,22 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
-from srfix.recovery.facts import DecodedPart
-from srfix.recovery.state_report.row_documents import DecodedRow, row_document
-from srfix.serde.errors import UsageError
-from srfix.serde.json_values import to_json
+from srfix.recovery.facts import DecodedColumn
+from srfix.recovery.state.stores import StoredWindow
+from srfix.recovery.state_report.row_documents import SIDES, DecodedBatch, headers_document, row_document
+from srfix.recovery.state_report.typed_columns import TypedColumn
+from srfix.serde.arrow import arrow_schema
+from srfix.serde.columns import Columns
+from srfix.serde.errors import PayloadBoundError, UsageError
+from srfix.serde.interface import Value
+from srfix.serde.json_values import JsonTexts
+from srfix.serde.subjects import Role
 
 _COLUMNS: Final = {
     "task": "string",
@@ -35,11 +45,11 @@ _COLUMNS: Final = {
     "value_id": "int64",
     "key_json": "string",
     "value_json": "string",
+    "sequence_number": "int64",
+    "side": "string",
+    "foreign_key": "binary",
+    "headers": "string",
 }
-_BATCH: Final = 5_000
-
-Write: TypeAlias = Callable[[DecodedRow], None]
-"""Takes a row to the file."""
 
 
 class ExportFormat(Enum):
@@ -51,12 +61,27 @@ class ExportFormat(Enum):
     ARROW = "arrow"
 
 
+HOLDS_TYPES: Final = (ExportFormat.PARQUET, ExportFormat.ARROW)
+"""The forms that hold typed columns."""
+_GROUP_ROWS: Final = 65_536
+_GROUP_BYTES: Final = 32 << 20
+"""What is collected before it goes to a file of Parquet or Arrow, as a row group or record batch."""
+
+Write: TypeAlias = Callable[[DecodedBatch], int]
+"""Takes rows to the file; how many of them could not be decoded."""
+
+
 @contextmanager
-def exporting(path: Path, form: ExportFormat, *, application: str) -> Iterator[Write]:
+def exporting(
+    path: Path, form: ExportFormat, *, application: str, typed: Mapping[Role, Columns] | None = None
+) -> Iterator[Write]:
     """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left.
 
-    :raises UsageError: if there is such a file, it cannot be made, or pyarrow is not installed.
+    :param typed: the halves that come typed, with their columns.
+    :raises UsageError: if there is such a file, it cannot be made or written (the disk is full), or pyarrow is not installed.
     """
+    if typed and form not in HOLDS_TYPES:
+        raise UsageError(f"{form.value} holds no typed columns: parquet and arrow do.")
     if path.exists():
         raise UsageError(f"{path} is there already; srfix writes over nothing. Name another place, or remove it.")
     unfinished = path.with_name(f".{path.name}.unfinished")
@@ -65,68 +90,89 @@ def exporting(path: Path, form: ExportFormat, *, application: str) -> Iterator[W
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
     try:
-        with file, _WRITERS[form](file, application) as write:
+        with file, _WRITERS[form](file, application, typed or {}) as write:
             yield write
         os.replace(unfinished, path)
+    except OSError as error:  # none but the file's own: what is read from has errors of other kinds
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror or error}. Nothing of it is kept. Check how much room is left, and "
+            "run again; files that are whole stay as they are, so name another place, or --task."
+        ) from error
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
-def _jsonl(file: IO[bytes], application: str) -> Iterator[Write]:
-    def write(row: DecodedRow) -> None:
-        file.write(json.dumps(row_document(row, application=application), allow_nan=False).encode() + b"\n")
+def _jsonl(file: IO[bytes], application: str, _typed: Mapping[Role, Columns]) -> Iterator[Write]:
+    def write(batch: DecodedBatch) -> int:
+        failed = 0
+        for row in batch.rows():
+            file.write(json.dumps(row_document(row, application=application), allow_nan=False).encode() + b"\n")
+            failed += row.record.failed
+        return failed
 
     yield write
 
 
 @contextmanager
-def _csv(file: IO[bytes], application: str) -> Iterator[Write]:
+def _csv(file: IO[bytes], _application: str, _typed: Mapping[Role, Columns]) -> Iterator[Write]:
     import io
 
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text)
     writer.writerow(_COLUMNS)
 
-    def write(row: DecodedRow) -> None:
-        writer.writerow(each.hex() if isinstance(each, bytes) else each for each in _cells(row))
+    def write(batch: DecodedBatch) -> int:
+        columns = _Cells(batch)
+        writer.writerows(zip(*(_in_hexadecimal(each) for each in columns.columns()), strict=True))
+        return columns.failed
 
     yield write
     text.flush()
     text.detach()
 
 
+def _in_hexadecimal(column: Iterable[object]) -> Iterable[object]:
+    return (each.hex() if isinstance(each, bytes) else each for each in column)
+
+
 @contextmanager
-def _arrow(file: IO[bytes], application: str) -> Iterator[Write]:
+def _arrow(file: IO[bytes], _application: str, typed: Mapping[Role, Columns]) -> Iterator[Write]:
     pa = _pyarrow()
-    with pa.ipc.new_file(file, _schema(pa)) as writer:
-        yield from _in_batches(pa, writer.write_batch)
+    schema = _schema(pa, typed)
+    with pa.ipc.new_file(file, schema) as writer:
+        yield from _in_groups(pa, writer, schema)
 
 
 @contextmanager
-def _parquet(file: IO[bytes], application: str) -> Iterator[Write]:
+def _parquet(file: IO[bytes], _application: str, typed: Mapping[Role, Columns]) -> Iterator[Write]:
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(file, _schema(pa)) as writer:
-        yield from _in_batches(pa, writer.write_batch)
+    schema = _schema(pa, typed)
+    with pq.ParquetWriter(file, schema) as writer:
+        yield from _in_groups(pa, writer, schema)
 
 
-def _in_batches(pa: Any, take: Callable[[Any], None]) -> Iterator[Write]:
-    kept: list[tuple[object, ...]] = []
+def _in_groups(pa: Any, writer: Any, schema: Any) -> Iterator[Write]:
+    kept: list[Any] = []
 
     def flush() -> None:
-        columns = zip(*kept, strict=True) if kept else [()] * len(_COLUMNS)
-        schema = _schema(pa)
-        arrays = [pa.array(list(column), type=field.type) for column, field in zip(columns, schema, strict=True)]
-        take(pa.record_batch(arrays, schema=schema))
+        writer.write_table(pa.Table.from_batches(kept, schema).combine_chunks())
         kept.clear()
 
-    def write(row: DecodedRow) -> None:
-        kept.append(_cells(row))
-        if len(kept) == _BATCH:
+    def write(batch: DecodedBatch) -> int:
+        cells = _Cells(batch)
+        arrays = [
+            column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
+            for column, field in zip(cells.columns(), schema, strict=True)
+        ]
+        kept.append(pa.record_batch(arrays, schema=schema))
+        if sum(each.num_rows for each in kept) >= _GROUP_ROWS or sum(each.nbytes for each in kept) >= _GROUP_BYTES:
             flush()
+        return cells.failed
 
     yield write
     if kept:
@@ -151,34 +197,70 @@ def _pyarrow() -> Any:
     return pa
 
 
-def _schema(pa: Any) -> Any:
-    return pa.schema([(name, getattr(pa, kind)()) for name, kind in _COLUMNS.items()])
+def _schema(pa: Any, typed: Mapping[Role, Columns]) -> Any:
+    fields: list[tuple[str, Any]] = []
+    for name, kind in _COLUMNS.items():
+        half, _, what = name.partition("_")
+        columns = typed.get(Role(half)) if what == "json" else None
+        if columns is None:
+            fields.append((name, getattr(pa, kind)()))
+        else:
+            fields += [(f"{half}_row", pa.struct(arrow_schema(columns))), (f"{half}_reason", pa.string())]
+    return pa.schema(fields)
 
 
-def _cells(found: DecodedRow) -> tuple[object, ...]:
-    row, window = found.row, found.row.window
-    return (
-        found.store.task.name,
-        found.store.partition,
-        row.key,
-        row.value,
-        row.timestamp_ms,
-        None if window is None else window.start_ms,
-        None if window is None else window.end_ms,
-        row.valid_from_ms,
-        row.valid_to_ms,
-        _id(found.record.key),
-        _id(found.record.value),
-        _json(found.record.key),
-        _json(found.record.value),
-    )
+class _Cells:
+    """What stands in the columns for a batch."""
 
+    def __init__(self, found: DecodedBatch) -> None:
+        self._found = found
+        self._failed = {*found.keys.errors, *found.values.errors}
+        self._texts = JsonTexts()
 
-def _id(part: DecodedPart) -> int | None:
-    return None if part.schema_id is None else int(part.schema_id)
+    @property
+    def failed(self) -> int:
+        """How many rows could not be decoded, among them those that nest too deep for JSON; known behind `columns`."""
+        return len(self._failed)
 
+    def columns(self) -> tuple[Any, ...]:
+        """In the order of `_COLUMNS`."""
+        found, batch, rows = self._found, self._found.batch, len(self._found)
+        nothing: Sequence[None] = [None] * rows
+        windows: Sequence[StoredWindow | None] = batch.windows or nothing
+        return (
+            [found.store.task.name] * rows,
+            [found.store.partition] * rows,
+            batch.keys,
+            batch.values,
+            batch.timestamps_ms or nothing,
+            [None if window is None else window.start_ms for window in windows],
+            [None if window is None else window.end_ms for window in windows],
+            batch.valid_from_ms or nothing,
+            batch.valid_to_ms or nothing,
+            found.keys.schema_ids,
+            found.values.schema_ids,
+            *self._decoded(found.keys),
+            *self._decoded(found.values),
+            [None if window is None else window.sequence_number for window in windows],
+            [None if side is None else SIDES[side] for side in batch.sides or nothing],
+            batch.foreign_keys or nothing,
+            [json.dumps(headers_document(headers)) if headers else None for headers in batch.headers or nothing],
+        )
 
-def _json(part: DecodedPart) -> str | None:
-    if not part.is_decoded or part.payload is None:
-        return None
-    return json.dumps(to_json(part.value), ensure_ascii=False, allow_nan=False)
+    def _decoded(self, column: DecodedColumn | TypedColumn) -> tuple[Any, ...]:
+        return (column.rows, column.reasons) if isinstance(column, TypedColumn) else (self._json(column),)
+
+    def _json(self, column: DecodedColumn) -> Sequence[str | None]:
+        if not column.is_decoded:
+            return [None] * len(column.payloads)
+        return [
+            None if payload is None or place in column.errors else self._text(place, value)
+            for place, (payload, value) in enumerate(zip(column.payloads, column.values, strict=True))
+        ]
+
+    def _text(self, place: int, value: Value) -> str | None:
+        try:
+            return self._texts(value)
+        except PayloadBoundError:
+            self._failed.add(place)
+            return None

@@ -12,11 +12,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from srfix.recovery.state import OFFSETS_COLUMN_FAMILY
 from srfix.serde import bounds
 from srfix.serde.files import read_file
 
 _FILE: Final = re.compile(r"OPTIONS-(\d+)")
 _SECTION: Final = re.compile(r'\[(?P<kind>[A-Za-z/]+)(?: "(?P<family>.*)")?\]')
+
+_COMPRESSIONS: Final = {
+    "kNoCompression": "none",
+    "kSnappyCompression": "snappy",
+    "kZlibCompression": "zlib",
+    "kBZip2Compression": "bzip2",
+    "kLZ4Compression": "lz4",
+    "kLZ4HCCompression": "lz4hc",
+    "kXpressCompression": "xpress",
+    "kZSTD": "zstd",
+}
+_COMPACTIONS: Final = {
+    "kCompactionStyleLevel": "level",
+    "kCompactionStyleUniversal": "universal",
+    "kCompactionStyleFIFO": "fifo",
+    "kCompactionStyleNone": "none",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +47,25 @@ class RocksDBOptions:
     """The options of the whole database, by RocksDB's names."""
     families: Mapping[str, Mapping[str, str]]
     """Per column family its options, those of its tables under `table.…`."""
+
+    @property
+    def compressions(self) -> tuple[str, ...]:
+        """How the column families of rows are compressed, sorted: `none`, `lz4`, `snappy`, `zstd`, …"""
+        return self._of_rows("compression", _COMPRESSIONS)
+
+    @property
+    def compactions(self) -> tuple[str, ...]:
+        """How they are compacted, sorted: `universal`, `level`, `fifo`, `none`."""
+        return self._of_rows("compaction_style", _COMPACTIONS)
+
+    @property
+    def logs_errors_alone(self) -> bool:
+        """True if the LOG tells of errors alone, as Streams sets it: of no stall, and no tombstone."""
+        return self.database.get("info_log_level") in ("ERROR_LEVEL", "FATAL_LEVEL")
+
+    def _of_rows(self, name: str, words: Mapping[str, str]) -> tuple[str, ...]:
+        found = {of[name] for family, of in self.families.items() if family != OFFSETS_COLUMN_FAMILY and name in of}
+        return tuple(sorted(words.get(value, value) for value in found))
 
 
 def parse_options(text: str) -> RocksDBOptions:
@@ -72,8 +109,8 @@ def newest_options(database: Path) -> RocksDBOptions | None:
 def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
     """What is known to cost much, in sentences; none for what Streams itself sets.
 
-    Streams sets no compression, universal compaction, three memtables of 16 MiB, a WAL that is never written; a
-    RocksDBConfigSetter may change all of it.
+    Streams sets no compression, universal compaction, three memtables of 16 MiB, a WAL that is never written, and a LOG of
+    errors alone (2.6.3 to 4.3.1); a RocksDBConfigSetter may change all of it.
     """
     said: list[str] = []
     for family, of in sorted(options.families.items()):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat
-
-_BY_KEY = frozenset((StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV))
+from srfix.recovery.state.stores import StateRow, StateStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +28,16 @@ class RowFilter:
 
         :raises LibraryMissingError: if rocksdict is not installed.
         """
-        source = store.prefix(self.prefix) if self.prefix is not None else store.range(self.first, self.last)
+        if self.prefix is not None:
+            source = store.prefix(self.prefix)
+        elif self.first is not None or self.last is not None:
+            source = store.range(self.first, self.last)
+        elif store.format.is_windowed:
+            source = store.fetch(from_ms=self.window_from_ms, to_ms=self.window_to_ms)
+        elif store.format.is_of_sessions:
+            source = store.sessions(earliest_end_ms=self.window_from_ms, latest_start_ms=self.window_to_ms)
+        else:
+            source = store.rows()
         return (row for row in source if self._has(row))
 
     def _has(self, row: StateRow) -> bool:
@@ -48,9 +55,9 @@ class RowFilter:
 
 def rows_of_key(store: StateStore, key: bytes) -> Iterator[StateRow]:
     """The rows of one key: one, or those of its windows, sessions, versions or list."""
-    if store.format in _BY_KEY:
+    if store.format.is_key_value:
         found = store.get(key)
         if found is not None:
             yield found
         return
-    yield from (row for row in store.rows() if row.key == key)
+    yield from store.rows_of(key)

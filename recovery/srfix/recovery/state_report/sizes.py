@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat
+from srfix.recovery.state.stores import RowBatch, StateRow, StateStore, StoreFormat
 from srfix.recovery.state_report.listing import databases_of
 from srfix.recovery.state_report.rocksdb_log import log_that_hurts, read_logs
-from srfix.recovery.state_report.rocksdb_options import newest_options, options_that_hurt
+from srfix.recovery.state_report.rocksdb_options import RocksDBOptions, newest_options, options_that_hurt
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Role
 from srfix.serde.wire import is_schema_id
 from srfix.serde.wire_peek import PeekedId, SchemaIdPeek, peek_headers
 
-_BATCH: Final = 1_000
 _TABLE: Final = re.compile(r"(\d+)\.sst")
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -62,6 +62,23 @@ class StoreSize:
     """Per role the rows that carry none."""
     hurts: tuple[str, ...]
     """What RocksDB's OPTIONS and LOG say that is known to hurt, in sentences."""
+    options: tuple[RocksDBOptions, ...] = ()
+    """The newest OPTIONS of each database; none where there are no such files, as in many a copy."""
+
+    @property
+    def compressions(self) -> tuple[str, ...]:
+        """How its rows are compressed, sorted; none where no OPTIONS tell."""
+        return tuple(sorted({each for options in self.options for each in options.compressions}))
+
+    @property
+    def compactions(self) -> tuple[str, ...]:
+        """How its databases are compacted, sorted; none where no OPTIONS tell."""
+        return tuple(sorted({each for options in self.options for each in options.compactions}))
+
+    @property
+    def rocksdb_versions(self) -> tuple[str, ...]:
+        """Which RocksDB opened its databases last, sorted; none where no OPTIONS tell."""
+        return tuple(sorted({each.rocksdb_version for each in self.options if each.rocksdb_version is not None}))
 
 
 def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
@@ -74,14 +91,10 @@ def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
     """
     roles = (Role.KEY,) if store.format is StoreFormat.SUBSCRIPTION else tuple(Role)  # its values are Streams' own
     tally = _Tally(now_ms, roles)
-    batch: list[StateRow] = []
-    for row in store.rows():
-        batch.append(row)
-        if len(batch) == _BATCH:
-            tally.add(batch)
-            batch = []
-    tally.add(batch)
+    for batch in store.batches():
+        tally.add(batch)
     paths = databases_of(store.directory)
+    options = {path: newest_options(path) for path in paths}
     return StoreSize(
         store=store,
         entries=tally.entries,
@@ -100,12 +113,12 @@ def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
             role: sum(count for each, count in counts.items() if not is_schema_id(each))
             for role, counts in tally.ids.items()
         },
-        hurts=tuple(dict.fromkeys(said for path in paths for said in _hurts(path))),
+        hurts=tuple(dict.fromkeys(said for path in paths for said in _hurts(path, options[path]))),
+        options=tuple(each for each in options.values() if each is not None),
     )
 
 
-def _hurts(database: Path) -> Iterator[str]:
-    options = newest_options(database)
+def _hurts(database: Path, options: RocksDBOptions | None) -> Iterator[str]:
     if options is not None:
         yield from options_that_hurt(options)
     log = read_logs(database)
@@ -121,6 +134,14 @@ def _tables(database: Path) -> Iterator[tuple[int, int]]:
                 yield int(found[1]), path.stat().st_size
     except OSError:
         return
+
+
+def times_of(batch: RowBatch) -> Iterator[int]:
+    """When rows are of, in milliseconds since the epoch; rows of which nothing says so are left out."""
+    times = batch.timestamps_ms
+    if times is None or None in times:
+        times = [time_of(row) for row in batch.rows()]
+    return (time for time in times if time is not None)
 
 
 def time_of(row: StateRow) -> int | None:
@@ -142,34 +163,44 @@ class _Tally:
         self.ages: Counter[str] = Counter()
         self.ids: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
 
-    def add(self, rows: list[StateRow]) -> None:
-        if not rows:
-            return
-        self.entries += len(rows)
-        self.key_bytes += sum(len(row.key) for row in rows)
-        self.value_bytes += sum(len(row.value) for row in rows if row.value is not None)
-        self.tombstones += sum(row.value is None for row in rows)
-        times = [time for time in map(time_of, rows) if time is not None]
-        if times:
-            self.oldest_ms = min((*times, *(() if self.oldest_ms is None else (self.oldest_ms,))))
-            self.newest_ms = max((*times, *(() if self.newest_ms is None else (self.newest_ms,))))
-            self.ages.update(self._age(time) for time in times)
-        headers = [row.headers for row in rows]
-        for role, payloads in (
-            (Role.KEY, [row.key for row in rows]),
-            (Role.VALUE, [row.value for row in rows if row.value is not None]),
-        ):
-            if role not in self._peeks:
-                continue
-            peeked = self._peeks[role](payloads)
-            if any(headers):
-                kept = headers if role is Role.KEY else [row.headers for row in rows if row.value is not None]
-                peeked = list(peek_headers(kept, peeked, role))
-            self.ids[role].update(peeked)
+    def add(self, batch: RowBatch) -> None:
+        values = [value for value in batch.values if value is not None]
+        self.entries += len(batch)
+        self.key_bytes += sum(map(len, batch.keys))
+        self.value_bytes += sum(map(len, values))
+        self.tombstones += len(batch) - len(values)
+        self._add_times(sorted(times_of(batch)))
+        for role, payloads in ((Role.KEY, batch.keys), (Role.VALUE, values)):
+            if role in self._peeks:
+                self._add_ids(role, payloads, batch)
 
-    def _age(self, time_ms: int) -> str:
-        age = self._now_ms - time_ms
-        return next(name for name, most in AGES if most is None or age <= most)
+    def _add_times(self, times: Sequence[int]) -> None:
+        """:param times: in ascending order."""
+        if not times:
+            return
+        self.oldest_ms = times[0] if self.oldest_ms is None else min(self.oldest_ms, times[0])
+        self.newest_ms = times[-1] if self.newest_ms is None else max(self.newest_ms, times[-1])
+        end = len(times)
+        for name, most in AGES:
+            begin = 0 if most is None else bisect_left(times, self._now_ms - most, hi=end)
+            self.ages[name] += end - begin
+            end = begin
+
+    def _add_ids(self, role: Role, payloads: Sequence[bytes], batch: RowBatch) -> None:
+        if batch.headers is not None:
+            peeked = self._peeks[role](payloads)
+            kept = [
+                headers
+                for headers, value in zip(batch.headers, batch.values, strict=True)
+                if role is Role.KEY or value is not None
+            ]
+            self.ids[role].update(peek_headers(kept, peeked, role))
+            return
+        alike = self._peeks[role].alike(payloads)
+        if alike is not None:
+            self.ids[role][alike] += len(payloads)
+        else:
+            self.ids[role].update(self._peeks[role](payloads))
 
 
 def size_document(
@@ -208,6 +239,10 @@ def _part(application: str, size: StoreSize) -> Json:
         "unframed_keys": size.unframed[Role.KEY],
         "unframed_values": size.unframed[Role.VALUE],
         "hurts": list(size.hurts),
+        "rocksdb": list(size.rocksdb_versions),
+        "compression": list(size.compressions),
+        "compaction": list(size.compactions),
+        "log_of_errors_alone": all(each.logs_errors_alone for each in size.options) if size.options else None,
         "damage": [
             {"database": each.database, "rows_before": each.rows_before, "problem": each.problem}
             for each in size.store.damage

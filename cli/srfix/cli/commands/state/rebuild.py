@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.shared import open_cluster, patience_s
+from srfix.cli.commands.state.choosing import refuse_within
+from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.written import (
     ValuesAnew,
     kind_option,
@@ -22,19 +24,23 @@ from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
+    SPARK,
+    CensusEngineChoice,
     choice_of,
     connection_options,
     isolation_of,
     isolation_option,
     option,
     output_option,
+    task_engine_options,
 )
 from srfix.cli.output import OutputFormat, say
 from srfix.recovery.facts import restore_isolation
-from srfix.recovery.rebuild import OnError, Rebuild, Until
+from srfix.recovery.rebuild import Build, OnError, Rebuild, Until, build
 from srfix.recovery.rebuild import rebuild as rebuild_store
 from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.recovery.state_jobs import BuildOnSpark, SecondAnswers
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Topic
@@ -80,6 +86,7 @@ from srfix.serde.subjects import Topic
 @take_open_option
 @on_error_option
 @connection_options
+@task_engine_options
 @output_option
 def rebuild(
     from_topic: str,
@@ -100,6 +107,7 @@ def rebuild(
     take_open: bool,
     on_error: str,
     connection: Connection,
+    engine: CensusEngineChoice,
     output: OutputFormat,
 ) -> ExitCode:
     """Write the directory of a store anew, from the topic that it restores from.
@@ -112,8 +120,10 @@ def rebuild(
         raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
     values.check()
     release = Release.parse(streams_version)
-    beside = _state(beside_dir, application)
-    target = Path(output_dir) / application
+    beside = _state(None if beside_dir is None else for_workers(beside_dir, engine), application)
+    if beside is not None:
+        refuse_within(output_dir, "--output-dir", beside.path)
+    target = Path(for_workers(output_dir, engine)) / application
     request: dict[str, Json] = {
         "command": "rebuild",
         "topic": from_topic,
@@ -132,12 +142,15 @@ def rebuild(
         "take_open": take_open,
         **values.as_json(),
     }
+    second = SecondAnswers() if engine.engine == SPARK else None
     with ExitStack() as stack:
         cluster, _ = stack.enter_context(open_cluster(connection))
         payload = None
         if values.subject is not None:
             registry = stack.enter_context(connection.registry_client())
-            payload = values.reserialiser(registry, application=application, store=store, source=from_topic)
+            payload = values.reserialiser(
+                registry, application=application, store=store, source=from_topic, on_second=second
+            )
         reads = isolation_of(isolation)
         if reads is None:
             found = restore_isolation(cluster, application)
@@ -163,9 +176,22 @@ def rebuild(
             beside=beside,
             takes_open=take_open,
         )
-        report = rebuild_store(asked, cluster, target, request=request)
+        report = rebuild_store(
+            asked, cluster, target, request=request, build=_builder(engine, connection, second, stack)
+        )
     show_written("rebuild", target, str(release), report, output)
     return ExitCode.OK
+
+
+def _builder(
+    engine: CensusEngineChoice, connection: Connection, second: SecondAnswers | None, stack: ExitStack
+) -> Build:
+    if second is None:
+        return build
+    kafka = connection.kafka_config()
+    return BuildOnSpark(
+        engine=WatchedParts(engine, stack), kafka=kafka, timeout_s=patience_s(kafka), second=second, tell=tell_notes
+    )
 
 
 def _state(beside_dir: str | None, application: str) -> ApplicationState | None:

@@ -6,30 +6,23 @@ goes on with the next database, or the next row where one alone has another form
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from heapq import merge
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.errors import FormatError, LibraryMissingError, StateDirectoryError
+from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
-from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
-from srfix.recovery.state.rocksdb import OpenedDatabase, opened
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
-from srfix.recovery.state.stores.detection import (
-    SESSION_WITH_HEADERS,
-    WINDOW_WITH_HEADERS,
-    Detected,
-    StoreFormat,
-    databases,
-    detect_format,
-)
-from srfix.recovery.state.stores.rows import Decode, StateRow, decoder
+from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, salvaged
+from srfix.recovery.state.stores.batches import RowBatch
+from srfix.recovery.state.stores.detection import Detected, StoreFormat, databases, detect_format, segments
+from srfix.recovery.state.stores.reading import Note, look_up, read_batches
+from srfix.recovery.state.stores.rows import StateRow
+from srfix.recovery.state.stores.seeking import Where, everywhere, of_key, of_keys, of_times, with_prefix
+from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Topic
 
-_NEWEST_FIRST: Final[tuple[str, ...]] = (WITH_HEADERS, WINDOW_WITH_HEADERS, SESSION_WITH_HEADERS, TIMESTAMPED, PLAIN)
-"""Column families with rows; of a key in several the newest counts, as Kafka Streams reads it while it upgrades a store."""
 _MOST_DAMAGES: Final = 20
 """Damages that are kept; all are counted."""
 
@@ -64,6 +57,8 @@ class StateStore:
     """What its own changelog would be called, whether or not it exists."""
     is_in_use: bool | None
     """True if a process holds the application's lock: rows in its memory are not seen. None if that cannot be told."""
+    salvages: bool = False
+    """True to read behind damage what RocksDB's repair of the view saves; a damage that was read behind does not end it."""
     damage: list[StoreDamage] = field(default_factory=list)
     """What could not be read so far; the first 20."""
     damages: int = 0
@@ -88,12 +83,23 @@ class StateStore:
 
     def rows(self) -> Iterator[StateRow]:
         """All rows, segment after segment, oldest first, each in the order of its stored keys."""
+        for batch in self.batches():
+            yield from batch.rows()
+
+    def batches(self, *, size: int = ROWS_IN_A_CHUNK) -> Iterator[RowBatch]:
+        """The same rows as columns, many at a time: several times as quick. The first batches are short.
+
+        :param size: how many stored rows are read together at most; of lists and versions, each has several.
+        :raises UsageError: if the size is not positive.
+        """
+        if size < 1:
+            raise UsageError(f"A batch has at least one row, not {size}.")
         for path in databases(self.directory):
-            yield from self._read(path)
+            yield from self._batches(path, everywhere, size=size)
 
     def count(self) -> int:
         """How many rows there are; of versioned stores versions, of lists entries."""
-        return sum(1 for _ in self.rows())
+        return sum(map(len, self.batches()))
 
     def get(self, key: bytes) -> StateRow | None:
         """The row of a key, in a key-value store; the latest version in a versioned one.
@@ -102,32 +108,37 @@ class StateStore:
         """
         if self.format is StoreFormat.VERSIONED:
             return self.version_at(key)
-        if self.format not in (StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV):
+        if not self.format.is_key_value:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no single row of a key.")
         for path in databases(self.directory):
-            for row in self._looked_up(path, key):
-                return row
+            found = look_up(path, self.format, key, self._noting(path), salvages=self.salvages)
+            if found is not None:
+                return found
         return None
+
+    def rows_of(self, key: bytes) -> Iterator[StateRow]:
+        """All rows of a key, in the order of `rows`: those of its windows, sessions, versions, list or subscriptions.
+
+        Sought by the order of stored keys (`stores.seeking`); lists and subscriptions, which have another, are read whole.
+        """
+        for path in databases(self.directory):
+            for row in self._read(path, of_key(self.format, key)):
+                if row.key == key:
+                    yield row
 
     def range(self, lower: bytes | None = None, upper: bytes | None = None) -> Iterator[StateRow]:
         """The rows whose keys lie between two, both inclusive (`ReadOnlyKeyValueStore.range`), by bytes."""
-        is_key_value = self.format in (StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV)
-        for path in databases(self.directory):
-            for row in self._read(path, start=lower if is_key_value else None):
-                if upper is not None and row.key > upper:
-                    if is_key_value:
-                        break
-                    continue
-                if lower is None or row.key >= lower:
+        for path, last_ms in segments(self.directory):
+            for row in self._read(path, of_keys(self.format, lower, upper, last_ms=last_ms)):
+                if (lower is None or row.key >= lower) and (upper is None or row.key <= upper):
                     yield row
 
     def prefix(self, prefix: bytes) -> Iterator[StateRow]:
         """The rows whose keys begin so (`ReadOnlyKeyValueStore.prefixScan`)."""
-        for row in self.range(prefix):
-            if row.key.startswith(prefix):
-                yield row
-            elif self.format in (StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV):
-                break
+        for path in databases(self.directory):
+            for row in self._read(path, with_prefix(self.format, prefix)):
+                if row.key.startswith(prefix):
+                    yield row
 
     def fetch(
         self, key: bytes | None = None, *, from_ms: int | None = None, to_ms: int | None = None
@@ -139,7 +150,7 @@ class StateStore:
         """
         if not self.format.is_windowed:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no windows to fetch.")
-        for row in self.rows():
+        for row in self._of_times(key, from_ms, to_ms):
             if row.window is None or (key is not None and row.key != key):
                 continue
             if (from_ms is None or row.window.start_ms >= from_ms) and (to_ms is None or row.window.start_ms <= to_ms):
@@ -155,7 +166,7 @@ class StateStore:
         """
         if not self.format.is_of_sessions:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no sessions.")
-        for row in self.rows():
+        for row in self._of_times(key, earliest_end_ms, None):
             if row.window is None or row.window.end_ms is None or (key is not None and row.key != key):
                 continue
             ends_late = earliest_end_ms is None or row.window.end_ms >= earliest_end_ms
@@ -169,8 +180,7 @@ class StateStore:
         """
         if self.format is not StoreFormat.VERSIONED:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) keeps no versions.")
-        found = [row for row in self.rows() if row.key == key]
-        return tuple(sorted(found, key=lambda row: row.valid_from_ms or 0, reverse=True))
+        return tuple(sorted(self.rows_of(key), key=lambda row: row.valid_from_ms or 0, reverse=True))
 
     def version_at(self, key: bytes, *, as_of_ms: int | None = None) -> StateRow | None:
         """The version of a key that holds at a time, or the latest (`VersionedKeyValueStore.get`); None for none, or a
@@ -185,71 +195,38 @@ class StateStore:
                 return None if ends or row.value is None else row
         return None
 
-    def _read(self, path: Path, *, start: bytes | None = None) -> Iterator[StateRow]:
-        """The rows of one database, by stored key; damage is noted."""
-        read = 0
-        try:
-            with opened(path) as database:
-                for decode, rows in self._stored(database, start):
-                    for key, value in rows:
-                        try:
-                            yield from decode(key, value)
-                        except FormatError as error:
-                            self._note(path, read, f"key {key[:40].hex()}: {error.message}", ends_it=False)
-                        read += 1
-        except LibraryMissingError:
-            raise
-        except StateDirectoryError as error:
-            self._note(path, read, error.message.removesuffix("."), ends_it=True)
+    def _of_times(self, key: bytes | None, from_ms: int | None, to_ms: int | None) -> Iterator[StateRow]:
+        if key is None:
+            where = of_times(self.format, from_ms=from_ms, to_ms=to_ms)
+        else:
+            where = of_key(self.format, key, from_ms=from_ms, to_ms=to_ms)
+        for path, _last_ms in segments(self.directory, from_ms=from_ms, to_ms=to_ms):
+            yield from self._read(path, where)
 
-    def _looked_up(self, path: Path, key: bytes) -> Iterator[StateRow]:
-        try:
-            with opened(path) as database:
-                for family in _of_rows(database):
-                    value = database.get(family, key)
-                    if value is not None:
-                        yield from decoder(self.format, family)(key, value)
-                        return
-        except LibraryMissingError:
-            raise
-        except StateDirectoryError as error:
-            self._note(path, 0, error.message.removesuffix("."), ends_it=True)
+    def _read(self, path: Path, where: Where) -> Iterator[StateRow]:
+        for batch in self._batches(path, where):
+            yield from batch.rows()
 
-    def _stored(
-        self, database: OpenedDatabase, start: bytes | None
-    ) -> Iterator[tuple[Decode, Iterable[tuple[bytes, bytes]]]]:
-        """Keys and values behind what reads them; of a key in two column families the newest alone."""
-        families = _of_rows(database)
-        first, *older = families
-        if not any(next(database.rows(family), None) for family in older):
-            yield decoder(self.format, first), database.rows(first, start=start)
-            return
+    def _batches(self, path: Path, where: Where, *, size: int = ROWS_IN_A_CHUNK) -> Iterator[RowBatch]:
+        return read_batches(path, self.format, where, self._noting(path), size=size, salvages=self.salvages)
 
-        def ranked(rank: int, family: str) -> Iterator[tuple[bytes, int, bytes]]:
-            for key, value in database.rows(family, start=start):
-                yield key, rank, value
+    def _noting(self, path: Path) -> Note:
+        def note(read: int, problem: str, ends_it: bool) -> None:
+            self._note(path, read, problem, ends_it=ends_it)
 
-        decoders = [decoder(self.format, family) for family in families]
-        last: bytes | None = None
-        for key, rank, value in merge(*(ranked(rank, family) for rank, family in enumerate(families))):
-            if key != last:
-                yield decoders[rank], ((key, value),)
-            last = key
+        return note
 
     def _note(self, path: Path, read: int, problem: str, *, ends_it: bool) -> None:
-        if any((each.database, each.problem) == (str(path), problem) for each in self.damage):
-            return  # read once more
+        told = StoreDamage(database=str(path), rows_before=read, problem=problem, ends_it=ends_it)
+        for index, each in enumerate(self.damage):
+            is_of_this = each.database in (str(path), self.directory.path)
+            if is_of_this and (problem.startswith(each.problem) or each.problem.startswith(problem)):
+                # Read once more, or behind what told the form: what says more stays.
+                self.damage[index] = told if len(problem) > len(each.problem) else each
+                return
         self.damages += 1
         if len(self.damage) < _MOST_DAMAGES:
-            self.damage.append(StoreDamage(database=str(path), rows_before=read, problem=problem, ends_it=ends_it))
-
-
-def _of_rows(database: OpenedDatabase) -> list[str]:
-    families = [family for family in _NEWEST_FIRST if family in database.families]
-    if not families:
-        others = sorted(database.families - {OFFSETS_COLUMN_FAMILY})
-        raise StateDirectoryError(f"it has none of the column families of a store, but {', '.join(others) or 'none'}.")
-    return families
+            self.damage.append(told)
 
 
 def open_stores(
@@ -258,12 +235,14 @@ def open_stores(
     *,
     task: str | None = None,
     form: StoreFormat | None = None,
+    salvages: bool = False,
 ) -> Iterator[StateStore]:
     """The stores of an application, task after task; each is opened when its rows are read.
 
     :param name: of one store; None for all.
     :param task: of one task; None for all.
     :param form: what the store is, where a person says so; None to have it told from what lies there.
+    :param salvages: True to read behind damage, too: `StateStore.salvages`.
     :raises LibraryMissingError: if rocksdict is not installed.
     """
     for each in state.tasks:
@@ -272,10 +251,23 @@ def open_stores(
         for directory in each.stores:
             if name not in (None, directory.name):
                 continue
-            yield _opened(state, each, directory, form)
+            yield open_store(state, each, directory, form=form, salvages=salvages)
 
 
-def _opened(state: ApplicationState, task: Task, directory: StoreDirectory, form: StoreFormat | None) -> StateStore:
+def open_store(
+    state: ApplicationState,
+    task: Task,
+    directory: StoreDirectory,
+    *,
+    form: StoreFormat | None = None,
+    salvages: bool = False,
+) -> StateStore:
+    """One store of a task; its databases are opened when its rows are read. What keeps it from being told is its damage.
+
+    :param form: what the store is, where a person says so; None to have it told from what lies there.
+    :param salvages: True to read behind damage, too: `StateStore.salvages`.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
     problem: str | None = None
     if form is not None:
         detected = Detected(format=form, why="a person says so", is_certain=True)
@@ -286,10 +278,7 @@ def _opened(state: ApplicationState, task: Task, directory: StoreDirectory, form
             raise
         except StateDirectoryError as error:
             problem = error.message.removesuffix(".")
-            guess = (
-                StoreFormat.TIMESTAMPED_KV if directory.kind is StoreKind.KEY_VALUE else StoreFormat.TIMESTAMPED_WINDOW
-            )
-            detected = Detected(format=guess, why="it could not be read", is_certain=False)
+            detected = _detected_of_damaged(directory, salvages=salvages)
     store = StateStore(
         name=directory.name,
         task=task,
@@ -297,8 +286,19 @@ def _opened(state: ApplicationState, task: Task, directory: StoreDirectory, form
         detected=detected,
         changelog=state.changelog(task, directory.name),
         is_in_use=state.is_in_use,
+        salvages=salvages,
     )
     if problem is not None:
         store.damages = 1
         store.damage.append(StoreDamage(database=directory.path, rows_before=0, problem=problem, ends_it=True))
     return store
+
+
+def _detected_of_damaged(directory: StoreDirectory, *, salvages: bool) -> Detected:
+    if salvages:
+        with suppress(StateDirectoryError):
+            found = detect_format(directory, opening=salvaged)
+            return Detected(format=found.format, why=f"of what can be saved: {found.why}", is_certain=False)
+    is_key_value = directory.kind is StoreKind.KEY_VALUE
+    guess = StoreFormat.TIMESTAMPED_KV if is_key_value else StoreFormat.TIMESTAMPED_WINDOW
+    return Detected(format=guess, why="it could not be read", is_certain=False)

@@ -1,0 +1,197 @@
+"""Where in a database the rows of a key, of keys, or of times lie, by the order of its stored keys.
+
+| store | stored key | what is sought |
+|---|---|---|
+| key-value | key | keys |
+| windows, sessions | key, times | keys; of one key its times too |
+| time first | `00`, times, key; index `01`, key, times | times; one key by the index, where there is one |
+| versioned | segment, key | keys, in one segment after the other |
+| lists, subscriptions | time or foreign key, key | nothing: all rows are read |
+
+An interval may hold rows of other keys, too: whoever reads it looks at each. What is given is in the order of stored keys.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from srfix.recovery.errors import FormatError
+from srfix.recovery.state.formats import (
+    decode_key_first_session_key,
+    decode_key_first_window_key,
+    encode_time_first_session_key,
+    encode_time_first_window_key,
+)
+from srfix.recovery.state.rocksdb import OpenedDatabase
+from srfix.recovery.state.stores.detection import StoreFormat
+
+__all__ = ["Interval", "Where", "everywhere", "of_key", "of_keys", "of_times", "with_prefix"]
+
+_LONG: Final = struct.Struct(">q")
+_LAST: Final = 2**63 - 1
+_SEGMENT_SIZE: Final = _LONG.size
+_BASE: Final = b"\0"
+_INDEX: Final = b"\1"
+_BEHIND_KEYS: Final = {
+    StoreFormat.PLAIN_WINDOW: 4,
+    StoreFormat.TIMESTAMPED_WINDOW: 4,
+    StoreFormat.HEADERS_WINDOW: 4,
+    StoreFormat.JOIN_WINDOW: 4,
+    StoreFormat.SESSION: 8,
+    StoreFormat.HEADERS_SESSION: 8,
+}
+"""Stores whose stored keys begin with the key: how many bytes follow behind its first time."""
+_TIME_FIRST: Final = frozenset((StoreFormat.TIME_FIRST_WINDOW, StoreFormat.TIME_FIRST_SESSION))
+
+
+class Interval(NamedTuple):
+    """Stored keys that follow each other."""
+
+    start: bytes | None = None
+    """The first, inclusive; None for no such bound."""
+    end: bytes | None = None
+    """The last, exclusive; None for no such bound."""
+
+
+Where: TypeAlias = Callable[[OpenedDatabase, Sequence[str]], Iterable[Interval]]
+"""The intervals to read of a database whose rows are in these column families, in ascending order."""
+
+
+def everywhere(_database: OpenedDatabase, _families: Sequence[str]) -> tuple[Interval]:
+    """All stored keys."""
+    return (Interval(),)
+
+
+def of_key(form: StoreFormat, key: bytes, *, from_ms: int | None = None, to_ms: int | None = None) -> Where:
+    """Where the rows of one key lie.
+
+    :param from_ms: with windows, from which start on; with sessions, from which end on; inclusive.
+    :param to_ms: up to which, inclusive.
+    """
+    first, last = _time(from_ms), _time(_LAST if to_ms is None else to_ms)
+    if form.is_key_value:
+        return _always(Interval(key, key + b"\0"))
+    if form in _BEHIND_KEYS:
+        return _always(Interval(key + first, _next(key + last)))
+    if form is StoreFormat.VERSIONED:
+        return _in_each_segment(key, key + b"\0")
+    if form in _TIME_FIRST:
+        return _by_index(form, key, first, last)
+    return everywhere
+
+
+def of_keys(form: StoreFormat, lower: bytes | None, upper: bytes | None, *, last_ms: int | None = None) -> Where:
+    """Where the rows of the keys between two lie, both inclusive.
+
+    :param last_ms: the last time that a row of the database can have; None if nobody knows.
+    """
+    if form.is_key_value:
+        return _always(Interval(lower, None if upper is None else upper + b"\0"))
+    if form in _BEHIND_KEYS:
+        return _always(Interval(lower, None if upper is None else _behind_all(form, upper, last_ms)))
+    if form is StoreFormat.VERSIONED:
+        return _in_each_segment(lower or b"", None if upper is None else upper + b"\0")
+    return everywhere
+
+
+def with_prefix(form: StoreFormat, prefix: bytes) -> Where:
+    """Where the rows of the keys that begin so lie."""
+    if form.is_key_value or form in _BEHIND_KEYS:
+        return _always(Interval(prefix, _next(prefix)))
+    if form is StoreFormat.VERSIONED:
+        return _in_each_segment(prefix, _next(prefix))
+    return everywhere
+
+
+def of_times(form: StoreFormat, *, from_ms: int | None = None, to_ms: int | None = None) -> Where:
+    """Where the rows of windows that start between two times lie, both inclusive; of sessions, that end so."""
+    if form in _TIME_FIRST:
+        return _always(_between(_time(from_ms), _time(_LAST if to_ms is None else to_ms)))
+    return everywhere
+
+
+def _always(interval: Interval) -> Where:
+    return lambda _database, _families: (interval,)
+
+
+def _time(time_ms: int | None) -> bytes:
+    return _LONG.pack(min(max(time_ms or 0, 0), _LAST))
+
+
+def _next(prefix: bytes) -> bytes | None:
+    """What comes behind all that begins so; None for nothing."""
+    cut = prefix.rstrip(b"\xff")
+    return cut[:-1] + bytes([cut[-1] + 1]) if cut else None
+
+
+def _behind_all(form: StoreFormat, upper: bytes, last_ms: int | None) -> bytes:
+    """What comes behind the stored keys of all keys up to one: one that it begins with may be stored behind it."""
+    tail = _time(_LAST if last_ms is None else last_ms) + b"\xff" * _BEHIND_KEYS[form]
+    return max(upper[:size] + tail for size in range(len(upper) + 1)) + b"\0"
+
+
+def _between(first: bytes, last: bytes) -> Interval:
+    return Interval(_BASE + first, _next(_BASE + last))
+
+
+def _in_each_segment(start: bytes, end: bytes | None) -> Where:
+    """The same keys in each segment of a versioned store."""
+
+    def where(database: OpenedDatabase, families: Sequence[str]) -> Iterator[Interval]:
+        at: bytes | None = b""
+        while at is not None:
+            found = _first_key(database, families, at)
+            if found is None:
+                return
+            segment = found[:_SEGMENT_SIZE]
+            if len(segment) < _SEGMENT_SIZE:  # of another form
+                at = found + b"\0"
+                continue
+            at = _next(segment)
+            yield Interval(segment + start, at if end is None else segment + end)
+
+    return where
+
+
+def _by_index(form: StoreFormat, key: bytes, first: bytes, last: bytes) -> Where:
+    """The rows of a key in a store that has an index; in one without, all of those times.
+
+    Which has one depends on the version and on how its rows are kept. Of rows in several column families, as an upgrade leaves
+    them, each has an index of its own, if any: those are read by their times.
+    """
+
+    def where(database: OpenedDatabase, families: Sequence[str]) -> Iterator[Interval]:
+        held = [family for family in families if _first_key(database, (family,), b"") is not None]
+        found = _first_key(database, held, _INDEX) if len(held) == 1 else None
+        if found is None or not found.startswith(_INDEX):
+            yield _between(first, last)
+            return
+        end = _next(_INDEX + key + last)
+        for stored, _nothing in database.rows(held[0], start=_INDEX + key + first):
+            if end is not None and stored >= end:
+                return
+            base = _base_of(form, stored, key)
+            if base is not None:
+                yield Interval(base, base + b"\0")
+
+    return where
+
+
+def _base_of(form: StoreFormat, stored: bytes, key: bytes) -> bytes | None:
+    """The key of the row that an entry of the index is about; None if that is a row of another key, or it is no entry."""
+    try:
+        if form is StoreFormat.TIME_FIRST_SESSION:
+            session = decode_key_first_session_key(stored)
+            return encode_time_first_session_key(session) if session.key == key else None
+        window = decode_key_first_window_key(stored)
+        return encode_time_first_window_key(window) if window.key == key else None
+    except FormatError:
+        return None
+
+
+def _first_key(database: OpenedDatabase, families: Iterable[str], start: bytes) -> bytes | None:
+    """The first stored key from one on."""
+    found = (next(database.rows(family, start=start), None) for family in families)
+    return min((row[0] for row in found if row is not None), default=None)

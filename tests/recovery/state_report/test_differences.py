@@ -1,0 +1,102 @@
+"""A store beside its topic, both read in order from the disk: the same as two dicts beside each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srfix.recovery.cluster import RawRecord
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.state.formats import WindowStoreKey, encode_timestamped, encode_window_store_key
+from srfix.recovery.state.stored_rows import TIMESTAMPED
+from srfix.recovery.state.stores import StateStore, StoreFormat
+from srfix.recovery.state_report import Difference, DifferenceKind, compared
+from srfix.serde.wire import prefix_id_bytes
+from tests.recovery.state.stores.test_batches import SEGMENT_MS, Database, opened
+
+VALUES: Final = (b"", b"x", prefix_id_bytes(1) + b"a", prefix_id_bytes(1) + b"b", prefix_id_bytes(2) + b"a")
+IDS: Final = (None, None, 1, 1, 2)
+STAMPS: Final = (None, 5, 6)
+
+
+def window_key(key: bytes, start_ms: int) -> bytes:
+    return encode_window_store_key(WindowStoreKey(key=key, start_ms=start_ms))
+
+
+KEYS: Final = {
+    StoreFormat.TIMESTAMPED_KV: (b"", b"a", b"ab", b"b", b"\xff"),
+    StoreFormat.TIMESTAMPED_WINDOW: tuple(window_key(key, at) for key in (b"a", b"b") for at in (7, SEGMENT_MS + 7)),
+}
+"""By what they are called in the changelog; those of windows lie by segments, in another order."""
+
+
+@pytest.fixture(scope="module", params=list(KEYS))
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StateStore:
+    form = request.param
+    rows = {
+        key: encode_timestamped(VALUES[place % len(VALUES)], STAMPS[place % len(STAMPS)])
+        for place, key in enumerate(KEYS[form])
+    }
+    starts = (0, SEGMENT_MS) if form.is_windowed else (0,)
+    databases = [
+        Database(start, {TIMESTAMPED: {key: row for key, row in rows.items() if bool(start) == (b"\xea\x67" in key)}})
+        for start in starts
+    ]
+    return opened(tmp_path_factory.mktemp("state"), form, databases)
+
+
+def record(offset: int, key: bytes | None, value: bytes | None, timestamp: int | None) -> RawRecord:
+    return RawRecord(partition=0, offset=offset, key=key, value=value, timestamp=timestamp)
+
+
+def expected(store: StateStore, records: Sequence[RawRecord]) -> tuple[int, list[Difference]]:
+    here = {}
+    for row in store.rows():
+        key = row.key if row.window is None else window_key(row.key, row.window.start_ms)
+        here[key] = (row.value, row.timestamp_ms)
+    said = {each.key: (each.value, each.timestamp) for each in records if each.key is not None}
+    same, found = 0, []
+    for key in sorted({*here, *(key for key, (value, _) in said.items() if value is not None)}):
+        value, stamp = here.get(key, (None, None))
+        topic, topic_stamp = said.get(key, (None, None))
+        if value == topic:
+            same += 1
+            continue
+        store_id, topic_id = (None if each is None else IDS[VALUES.index(each)] for each in (value, topic))
+        if value is None or topic is None:
+            kind = DifferenceKind.MISSING if value is None else DifferenceKind.EXTRA
+        elif stamp is not None and topic_stamp is not None and stamp < topic_stamp:
+            kind = DifferenceKind.STALE
+        else:
+            other_id = store_id is not None and topic_id is not None and store_id != topic_id
+            kind = DifferenceKind.OTHER_ID if other_id else DifferenceKind.OTHER_BYTES
+        found.append(Difference(kind=kind, key=key, store_id=store_id, topic_id=topic_id))
+    return same, found
+
+
+@settings(max_examples=12)
+@given(data=st.data())
+def test_it_is_two_dicts_beside_each_other(store: StateStore, data: st.DataObject) -> None:
+    more = window_key(b"c", 7) if store.format.is_windowed else b"c"
+    each = st.tuples(
+        st.sampled_from([*KEYS[store.format], more, None]), st.sampled_from([*VALUES, None]), st.sampled_from(STAMPS)
+    )
+    records = [record(offset, *one) for offset, one in enumerate(data.draw(st.lists(each, max_size=10)))]
+    found = compared(store, records)
+    same, differences = expected(store, records)
+    assert (found.same, list(found.shown)) == (same, differences)
+    assert Counter({kind: count for kind, count in found.counts.items() if count}) == Counter(
+        difference.kind for difference in differences
+    )
+
+
+def test_a_store_of_another_kind_is_refused(tmp_path: Path) -> None:
+    store = opened(tmp_path, StoreFormat.SUBSCRIPTION, [Database(0, {TIMESTAMPED: {b"\0" * 5: b"\0" * 8}})])
+    with pytest.raises(StateDirectoryError, match=r"cannot be compared with a topic, row by row\.$"):
+        compared(store, [])
