@@ -203,8 +203,7 @@ class TestRewrittenKinds:
         assert isinstance(report, dict)
         assert report["unreadable_rows"] == 0
         (state,) = read_state_directory(target)
-        (store,) = open_stores(state)
-        assert store.format is kind.format
+        (store,) = open_stores(state, form=kind.format)
         versions = 6 if kind is WrittenKind.VERSIONED else 3
         expected = {b"Rv%d" % offset for offset in range(6 - versions, 6)}
         assert [row.value for row in store if row.value not in expected] == []
