@@ -169,13 +169,14 @@ class TestRewritten:
         assert report["unreadable"] == [{"task": "0_0", "store": "s", "key": "61", "problem": "it is a three"}]
 
 
+NOW_MS = 1_700_000_040_000
 KEYS: dict[StoreFormat, Callable[[int], bytes]] = {
     StoreFormat.VERSIONED: lambda number: b"k%d" % number,
     StoreFormat.TIME_FIRST_WINDOW: lambda number: encode_window_store_key(
-        WindowStoreKey(key=b"k%d" % number, start_ms=60_000 * number)
+        WindowStoreKey(key=b"k%d" % number, start_ms=NOW_MS + 60_000 * number)
     ),
     StoreFormat.TIME_FIRST_SESSION: lambda number: encode_session_key(
-        SessionKey(key=b"k%d" % number, start_ms=1000, end_ms=60_000 * number + 1000)
+        SessionKey(key=b"k%d" % number, start_ms=NOW_MS, end_ms=NOW_MS + 60_000 * number)
     ),
 }
 
@@ -202,8 +203,7 @@ class TestRewrittenKinds:
         assert isinstance(report, dict)
         assert report["unreadable_rows"] == 0
         (state,) = read_state_directory(target)
-        (store,) = open_stores(state)
-        assert store.format is kind.format
+        (store,) = open_stores(state, form=kind.format)
         versions = 6 if kind is WrittenKind.VERSIONED else 3
         expected = {b"Rv%d" % offset for offset in range(6 - versions, 6)}
         assert [row.value for row in store if row.value not in expected] == []

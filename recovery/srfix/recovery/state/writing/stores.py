@@ -145,7 +145,7 @@ class StoreWriter:
         if segment not in self._databases:
             if len(self._databases) >= _MOST_OPEN:
                 raise StateDirectoryError(
-                    f"{self._folder}: {self._store.name} would have more than {_MOST_OPEN:,} segments. Check --retention."
+                    f"{self._folder}: {self._store.name} would have more than {_MOST_OPEN:,} segments. Check --retention-ms."
                 )
             families = families_of(self._store.kind.family, self._release)
             self._databases[segment] = self._open.enter_context(
