@@ -24,6 +24,9 @@ endif
 BESIDE_3.5 := 'pyarrow<22'
 SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 
+# Hundreds of tests start a Python of their own: compiled anew each time, srfix alone would take half of such a start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help kernel no-cargo kernel-wheel kernel-vendor demo test lint docs format chromium test-browser test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz sanitize wheel reference pyfiles clean
 
@@ -171,11 +174,12 @@ endif
 	$(BIN)/python tests/bench/bench_scale.py
 	$(BIN)/python -m tests.bench.bench_state
 
-bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
+bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both; stores on disk
 	$(BIN)/python -m tests.bench.bench_spark
+	$(BIN)/python -m tests.bench.bench_state_spark
 
-fuzz: $(KERNEL) jars $(SPARK) ## All attacks, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, CASES=N of the kernel's own, WORLDS=N worlds)
-	SRFIX_ATTACKS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile
+fuzz: $(KERNEL) jars $(SPARK) ## All cases that `make test` leaves out, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, CASES=N of the kernel's own, WORLDS=N worlds)
+	SRFIX_ATTACKS=all $(PYTEST)
 	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \
 		{ echo "A failure is told as the payload and the schema or columns that it is of; to run it again, put the" \
 			"@reproduce_failure line that is printed with it over the test's run()." >&2; exit 1; }

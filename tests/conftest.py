@@ -1,4 +1,4 @@
-"""How hypothesis runs: never by the clock, and on CI with the same examples each time."""
+"""How hypothesis runs: never by the clock, and on CI with the same examples each time; and which cases run (`one_in`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.one_in import those_that_run
 
 settings.register_profile(
     "srfix",
@@ -15,6 +17,14 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("srfix")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept = those_that_run(items)
+    if len(kept) < len(items):
+        run = set(kept)
+        config.hook.pytest_deselected(items=[item for item in items if item not in run])
+        items[:] = kept
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

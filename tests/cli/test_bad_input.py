@@ -174,7 +174,7 @@ class TestPlansThatAreRefused:
             if command != "rollback":
                 assert said == (
                     f"The plan {plan} was edited after it was made: its content does not have the digest that it "
-                    "names. A plan does what was reviewed or nothing; make a new one with srfix plan."
+                    "names. A plan does what was reviewed or nothing. Make one with srfix plan -o FILE."
                 )
         assert parts.registry.writes == 0
 

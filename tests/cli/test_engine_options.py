@@ -20,6 +20,7 @@ from srfix.serde.native import CODEC_ENGINES, ENGINE_VARIABLE, kernel
 
 SPARK = ("--engine", "spark")
 REGISTRY = ("--registry", "http://127.0.0.1:9")
+STATE = Path(__file__).parents[1] / "recovery" / "state" / "data" / "kinds" / "2.6.3" / "state"
 COMMANDS = {"scan": ("users",), "diagnose": REGISTRY, "plan": REGISTRY}
 
 
@@ -116,11 +117,25 @@ class TestWithoutSpark:
         assert said.err.startswith("srfix: --engine spark needs PySpark, which is not installed.")
         assert "pip install 'srfix[spark]'" in said.err
 
+    @pytest.mark.parametrize("command", [("scan",), ("export", "--out", "exported")])
+    def test_so_it_is_where_tasks_of_a_directory_are_worked_on(
+        self,
+        command: tuple[str, ...],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "pyspark", None)
+        monkeypatch.chdir(tmp_path)
+        state = str(STATE)
+        assert main(["state", command[0], state, "--store", "ts", *command[1:], *SPARK]) == ExitCode.REFUSED
+        assert capsys.readouterr().err.startswith("srfix: --engine spark needs PySpark, which is not installed.")
+
     def test_a_property_that_java_lacks_is_refused_before_spark_starts(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        on_spark = importlib.import_module("srfix.cli.commands.shared.on_spark")
-        monkeypatch.setattr(on_spark, "find_spec", lambda name: object())
+        session = importlib.import_module("srfix.cli.commands.shared.spark_session")
+        monkeypatch.setattr(session, "find_spec", lambda name: object())
         kafka = ("--bootstrap-servers", "127.0.0.1:9", "-X", "queued.min.messages=1")
         assert main(["scan", "users", *kafka, *SPARK]) == ExitCode.REFUSED
         assert "The Kafka property queued.min.messages is one of librdkafka's" in capsys.readouterr().err

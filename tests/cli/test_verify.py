@@ -14,7 +14,7 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.repair.plan_file import plan_digest
+from srfix.recovery.repair.plan_documents import plan_digest
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects.names import Role, subject_for

@@ -12,7 +12,8 @@ from srfix.recovery.explain.stack_trace import read
 from srfix.recovery.facts.subject_state import subject_state_from
 from srfix.recovery.findings import Severity
 from srfix.recovery.inspect.scan import scan_topic
-from srfix.recovery.repair.plan_file import plan_digest, plan_document, plan_from
+from srfix.recovery.repair.plan_documents import plan_digest
+from srfix.recovery.repair.plan_file import plan_document, plan_from
 from srfix.recovery.repair.verify.events import Problem
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Json

@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -23,10 +24,19 @@ from pyspark.sql import functions as F
 from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.census.spark import SparkCensus
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.stores.store import open_stores
+from srfix.recovery.state_jobs.on_spark import PartsOnSpark
+from srfix.recovery.state_jobs.scanning import ScanWork
+from srfix.recovery.state_jobs.second_answers import SecondAnswers
+from srfix.recovery.state_report.row_filter import RowFilter
 from srfix.serde.batches.rows import Reason
 from srfix.serde.errors import BadRowError, ClusterError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema
+from srfix.serde.resolve import ById
 from srfix.serde.spark.counts import counts_of
 from srfix.serde.spark.errors.driver_errors import clear_errors
 from srfix.serde.spark.interface import Engine
@@ -42,6 +52,7 @@ from srfix.serde.subjects.names import Topic
 __all__ = ["CHECKS", "TOPIC"]
 
 TOPIC: Final = "connect-users"
+STATE: Final = Path(__file__).resolve().parents[1] / "recovery" / "state" / "data" / "kinds" / "2.6.3" / "state"
 ENGINES: Final[tuple[Engine, ...]] = ("jvm",) if lacks_arrow() else ("arrow", "jvm")
 COLUMNS: Final = "ID BIGINT, NAME STRING, BORN DATE"
 ROWS: Final = "SELECT 1L AS ID, 'Ada' AS NAME, DATE'1815-12-10' AS BORN UNION ALL SELECT 2L, NULL, NULL"
@@ -233,6 +244,19 @@ def public(client: Client) -> None:
     assert SparkContext._gateway is None
 
 
+def stores_on_disk(client: Client) -> None:
+    """A task of an application in each task of Spark's; what a worker does not see is an error."""
+    (state,) = read_state_directory(STATE)
+    parts = list(open_stores(state, "ts"))
+    decoder = RecordDecoder(ById(client.registry), roles=())
+    work = ScanWork(wanted=RowFilter(), decoder=decoder, second=SecondAnswers(), limit=5)
+    (scanned,) = PartsOnSpark(client.spark).run(work, parts, doing="reading ts")
+    assert [row.row.key for row in scanned.rows] == [b"t1", b"t2"]
+    parts[0].directory = replace(parts[0].directory, path="/nowhere")
+    with pytest.raises(StateDirectoryError, match=r"^The Spark worker on \S+ sees no directory /nowhere\."):
+        PartsOnSpark(client.spark).run(work, parts, doing="reading ts")
+
+
 CHECKS: Final[dict[str, Callable[[Client], None]]] = {
     check.__name__: check
     for check in (
@@ -247,6 +271,7 @@ CHECKS: Final[dict[str, Callable[[Client], None]]] = {
         streaming,
         data_source,
         census,
+        stores_on_disk,
     )
 }
 """In their order: all but the first two read what `writing` wrote."""

@@ -1,4 +1,6 @@
-"""A store of every kind on real Kafka Streams: srfix reads from disk what the application's own queries answer."""
+"""A store of every kind on real Kafka Streams: srfix reads from disk what the application's own queries answer, and rebuilds
+what it opens and goes on from.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -26,6 +28,7 @@ from srfix.fixtures.streams.every_store import (
     produce,
     source_records,
 )
+from srfix.recovery.rebuild import Migration, StoreChange, migrate
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.formats import (
@@ -35,11 +38,17 @@ from srfix.recovery.state.formats import (
     decode_window_store_key,
 )
 from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat, open_stores
+from srfix.recovery.state.writing import Release, WrittenKind
+from tests.stack.rebuilt_stores import RebuiltStores, rebuilt, to_restore
 
 pytestmark = pytest.mark.stack
 
 ROUNDS: Final = 30
 """Of records, before the first close; as many come after it."""
+MORE: Final = 10
+"""Rounds of records that a rebuilt directory meets."""
+MIGRATED: Final = ("2.7.0", "4.3.1 with headers")
+"""Of which the directory is written anew before the last start, with a store `plain` that has timestamps then."""
 VERSIONS: Final = {"2.6.3": False, "2.7.0": False, "3.9.2": False, "4.3.1": False, "4.3.1 with headers": True}
 FORMATS: Final = {
     "plain": StoreFormat.PLAIN_KV,
@@ -83,6 +92,10 @@ class Run:
     """The last value of each key in the changelog of what `suppress` holds back."""
     closed: Path
     """A copy of the application's folder after the first run."""
+    rebuilt: RebuiltStores
+    """The same stores, rebuilt from their topics."""
+    is_migrated: bool
+    """Whether it is one of `MIGRATED`."""
 
     def flushes_when_it_commits(self, store: str) -> bool:
         """Others are flushed after 10,000 changelog records, or with a full memtable."""
@@ -194,7 +207,14 @@ def run(request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: p
         suppressed = {record.key: record.value for record in application.changelog("suppressed-store")}
     closed = folder / "closed" / setup.application
     shutil.copytree(setup.folder, closed)
-    return Run(setup=setup, answered=answered, suppressed=suppressed, closed=closed)
+    return Run(
+        setup=setup,
+        answered=answered,
+        suppressed=suppressed,
+        closed=closed,
+        rebuilt=rebuilt(setup, folder / "rebuilt" / setup.application),
+        is_migrated=request.param in MIGRATED,
+    )
 
 
 class TestClosed:
@@ -225,9 +245,22 @@ class TestClosed:
         assert detected == expected_formats(run.setup)
 
 
+class TestRebuilt:
+    def test_every_row_is_what_the_application_answered(self, run: Run) -> None:
+        read = on_disk(run.rebuilt.folder)
+        for store, rows in run.answered.items():
+            assert without_headers(read[store]) == without_headers(rows), store
+
+    def test_each_kind_is_told_by_what_lies_there(self, run: Run) -> None:
+        detected = {store.name: store.format for store in open_stores(state_of(run.rebuilt.folder))}
+        assert detected == expected_formats(run.setup)
+
+
 class TestRunning:
-    def test_every_flushed_row_is_read_while_it_runs_and_after_a_kill(self, run: Run) -> None:
-        """It takes further records on the directory that the first run left, is killed, and started again."""
+    def test_every_flushed_row_is_read_while_it_runs_and_after_a_kill_and_a_rebuilt_directory_goes_on(
+        self, run: Run
+    ) -> None:
+        """It takes more records on the directory that the first run left, is killed, and started again on the rebuilt one."""
         setup = run.setup
         produce(setup, source_records(first_round=ROUNDS, rounds=ROUNDS))
         with EveryStoreApplication(setup) as application:
@@ -243,17 +276,76 @@ class TestRunning:
             application.kill()
         assert is_in_use(setup) is False
         assert on_disk(setup.folder) == flushed
+
+        shutil.rmtree(setup.folder)
+        shutil.copytree(run.rebuilt.folder, setup.folder)
+        expected = to_restore(setup, run.rebuilt)
+        assert expected
         with EveryStoreApplication(setup) as application:
             application.wait_for_state("RUNNING")
+            assert restored(application) == expected
+            assert_answers(application, setup, answered)
+            produce(setup, source_records(first_round=2 * ROUNDS, rounds=MORE))
             application.wait_for_records()
+            assert restored(application) == expected
             again = answers(application, setup)
         found = on_disk(setup.folder)
+        assert_windows(again["windows"], 2 * ROUNDS + MORE)
         if versions := found.get("versioned"):
-            # After a restart Streams looks into those segments alone that it has written to since: the disk has all.
-            assert again["versioned"] < versions
-            assert {row[1:] for row in versions} == all_versions(2 * ROUNDS)
+            assert {row[1:] for row in versions} == all_versions(2 * ROUNDS + MORE)
             again["versioned"] = versions
         assert found == again
+
+        if run.is_migrated:
+            migrated(setup)
+            setup = replace(setup, plain_has_timestamps=True)
+        with EveryStoreApplication(setup) as application:
+            application.wait_for_state("RUNNING")
+            assert restored(application) == {}
+            assert_answers(application, setup, again)
+
+
+def restored(application: EveryStoreApplication) -> dict[str, int]:
+    """Store → the records that it has restored; what suppress holds back is in memory and always restored."""
+    return {store: records for store, records in application.restored.items() if store != "suppressed-store"}
+
+
+def assert_answers(application: EveryStoreApplication, setup: EveryStoreSetup, expected: Mapping[str, Rows]) -> None:
+    found = answers(application, setup)
+    for store, rows in expected.items():
+        if store == "versioned":
+            # After a restart Streams looks into those segments alone that it has written to since: the disk has all.
+            assert found[store] <= rows
+        else:
+            assert without_headers(found[store]) == without_headers(rows), store
+
+
+def without_headers(rows: Rows) -> Rows:
+    """Tables get their records' headers when they are restored, and none when they are processed."""
+    headers = 4
+    return Counter({(*row[:headers], *row[headers + 1 :]): count for row, count in rows.items()})
+
+
+def assert_windows(rows: Rows, rounds: int) -> None:
+    """The store `windows` has what its aggregation makes of the records, whatever was rebuilt in between."""
+    expected: dict[tuple[bytes, int], list[bytes]] = {}
+    for record in source_records(rounds=rounds):
+        if record.source is Source.EVENTS:
+            assert record.value is not None
+            start_ms = record.timestamp_ms - record.timestamp_ms % 60_000
+            expected.setdefault((record.key, start_ms), []).append(record.value)
+    window = 5
+    found = {(row[1], row[window]): row[2] for row in rows}
+    assert found == {(key, (start_ms, None)): b"+".join(values) for (key, start_ms), values in expected.items()}
+
+
+def migrated(setup: EveryStoreSetup) -> None:
+    """Writes the application's folder anew, the store `plain` with timestamps."""
+    new = setup.state_directory / "migrated"
+    changes = {"plain": StoreChange(kind=WrittenKind.TIMESTAMPED_KV)}
+    migrate(state_of(setup.folder), new, Migration(release=Release.parse(setup.version), changes=changes), request={})
+    shutil.rmtree(setup.folder)
+    new.rename(setup.folder)
 
 
 def all_versions(rounds: int) -> set[tuple[object, ...]]:

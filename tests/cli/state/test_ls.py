@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,11 @@ class TestLs:
         ("version", "streams"), [("2.6.3", "2.6.2, 2.6.3, 2.7.1, 2.7.2 or 2.8"), ("4.3.1", "4.3 or later")]
     )
     def test_it_tells_the_generation_of_streams(self, version: str, streams: str) -> None:
-        (application,) = listed(DATA / version)["applications"]
+        (application,) = listed(DATA / "kinds" / version / "state")["applications"]
         assert (application["streams"], application["in_use"]) == (streams, False)
 
     def test_it_has_each_task_with_its_stores_and_offsets(self) -> None:
-        (application,) = listed(DATA / "2.6.3")["applications"]
+        (application,) = listed(DATA / "kinds" / "2.6.3" / "state")["applications"]
         tasks = {task["task"]: task for task in application["tasks"]}
         assert set(tasks) >= {"0_0", "1_0", "3_0", "global"}
         (ts,) = [store for store in tasks["1_0"]["stores"] if store["store"] == "ts"]
@@ -39,12 +40,19 @@ class TestLs:
         assert all(entry["offset"] >= 0 for entry in tasks["1_0"]["checkpoint"])
 
     def test_a_store_of_4_3_has_its_own_offsets(self) -> None:
-        (application,) = listed(DATA / "4.3.1")["applications"]
+        (application,) = listed(DATA / "kinds" / "4.3.1" / "state")["applications"]
         stores = [store for task in application["tasks"] for store in task["stores"]]
         assert any(store["offsets"] and store["closed"] for store in stores)
+        of_segments = [store for store in stores if store["kind"] == "segmented"]
+        assert {store["store"] for store in of_segments} >= {"win", "sess", "sessemit"}
+        for store in of_segments:  # each has a changelog, and was closed
+            assert store["closed"], store["store"]
+            assert [
+                entry["topic"].endswith(store["changelog"].removeprefix("state-")) for entry in store["offsets"]
+            ] == [True]
 
     def test_a_person_reads_a_table(self) -> None:
-        done = srfix("state", "ls", str(DATA / "2.6.3"))
+        done = srfix("state", "ls", str(DATA / "kinds" / "2.6.3" / "state"))
         assert done.returncode == 0
         assert "key-value" in done.stdout
         assert "Checkpoints" in done.stdout
@@ -52,12 +60,50 @@ class TestLs:
 
     def test_a_damaged_checkpoint_is_named_and_the_rest_is_listed(self, tmp_path: Path) -> None:
         task = tmp_path / "app" / "0_0"
-        (task / "rocksdb" / "s").mkdir(parents=True)
+        (task / "s").mkdir(parents=True)
         (task / ".checkpoint").write_bytes(b"garbage")
         done = srfix("state", "ls", str(tmp_path), "--output", "json")
         assert done.returncode == 2
         assert f"Not looked at: {task}{os.sep}.checkpoint" in done.stderr
         assert json.loads(done.stdout)["applications"][0]["tasks"][0]["stores"][0]["store"] == "s"
+
+    @pytest.mark.parametrize(
+        ("version", "forms"),
+        [
+            ("2.6.3", {"plain": "plain-kv", "ts": "timestamped-kv", "win": "timestamped-window", "sess": "session"}),
+            ("3.9.2", {"ver": "versioned", "winplain": "plain-window", "winemit": "time-first-window"}),
+            ("4.3.1", {"oj-outer-this-join-store": "join-window", "fkj-subscription-store": "subscription"}),
+            ("4.3.1-headers", {"ts": "headers-kv", "win": "headers-window"}),
+        ],
+    )
+    def test_it_names_the_form_of_a_store_s_rows(self, version: str, forms: dict[str, str]) -> None:
+        (application,) = listed(DATA / "kinds" / version / "state")["applications"]
+        stores = {store["store"]: store for task in application["tasks"] for store in task["stores"]}
+        assert {name: stores[name]["form"] for name in forms} == forms
+        assert all(store["form_because"] and store["problem"] is None for store in stores.values())
+
+    @pytest.mark.parametrize(("store", "file"), [("plain", "CURRENT"), ("ts", "MANIFEST-*")])
+    def test_a_store_that_cannot_be_opened_is_a_finding_and_the_rest_is_listed(
+        self, tmp_path: Path, store: str, file: str
+    ) -> None:
+        shutil.copytree(DATA / "kinds" / "3.9.2" / "state", tmp_path / "app")
+        for path in (tmp_path / "app").glob(f"*/rocksdb/{store}/{file}"):
+            path.unlink()
+        done = srfix("state", "ls", str(tmp_path), "--output", "json")
+        assert done.returncode == 1
+        assert f"Damaged: store {store} of task " in done.stderr
+        (application,) = json.loads(done.stdout)["applications"]
+        problems = {s["store"]: s["problem"] for task in application["tasks"] for s in task["stores"]}
+        assert [name for name, problem in problems.items() if problem is not None] == [store]
+        assert file.rstrip("-*") in problems[store]
+
+    @pytest.mark.parametrize("command", ["ls", "size"])
+    def test_the_configuration_file_is_read(self, tmp_path: Path, command: str) -> None:
+        (tmp_path / "srfix.toml").write_text('output = "json"\n')
+        done = srfix(
+            "state", command, str(DATA / "kinds" / "4.3.1" / "state"), "--config", str(tmp_path / "srfix.toml")
+        )
+        assert json.loads(done.stdout)["schema"] == f"srfix.state-{command}/1"
 
     def test_what_is_no_state_directory_is_refused(self, tmp_path: Path) -> None:
         done = srfix("state", "ls", str(tmp_path))

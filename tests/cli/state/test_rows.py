@@ -202,21 +202,3 @@ class TestSize:
         done = srfix("state", "size", str(tmp_path), "--store", "ts")
         assert "compaction is switched off" in done.stdout
         assert "20 files on level 0" in done.stdout
-
-
-class TestWhere:
-    def test_a_key_lies_where_it_is_looked_for(self) -> None:
-        done = srfix("state", "where", OLD, "t1", "--store", "ts", "--output", "json")
-        document = json.loads(done.stdout)
-        assert (done.returncode, document["partition"], document["found"]) == (0, 0, True)
-        assert [(each["task"], each["rows"]) for each in document["holders"]] == [("1_0", 1)]
-
-    def test_a_key_that_lies_astray_is_a_finding(self) -> None:
-        done = srfix("state", "where", OLD, "t1", "--store", "ts", "--partitions", "6")
-        assert done.returncode == 1
-        assert "Task 1_0 holds the key, and Streams looks for it in partition 1." in done.stderr
-
-    def test_a_global_store_holds_every_key(self) -> None:
-        done = srfix("state", "where", OLD, "nobody", "--store", "glob", "--partitions", "6")
-        assert done.returncode == 1
-        assert "another instance" not in done.stderr

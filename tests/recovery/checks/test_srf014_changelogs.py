@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.damage import changelog_ids_lost_by_the_registry as damage
+from srfix.fixtures.state_directory import write_application, write_database, write_task
 from srfix.recovery.diagnosis import changelogs
 from srfix.recovery.diagnosis.diagnose import diagnose
 from srfix.recovery.facts.reader import CheckContext, Reader
 from srfix.recovery.findings import Diagnosis, Severity, Skipped
+from srfix.recovery.state.formats import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import W1
@@ -104,6 +109,27 @@ class TestLostInChangelog:
         assert look(world).findings == ()
         (finding,) = look(world, whole=True).findings
         assert [fault.schema_id for fault in finding.schema_ids] == [99]
+
+    @pytest.mark.parametrize("is_segmented", [False, True])
+    def test_one_in_the_middle_is_found_by_the_rows_on_disk_too(
+        self, world: World, tmp_path: Path, is_segmented: bool
+    ) -> None:
+        staged = damage.stage(world.broker, world.client(), is_lost=False)
+        lost, kept = frame_id(99, b"\x02"), frame_id(staged.kept_id, b"\x02\x02")
+        world.put(damage.CHANGELOG, ("old", lost))
+        world.put(damage.CHANGELOG, *((f"k{n}", kept) for n in range(9)))
+        made = write_application(tmp_path, damage.APPLICATION)
+        if is_segmented:
+            rows = {
+                encode_window_store_key(WindowStoreKey(key=key, start_ms=60_000)): value
+                for key, value in ((b"old", lost), (b"k1", kept))
+            }
+            write_database(made / f"0_0/{damage.STORE}/{damage.STORE}.60000", {"default": rows})
+        else:
+            write_task(made, "0_0", damage.STORE, {b"old": lost, b"k1": kept}, checkpoint={(damage.CHANGELOG, 0): 20})
+        world.supplied = replace(world.supplied, state=read_state_directory(made))
+        (finding,) = look(world).findings
+        assert (finding.code, [fault.schema_id for fault in finding.schema_ids]) == ("SRF014", [99])
 
     def test_the_application_is_the_longest_living_one(self) -> None:
         topic = "shop-users-store-changelog"

@@ -19,15 +19,22 @@ import pytest
 
 from srfix.fixtures.state_directory import write_application, write_database, write_task
 from srfix.recovery.census.interface import Census, PartitionCensus, RoleCensus
-from srfix.recovery.facts.rows_on_disk import of_registry_roles, places_of, read_rows
+from srfix.recovery.facts.rows_on_disk import count_rows, of_registry_roles, places_of, read_rows
 from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.state.checkpoints import OffsetMeaning
+from srfix.recovery.state.formats import (
+    CombinedKey,
+    Subscription,
+    WindowStoreKey,
+    encode_combined_key,
+    encode_subscription,
+    encode_window_store_key,
+)
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.row_ids import count_row_ids
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects.names import Role, Topic
-from srfix.serde.wire import frame_id
+from srfix.serde.wire import SchemaId, frame_id
 
 STORE = SuspectStore(application="shop", name="users-store")
 NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None, live_unframed_keys=None)
@@ -62,7 +69,7 @@ def read(
     root: Path, committed: Mapping[int, int | None], *, meaning: OffsetMeaning = OffsetMeaning.UNKNOWN
 ) -> StoreRows:
     places = places_of(read_state_directory(root), STORE)
-    return read_rows(places, census(committed), count_row_ids, meaning=meaning)
+    return read_rows(places, census(committed), count_rows, meaning=meaning)
 
 
 @pytest.fixture
@@ -113,7 +120,7 @@ class TestWhole:
         other = write_application(tmp_path / "standby", "shop")
         write_task(other, "0_0", "users-store", {b"a": row(9)}, checkpoint={("users", 0): 1})
         states = (*read_state_directory(folder), *read_state_directory(other))
-        found = read_rows(places_of(states, STORE), census({0: 5, 1: 5}), count_row_ids)
+        found = read_rows(places_of(states, STORE), census({0: 5, 1: 5}), count_rows)
         assert found.is_whole
         assert found.ids(Role.VALUE) == {1, 2, 3, 9}
 
@@ -183,13 +190,48 @@ class TestNotWhole:
             "so there may be other rows besides"
         )
 
-    def test_where_a_store_lies_in_segments(self, folder: Path) -> None:
-        (folder / "0_2/users-store/users-store.1795219200000").mkdir(parents=True)
+    def test_where_a_store_is_of_the_users_own_make(self, folder: Path) -> None:
+        (folder / "0_2/users-store/files").mkdir(parents=True)
         found = read(folder, {0: 5, 1: 5})
         assert not found.is_whole
-        assert found.not_read == (
-            f"task 0_2 in {folder}: the store lies in segments, or in a form of its own, which was not read",
+        assert found.not_read == (f"task 0_2 in {folder}: the store has a form of its own, which was not read",)
+
+    def test_where_a_segmented_store_has_no_database(self, folder: Path) -> None:
+        (folder / "0_2/users-store/users-store.1795219200000").mkdir(parents=True)
+        found = read(folder, {0: 5, 1: 5})
+        assert found.not_read == (f"task 0_2 in {folder}: there is no database in users-store",)
+
+    def test_but_the_rows_of_segments_are_counted(self, folder: Path) -> None:
+        for start in (0, 60_000):
+            rows = {
+                encode_window_store_key(WindowStoreKey(key=key, start_ms=start)): row(schema_id)
+                for key, schema_id in ((b"k", 7), (b"l", 8))
+            }
+            write_database(folder / f"0_2/users-store/users-store.{start}", {"default": rows})
+        found = read(folder, {0: 5, 1: 5})
+        assert (found.rows, found.schema_ids[Role.VALUE][SchemaId(8)]) == (8, 2)
+
+    def test_where_a_store_s_kind_is_not_certain_and_its_ids_prove_nothing(self, folder: Path) -> None:
+        write_database(folder / "0_2/users-store/users-store.60000", {"default": {b"k" * 20: row(7)}})
+        found = read(folder, {0: 5, 1: 5})
+        assert (found.rows, found.is_whole) == (4, False)
+        assert 7 not in found.ids(Role.VALUE)
+        assert found.not_read[0] == (
+            f"task 0_2 in {folder}: the ids in its 1 row prove nothing, for its kind is not certain; it was read as "
+            "plain-window: its keys are none of a known form, and it lies as a window store does"
         )
+
+    def test_where_it_holds_a_join_s_subscriptions_whose_ids_are_other_subjects(self, tmp_path: Path) -> None:
+        made = write_application(tmp_path, "shop")
+        key = CombinedKey(foreign_key=row(8), primary_key=row(9))
+        value = Subscription(version=0, instruction=1, hash=bytes(16), primary_key=key.primary_key)
+        name = "fk-subscription-store"
+        rows = {encode_combined_key(key): encode_subscription(value)}
+        write_task(made, "0_0", name, rows, checkpoint={("users", 0): 4})
+        store = SuspectStore(application="shop", name=name)
+        found = read_rows(places_of(read_state_directory(made), store), census({0: 5}), count_rows)
+        assert (found.rows, found.ids(Role.KEY), found.is_whole) == (0, frozenset(), False)
+        assert "holds the subscriptions of a foreign-key join" in found.not_read[0]
 
     def test_where_a_task_has_no_database(self, folder: Path) -> None:
         (folder / "0_2/rocksdb/users-store").mkdir(parents=True)

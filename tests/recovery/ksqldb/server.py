@@ -123,6 +123,8 @@ class KsqldbServer:
     """Where it listens."""
     info: Json = field(default_factory=lambda: dict(INFO))
     """The answer of /info."""
+    cluster_status: Json = None
+    """The answer of /clusterStatus; None for the refusal of a server without heartbeats."""
     answers: dict[str, Json] = field(default_factory=default_answers)
     """Per statement the answer."""
     password: str | None = None
@@ -142,7 +144,7 @@ def ksqldb_server() -> Iterator[KsqldbServer]:
             pass
 
         def do_GET(self) -> None:
-            self.answer(state.info if self.path == "/info" else None)
+            self.answer({"/info": state.info, "/clusterStatus": state.cluster_status}.get(self.path))
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -15,7 +15,8 @@ from srfix.recovery.rebuild.databases import database_paths
 from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
-from srfix.recovery.state.writing import Release, WrittenKind
+from srfix.recovery.state.stores import open_stores
+from srfix.recovery.state.writing import Release, WrittenKind, new_database
 from srfix.serde.errors import DecodeError, UsageError
 
 KINDS = Path(__file__).parents[1] / "state" / "data" / "kinds"
@@ -40,6 +41,14 @@ def rows_of(state: ApplicationState, *, offsets: bool = False) -> Rows:
                         if rows and (family == "offsets") == offsets:
                             found[task.name, str(path.relative_to(task.path)), family] = rows
     return found
+
+
+def left_open(folder: Path) -> None:
+    """A database as Kafka Streams 4.3 leaves it that is killed."""
+    with new_database(folder, [TIMESTAMPED, "offsets"], Release(4, 3, 1)) as database:
+        database.put(TIMESTAMPED, b"k", bytes(8) + b"v")
+        database.put("offsets", b"users-0", (7).to_bytes(8, "big"))
+        database.put("offsets", b"status", (1).to_bytes(8, "big"))
 
 
 def files_of(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -122,6 +131,25 @@ class TestPayload:
             key: rows for key, rows in before.items() if key != place
         }
 
+    @pytest.mark.parametrize("version", ["3.9.2", "4.3.1-headers"])
+    def test_every_value_of_every_kind_of_store_is_changed_and_nothing_else(self, tmp_path: Path, version: str) -> None:
+        state = state_of(KINDS / version / "state")
+        changes = {
+            store: StoreChange(payload=lambda payload: b"new " + payload)
+            for store in state.stores
+            if store != "fkj-subscription-store"
+        }
+        release = Release.parse(version.partition("-")[0])
+        migrate(state, tmp_path / "a", Migration(release=release, changes=changes), request={})
+        after = {(store.name, store.partition): set(store) for store in open_stores(state_of(tmp_path / "a"))}
+        for store in open_stores(state):
+            expected = {
+                row if row.value is None or store.name not in changes else row._replace(value=b"new " + row.value)
+                for row in store
+            }
+            assert after[store.name, store.partition] == expected, store.name
+        assert rows_of(state_of(tmp_path / "a")).keys() == rows_of(state).keys()
+
     def test_rows_that_cannot_be_are_listed_and_nothing_is_completed(self, tmp_path: Path) -> None:
         state = state_of(KINDS / "2.6.3" / "state")
         migration = Migration(release=Release(2, 7), changes={"ts": StoreChange(payload=no_odd_one)})
@@ -138,15 +166,25 @@ class TestPayload:
 
 
 class TestRefused:
-    def test_rows_that_hold_more_than_a_value(self, tmp_path: Path) -> None:
+    def test_rows_that_hold_no_value(self, tmp_path: Path) -> None:
         state = state_of(KINDS / "3.9.2" / "state")
-        (store,) = [each.name for task in state.tasks for each in task.stores if "ver" in each.name]
-        migration = Migration(release=Release(3, 9, 2), changes={store: StoreChange(payload=bytes.upper)})
+        migration = Migration(
+            release=Release(3, 9, 2), changes={"fkj-subscription-store": StoreChange(payload=bytes.upper)}
+        )
         with pytest.raises(
-            UsageError, match=r"is a store of the kind versioned \(.*\), whose rows srfix does not write anew"
+            UsageError, match=r"is a store of the kind subscription \(.*\), whose rows hold no value but its"
         ):
             migrate(state, tmp_path / "a", migration, request={})
         assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("store", "kind"),
+        [("win", WrittenKind.SESSION), ("win", WrittenKind.TIME_FIRST_WINDOW), ("ver", WrittenKind.TIMESTAMPED_KV)],
+    )
+    def test_rows_that_would_need_other_keys(self, tmp_path: Path, store: str, kind: WrittenKind) -> None:
+        migration = Migration(release=Release(3, 9, 2), changes={store: StoreChange(kind=kind)})
+        with pytest.raises(UsageError, match=rf"which does not become a {kind.value} one\."):
+            migrate(state_of(KINDS / "3.9.2" / "state"), tmp_path / "a", migration, request={})
 
     def test_a_table_becomes_no_window_store(self, tmp_path: Path) -> None:
         changes = {"ts": StoreChange(kind=WrittenKind.PLAIN_WINDOW)}
@@ -174,6 +212,24 @@ class TestRefused:
                 state_of(tmp_path / "old"), tmp_path / "a", Migration(release=Release(2, 7), changes={}), request={}
             )
         assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+    def test_a_store_that_a_killed_process_left_open(self, tmp_path: Path) -> None:
+        left_open(tmp_path / "app" / "0_0" / "rocksdb" / "s")
+        state = state_of(tmp_path / "app")
+        migration = Migration(release=Release(4, 1, 2), changes={})
+        with pytest.raises(StateDirectoryError, match=r"s was left open \(`status` 1 .*, say --take-open\.$"):
+            migrate(state, tmp_path / "a", migration, request={})
+        assert not (tmp_path / "a").exists()
+        migrate(state, tmp_path / "a", replace(migration, takes_open=True), request={})
+        assert (tmp_path / "a" / "0_0" / ".checkpoint").read_text() == "0\n1\nusers 0 7\n"
+
+    def test_a_segment_that_a_killed_process_left_open(self, tmp_path: Path) -> None:
+        left_open(tmp_path / "app" / "0_0" / "w" / "w.0")
+        with pytest.raises(StateDirectoryError, match=r"w\.0 was left open"):
+            migrate(
+                state_of(tmp_path / "app"), tmp_path / "a", Migration(release=Release(4, 3), changes={}), request={}
+            )
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["app"]
 
     @pytest.mark.skipif(os.name == "nt", reason="POSIX record locks")
     def test_one_that_a_process_uses(self, tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rocksdict import Options, Rdict
 
 from srfix.recovery.state_report import log_that_hurts, parse_log, read_logs
 
@@ -47,6 +49,51 @@ class TestLogThatHurts:
     def test_errors_are_quoted(self) -> None:
         log = parse_log(["x [ERROR] Corruption: block checksum mismatch"])
         assert log_that_hurts(log, ()) == ("RocksDB logged: x [ERROR] Corruption: block checksum mismatch",)
+
+
+class TestRealLogs:
+    @pytest.mark.parametrize("streams", ["2.6.3", "3.9.2", "4.3.1"])
+    def test_streams_logs_errors_alone_so_a_good_run_tells_nothing(self, streams: str) -> None:
+        log = read_logs(Path(__file__).parent / "data" / streams)
+        assert log is not None
+        assert (log.stalls, log.most_level_0_files, log.errors, log.tombstones) == ({}, 0, (), {})
+
+    def test_what_rocksdb_itself_writes_is_read(self, tmp_path: Path) -> None:
+        options = Options(raw_mode=True)
+        options.create_if_missing(True)
+        options.set_level_zero_file_num_compaction_trigger(4)
+        options.set_level_zero_slowdown_writes_trigger(4)
+        options.set_level_zero_stop_writes_trigger(40)
+        database = Rdict(str(tmp_path / "db"), options)
+        for table in range(8):
+            for number in range(50):
+                database[b"%d-%d" % (table % 2, number)] = b"v" * 100
+            for number in range(40):
+                del database[b"%d-%d" % (table % 2, number)]
+            database.flush()
+        database.close()
+        log = read_logs(tmp_path / "db")
+        assert log is not None
+        assert set(log.stalls) == {"stalling: level-0 files"}
+        assert log.most_level_0_files >= 4
+        assert list(log.tombstones.values()).count((50, 40)) == 8, "one table for each flush"
+        said = log_that_hurts(log, log.tombstones)
+        assert any("are tombstones: iterating and ranges walk over them all" in each for each in said)
+
+    def test_an_error_that_rocksdb_itself_writes_is_quoted(self, tmp_path: Path) -> None:
+        options = Options(raw_mode=True)
+        options.create_if_missing(True)
+        database = Rdict(str(tmp_path / "db"), options)
+        database[b"a"] = b"b" * 100
+        database.flush()
+        database.close()
+        for table in (tmp_path / "db").glob("*.sst"):
+            table.write_bytes(table.read_bytes()[:-30])
+        with pytest.raises(Exception, match="Corruption"):
+            Rdict(str(tmp_path / "db"), options)
+        log = read_logs(tmp_path / "db")
+        assert log is not None
+        assert log.errors
 
 
 class TestReadLogs:

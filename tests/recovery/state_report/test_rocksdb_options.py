@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rocksdict import DBCompactionStyle, DBCompressionType, Options, Rdict
 
 from srfix.recovery.state_report import newest_options, options_that_hurt, parse_options
 from srfix.recovery.state_report.generations import streams_by_rocksdb
@@ -35,6 +36,49 @@ OF_STREAMS = """\
 [CFOptions "keyValueWithTimestamp"]
   compaction_style=kCompactionStyleUniversal
 """
+
+
+DATA = Path(__file__).parent / "data"
+"""What Kafka Streams of three generations left beside a table: OPTIONS of 5.18.4, 7.9.2 and 10.1.3, and their LOG."""
+
+
+class TestRealOptions:
+    @pytest.mark.parametrize(
+        ("streams", "rocksdb", "families"),
+        [
+            ("2.6.3", "5.18.4", {"default", "keyValueWithTimestamp"}),
+            ("3.9.2", "7.9.2", {"default", "keyValueWithTimestamp"}),
+            ("4.3.1", "10.1.3", {"default", "keyValueWithTimestamp", "offsets"}),
+        ],
+    )
+    def test_those_of_streams_are_read_whole_and_do_not_hurt(
+        self, streams: str, rocksdb: str, families: set[str]
+    ) -> None:
+        options = newest_options(DATA / streams)
+        assert options is not None
+        assert (options.rocksdb_version, set(options.families)) == (rocksdb, families)
+        assert (options.compressions, options.compactions, options.logs_errors_alone) == (
+            ("none",),
+            ("universal",),
+            True,
+        )
+        for family in ("default", "keyValueWithTimestamp"):
+            of = options.families[family]
+            assert (of["write_buffer_size"], of["max_write_buffer_number"]) == ("16777216", "3")
+            assert (of["table.block_size"], of["table.no_block_cache"]) == ("4096", "false")
+        assert options_that_hurt(options) == ()
+
+    def test_what_a_config_setter_changed_is_told(self, tmp_path: Path) -> None:
+        told = Options(raw_mode=True)
+        told.create_if_missing(True)
+        told.set_compression_type(DBCompressionType.lz4())
+        told.set_compaction_style(DBCompactionStyle.fifo())
+        told.set_disable_auto_compactions(True)
+        Rdict(str(tmp_path / "db"), told).close()
+        options = newest_options(tmp_path / "db")
+        assert options is not None
+        assert (options.compressions, options.compactions, options.logs_errors_alone) == (("lz4",), ("fifo",), False)
+        assert len(options_that_hurt(options)) == 2
 
 
 class TestParseOptions:

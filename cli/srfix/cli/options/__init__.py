@@ -1,8 +1,8 @@
 """The options that commands share, and where their values come from."""
 
 from srfix.cli.options.duration import Duration
-from srfix.cli.options.engine import SPARK, CensusEngineChoice, engine_options
-from srfix.cli.options.evidence import EvidenceOptions, evidence_options
+from srfix.cli.options.engine import SPARK, CensusEngineChoice, engine_options, task_engine_options
+from srfix.cli.options.evidence import EvidenceOptions, KsqldbServers, evidence_options, ksqldb_options
 from srfix.cli.options.gate import SEVERITIES, Gate, gate_options, quiet_option
 from srfix.cli.options.given import CONFIG_PATH, given_options
 from srfix.cli.options.groups import choice_of, handing_over, option
@@ -11,6 +11,7 @@ from srfix.cli.options.options import (
     Hurry,
     Selection,
     changelogs_option,
+    config_option,
     connection_options,
     decode_values_option,
     details_option,

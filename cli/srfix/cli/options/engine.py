@@ -1,4 +1,4 @@
-"""The options that say what reads topics: this process, or Spark.
+"""The options that say what reads topics, or state directories: this process, or Spark.
 
 @click.command()
 @engine_options                # hands over `engine: CensusEngineChoice`
@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from srfix.cli.choice import Choice
-from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options.groups import Decorator, handing_over, option
 from srfix.cli.options.lines import Lines
 from srfix.cli.options.properties import parse_property
 from srfix.cli.redaction import Redactor
@@ -41,7 +41,7 @@ class CensusEngineChoice:
     """How many read a topic at once, each with a share of its partitions."""
 
 
-def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...], processes: int) -> CensusEngineChoice:
+def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...], processes: int = 1) -> CensusEngineChoice:
     properties = dict(parse_property(text, option="--spark-conf") for text in spark_conf if text.strip())
     ctx = click.get_current_context()
     if engine != SPARK:
@@ -68,18 +68,19 @@ class _NamedToo(click.Option):
         return None if value in CODEC_ENGINES else value
 
 
-engine_options = handing_over(
-    "engine",
-    _engine,
-    option(
+def _engine_option(help_: str) -> Decorator:
+    return option(
         "--engine",
         cls=_NamedToo,
         envvar="ENGINE",
         type=Choice([LOCAL, SPARK]),
         default=LOCAL,
         show_default=True,
-        help="What reads topics: this process, or Spark (pip install 'srfix[spark]'), for topics that do not fit one machine.",
-    ),
+        help=help_,
+    )
+
+
+_OF_SPARK: Final = (
     option(
         "--master",
         envvar="MASTER",
@@ -95,6 +96,15 @@ engine_options = handing_over(
         metavar="KEY=VALUE",
         help="Spark's configuration, such as spark.executor.memory=4g; repeatable.",
     ),
+)
+
+engine_options = handing_over(
+    "engine",
+    _engine,
+    _engine_option(
+        "What reads topics: this process, or Spark (pip install 'srfix[spark]'), for topics that do not fit one machine."
+    ),
+    *_OF_SPARK,
     option(
         "--processes",
         envvar="PROCESSES",
@@ -106,3 +116,15 @@ engine_options = handing_over(
     ),
 )
 """Adds the options; the command gets `engine: CensusEngineChoice`."""
+
+task_engine_options = handing_over(
+    "engine",
+    _engine,
+    _engine_option(
+        "What does the work: this process, one task of the application after the other, or Spark (pip install "
+        "'srfix[spark,state]', there and here), one in each of its tasks. Its workers must see the directories under the same "
+        "paths."
+    ),
+    *_OF_SPARK,
+)
+"""Adds the options for what is done task by task; the command gets `engine: CensusEngineChoice`."""

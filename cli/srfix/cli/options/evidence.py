@@ -7,10 +7,11 @@ def diagnose(evidence): …
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -25,7 +26,7 @@ from srfix.serde.files import read_file
 
 if TYPE_CHECKING:
     from srfix.recovery.facts import GivenTopology, Supplied
-    from srfix.recovery.ksqldb import KsqldbAnswers
+    from srfix.recovery.ksqldb import KsqldbAnswers, KsqldbClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,23 +68,61 @@ class EvidenceOptions:
         )
 
     def _ask(self, url: str) -> KsqldbAnswers:
-        from srfix.recovery.ksqldb import KsqldbAnswers, KsqldbClient, ksqldb_bounds
-        from srfix.serde.registry import Secret
-        from srfix.serde.registry.http import BasicAuth
+        from srfix.recovery.ksqldb import KsqldbAnswers
 
-        bounds = ksqldb_bounds(dict(parse_property(text, option="--ksqldb-config") for text in self.ksqldb_config))
-        user = self.ksqldb_user
-        if user is not None and user.startswith(("env:", "file:")):  # a reference to USER:PASSWORD
-            user = str(Secret.parse(user).reveal())
-        with KsqldbClient(url, auth=None if user is None else BasicAuth.parse(user), bounds=bounds) as client:
+        with _client(url, self.ksqldb_user, self.ksqldb_config) as client:
             try:
                 return client.survey()
             except KsqldbError as error:  # an incident is no time to insist on every witness
                 return KsqldbAnswers(origin=client.url, problems=(error.message,))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KsqldbServers:
+    """ksqlDB servers to ask. Its repr shows no secret."""
+
+    ksqldb: tuple[str, ...] = field(default=(), repr=False)
+    """Their URLs; they may hold credentials."""
+    ksqldb_user: str | None = field(default=None, repr=False)
+    """As in `EvidenceOptions`."""
+    ksqldb_config: tuple[str, ...] = ()
+    """What the client is told, each `key=value`."""
+
+    def clients(self) -> Iterator[KsqldbClient]:
+        """A client for each; it is closed when the next one is asked for.
+
+        :raises UsageError: if a URL or a property makes no sense.
+        :raises SecretError: if the password cannot be read.
+        """
+        for url in self.ksqldb:
+            with _client(url, self.ksqldb_user, self.ksqldb_config) as client:
+                yield client
+
+
+def _client(url: str, user: str | None, config: tuple[str, ...]) -> KsqldbClient:
+    from srfix.recovery.ksqldb import KsqldbClient, ksqldb_bounds
+    from srfix.serde.registry import Secret
+    from srfix.serde.registry.http import BasicAuth
+
+    bounds = ksqldb_bounds(dict(parse_property(text, option="--ksqldb-config") for text in config))
+    if user is not None and user.startswith(("env:", "file:")):  # a reference to USER:PASSWORD
+        user = str(Secret.parse(user).reveal())
+    return KsqldbClient(url, auth=None if user is None else BasicAuth.parse(user), bounds=bounds)
+
+
 def _evidence(**values: Any) -> EvidenceOptions:
-    options = EvidenceOptions(**values)
+    return _noted(EvidenceOptions(**values))
+
+
+def _servers(**values: Any) -> KsqldbServers:
+    return _noted(KsqldbServers(**values))
+
+
+_Options = TypeVar("_Options", EvidenceOptions, KsqldbServers)
+
+
+def _noted(options: _Options) -> _Options:
+    """The same options; what they hold of secrets is shown nowhere."""
     redactor = click.get_current_context().find_object(Redactor)
     if redactor is not None:
         redactor.note_properties(options.ksqldb)
@@ -95,16 +134,7 @@ def _evidence(**values: Any) -> EvidenceOptions:
 _repeatable = partial(option, type=Lines("text"), multiple=True)
 
 
-evidence_options = handing_over(
-    "evidence",
-    _evidence,
-    _repeatable(
-        "--state-dir",
-        envvar="STATE_DIR",
-        metavar="DIR",
-        help="The application's state.dir, or its folder in it; a copy will do. Repeatable. Nothing in it is written.",
-    ),
-    _repeatable("--topology", envvar="TOPOLOGY", metavar="FILE", help="What Topology.describe() printed; repeatable."),
+_KSQLDB = (
     _repeatable(
         "--ksqldb",
         envvar="KSQLDB",
@@ -124,6 +154,21 @@ evidence_options = handing_over(
         help="How much an answer of ksqlDB may take, and how long: http.answer.max.bytes, http.answer.deadline.ms, …; "
         "repeatable.",
     ),
+)
+ksqldb_options = handing_over("ksqldb", _servers, *_KSQLDB)
+"""Adds `--ksqldb` and its like; the command gets `ksqldb: KsqldbServers`."""
+
+evidence_options = handing_over(
+    "evidence",
+    _evidence,
+    _repeatable(
+        "--state-dir",
+        envvar="STATE_DIR",
+        metavar="DIR",
+        help="The application's state.dir, or its folder in it; a copy will do. Repeatable. Nothing in it is written.",
+    ),
+    _repeatable("--topology", envvar="TOPOLOGY", metavar="FILE", help="What Topology.describe() printed; repeatable."),
+    *_KSQLDB,
     _repeatable(
         "--ksqldb-text",
         envvar="KSQLDB_TEXT",

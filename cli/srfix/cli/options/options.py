@@ -104,7 +104,7 @@ def _name(ctx: click.Context) -> str:
     return "-".join((*outer, ctx.info_name or ""))
 
 
-_config_option = option(
+config_option = option(
     "--config",
     envvar="CONFIG",
     metavar="FILE",
@@ -113,6 +113,7 @@ _config_option = option(
     callback=_use_config,
     help="TOML file with values for these options.",
 )
+"""Adds `--config`, which `connection_options` has already."""
 
 
 _CLUSTER = (
@@ -397,7 +398,7 @@ def _sources(texts: Iterable[str]) -> dict[str, Topic]:
     return sources
 
 
-connection_options = handing_over("connection", _connection, *_CLUSTER, *_REGISTRY, _config_option)
+connection_options = handing_over("connection", _connection, *_CLUSTER, *_REGISTRY, config_option)
 """Adds the options for cluster and registry; the command gets `connection: Connection`.
 
 Neither is required here: the factories of `Connection` say what is missing.

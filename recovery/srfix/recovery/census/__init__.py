@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from srfix.recovery.census.spark import SparkCensus
     from srfix.recovery.census.spark_jobs import finished
     from srfix.recovery.census.spark_sql import latest_sql
-    from srfix.recovery.census.spark_topic import SparkTopics
+    from srfix.recovery.census.spark_topic import SparkTopics, failure_in_short
     from srfix.recovery.census.uncounted import NOT_READ, NoCensus
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
@@ -39,7 +39,7 @@ else:
             "spark": ["SparkCensus"],
             "spark_jobs": ["finished"],
             "spark_sql": ["latest_sql"],
-            "spark_topic": ["SparkTopics"],
+            "spark_topic": ["SparkTopics", "failure_in_short"],
             "uncounted": ["NOT_READ", "NoCensus"],
         },
     )

@@ -81,7 +81,7 @@ class SparkTopics:
         text = str(error)
         for secret in self._secrets:
             text = text.replace(secret, "[hidden]")
-        said = _gist(text)
+        said = failure_in_short(text)
         if _DENIED in text:
             acl = f"Read on topic {topic!r}"
             return AccessDeniedError(
@@ -92,7 +92,7 @@ class SparkTopics:
         return self._client.failed(f"{doing} on Spark", said)
 
 
-def _gist(text: str) -> str:
+def failure_in_short(text: str) -> str:
     """What went wrong, of a Java trace: the message, and what it was caused by in the end."""
     lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(_NO_WORDS)]

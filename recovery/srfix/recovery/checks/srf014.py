@@ -141,7 +141,8 @@ CHECK: Final = Check(
         cause="A hard delete of an internal subject while its rows lived on; a registry set up anew.",
         detection="The ids in the rows of the stores of state directories (--state-dir), fetched from the registry. Ids that "
         "the records of the source topic carry too are SRF011. Of changelog topics that exist the first and newest records of "
-        "each partition are looked at, of 50 topics at most, and all of every one with --changelogs: where a subject of the "
+        "each partition are looked at, of 50 topics at most, and the rows of their stores on disk, of whatever kind; all "
+        "records of every one with --changelogs, or where such a row carries a lost id: where a subject of the "
         "changelog stands, or its values look framed beyond doubt. What was not read is said.",
         remedy="Bring the schema back under its old id, or rebuild the store from its inputs. srfix cannot register what it "
         "cannot read.",

@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from srfix.recovery.cluster.log_reader import GaveUp
     from srfix.recovery.cluster.raw_record import RawRecord
     from srfix.recovery.cluster.records import RecordRange, read_records
+    from srfix.recovery.cluster.streams_members import StreamsMember, StreamsMembers
+    from srfix.recovery.cluster.streams_protocol import (
+        AssignedTasks,
+        HostPartitions,
+        decode_assignment,
+        decode_endpoint,
+    )
     from srfix.recovery.cluster.topic_lookup import did_you_mean, partitions_of
     from srfix.recovery.cluster.transactional_ids import TRANSACTIONS, transactional_ids
 else:
@@ -21,6 +28,8 @@ else:
             "log_reader": ["GaveUp"],
             "raw_record": ["RawRecord"],
             "records": ["RecordRange", "read_records"],
+            "streams_members": ["StreamsMember", "StreamsMembers"],
+            "streams_protocol": ["AssignedTasks", "HostPartitions", "decode_assignment", "decode_endpoint"],
             "topic_lookup": ["did_you_mean", "partitions_of"],
             "transactional_ids": ["TRANSACTIONS", "transactional_ids"],
         },

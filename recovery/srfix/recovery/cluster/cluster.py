@@ -16,6 +16,7 @@ from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs, ref
 from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.recovery.cluster.log_reader import read_places, read_range
 from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.cluster.streams_members import StreamsMembers, streams_members
 from srfix.serde.errors import ClusterError
 from srfix.serde.properties import Isolation, ReadOnlyClient
 from srfix.serde.subjects import Topic
@@ -191,6 +192,12 @@ class Cluster:
             assignor=found.partition_assignor or "",
             client_ids=tuple(sorted(member.client_id for member in found.members)),
         )
+
+    def streams_members(self, group: str, *, timeout_s: float = 5.0) -> StreamsMembers:
+        """The instances of a Kafka Streams application, with their tasks. What the cluster refuses is a problem in the answer,
+        not an error.
+        """
+        return streams_members(self._open_admin(), group, timeout_s=timeout_s)
 
     def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
         """The configuration of each topic. What the cluster refuses is a problem in the answer, not an error.

@@ -1,7 +1,8 @@
 """Changelog topics that exist: whether the registry still knows the ids in them.
 
-A peek at a few records tells which topics are worth a census: one is made of each that shows an id that the registry does not
-know, so that no finding rests on a record that a later one has superseded.
+A peek at a few records tells which topics are worth a census, and the rows of the store on disk, where a state directory was
+handed over: one is made of each that shows an id that the registry does not know, so that no finding rests on a record that a
+later one has superseded.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Final
 from srfix.recovery.census import Census
 from srfix.recovery.checks import CHECKS
 from srfix.recovery.diagnosis.learning import Counter
+from srfix.recovery.errors import LibraryMissingError
 from srfix.recovery.evidence import Applications
 from srfix.recovery.facts import (
     ChangelogFacts,
     CheckContext,
     LostIds,
+    StoreIds,
     Survey,
     contexts_of,
+    ids_by_changelog,
     real_changelogs,
     registry_roles,
     unknown_ids,
@@ -150,7 +154,10 @@ def _learn(
         looked.wrapped.append(topic)
         return None
     roles = dict(registry_roles(survey, topic, contexts))
-    seen = {role: survey.peek(topic, role).schema_ids for role in roles}
+    seen = {role: frozenset(survey.peek(topic, role).schema_ids) for role in roles}
+    if not is_whole and roles:
+        on_disk = _ids_on_disk(survey, counter, topic)
+        seen = {role: ids | on_disk.get(role, frozenset()) for role, ids in seen.items()}
     if not is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in seen.items()):
         looked.peeked.append(topic)
         return None
@@ -178,6 +185,14 @@ def _learn(
         census=census,
         lost=lost,
     )
+
+
+def _ids_on_disk(survey: Survey, counter: Counter, topic: Topic) -> StoreIds:
+    """What the rows of the changelog's store carry; none without rocksdict, which is said of the stores themselves."""
+    try:
+        return ids_by_changelog(survey.supplied.state, topic, counter.rows)
+    except LibraryMissingError:
+        return {}
 
 
 def _lost(survey: Survey, topic: Topic, roles: dict[Role, tuple[str, ...]], census: Census) -> Iterator[LostIds]:

@@ -14,6 +14,7 @@ from srfix.recovery.evidence import Verdict, read_topics
 from srfix.recovery.facts import (
     Bodies,
     KeyRole,
+    Place,
     ProcessedRows,
     RoleFacts,
     StoreFacts,
@@ -22,6 +23,7 @@ from srfix.recovery.facts import (
     SubjectState,
     Survey,
     SuspectStore,
+    count_rows,
     keys_of_store,
     newest_bodies,
     of_registry_roles,
@@ -29,7 +31,7 @@ from srfix.recovery.facts import (
     whole_bodies,
 )
 from srfix.recovery.findings import Source
-from srfix.recovery.state import RowIds, count_row_ids
+from srfix.recovery.state import RowIds
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.windowed import WindowKind
@@ -53,15 +55,16 @@ class Counter:
     decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
     row_ids: dict[Path, RowIds] = field(default_factory=dict)
 
-    def rows(self, database: Path) -> RowIds:
-        """The ids in the rows of a store's database, counted once.
+    def rows(self, place: Place) -> RowIds:
+        """The ids in the rows of a store in one task, counted once.
 
         :raises LibraryMissingError: if rocksdict is not installed.
         """
-        if database not in self.row_ids:
+        path = Path(place.store.path)
+        if path not in self.row_ids:
             give_up_at = None if self.deadline_s is None else time.monotonic() + self.deadline_s
-            self.row_ids[database] = count_row_ids(database, give_up_at=give_up_at)
-        return self.row_ids[database]
+            self.row_ids[path] = count_rows(place, give_up_at=give_up_at)
+        return self.row_ids[path]
 
     def __call__(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""

@@ -65,7 +65,16 @@ if TYPE_CHECKING:
         foreseen_refusals,
         mode_in_force,
     )
-    from srfix.recovery.facts.rows_on_disk import Place, RowCounter, of_registry_roles, places_of, read_rows
+    from srfix.recovery.facts.rows_on_disk import (
+        Place,
+        RowCounter,
+        StoreIds,
+        count_rows,
+        ids_by_changelog,
+        of_registry_roles,
+        places_of,
+        read_rows,
+    )
     from srfix.recovery.facts.store_rows import StoreRows
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, Suspect, SuspectStore
     from srfix.recovery.facts.subject_state import (
@@ -142,7 +151,16 @@ else:
                 "foreseen_refusals",
                 "mode_in_force",
             ],
-            "rows_on_disk": ["Place", "RowCounter", "of_registry_roles", "places_of", "read_rows"],
+            "rows_on_disk": [
+                "Place",
+                "RowCounter",
+                "StoreIds",
+                "count_rows",
+                "ids_by_changelog",
+                "of_registry_roles",
+                "places_of",
+                "read_rows",
+            ],
             "store_rows": ["StoreRows"],
             "stores": ["Membership", "RoleFacts", "StoreFacts", "Suspect", "SuspectStore"],
             "subject_state": [

@@ -14,13 +14,21 @@ from typing import TypeAlias
 from srfix.recovery.census import Census
 from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.stores import SuspectStore
-from srfix.recovery.state import ApplicationState, OffsetMeaning, RowIds, StoreDirectory, StoreKind, Task, is_locked
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.state import (
+    ApplicationState,
+    OffsetMeaning,
+    RowIds,
+    StoreDirectory,
+    StoreKind,
+    Task,
+    count_row_ids,
+    is_locked,
+)
+from srfix.recovery.state.stores import StoreFormat, databases, open_store
 from srfix.serde.files import is_there
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.wire import SchemaId
-
-RowCounter: TypeAlias = Callable[[Path], RowIds]
-"""Counts the ids in one database, once for all that ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +65,20 @@ class Place:
         return OffsetMeaning.LAST_RECORD if since_2_6 else told
 
 
+RowCounter: TypeAlias = Callable[[Place], RowIds]
+"""Counts the ids in the store of one task, once for all that ask."""
+StoreIds: TypeAlias = Mapping[Role, frozenset[SchemaId]]
+"""Per role the ids that rows carry."""
+
+
+def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
+    """Counts the ids in the store of one task, whatever its kind (`count_row_ids`).
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
+    return count_row_ids(open_store(place.state, place.task, place.store), give_up_at=give_up_at)
+
+
 def places_of(states: tuple[ApplicationState, ...], store: SuspectStore) -> tuple[Place, ...]:
     """Where a store lies, in every directory and task."""
     return tuple(
@@ -67,6 +89,26 @@ def places_of(states: tuple[ApplicationState, ...], store: SuspectStore) -> tupl
         for directory in task.stores
         if directory.name == store.name
     )
+
+
+def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, count: RowCounter) -> StoreIds:
+    """The ids in the rows of the store that a changelog is named after, in every directory and task, of whatever kind.
+
+    Not those of a store whose kind is not certain, nor of subscriptions, whose keys are other subjects'.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
+    found: dict[Role, set[SchemaId]] = {role: set() for role in Role}
+    for state in states:
+        for task in state.tasks:
+            for store in task.stores:
+                if task.is_global or store.kind is StoreKind.OTHER or state.changelog(task, store.name) != changelog:
+                    continue
+                counted_ids = count(Place(state=state, task=task, store=store))
+                if counted_ids.uncertain is None and counted_ids.form is not StoreFormat.SUBSCRIPTION:
+                    for role, ids in counted_ids.schema_ids.items():
+                        found[role].update(ids)
+    return {role: frozenset(ids) for role, ids in found.items()}
 
 
 def read_rows(
@@ -104,10 +146,10 @@ class _Gathered:
         """Reads the store in one task."""
         where = f"task {place.task.name} in {place.state.path}"
         path = Path(place.store.path)
-        if place.store.kind is not StoreKind.KEY_VALUE:
-            self._keep_back(f"{where}: the store lies in segments, or in a form of its own, which was not read")
+        if place.store.kind is StoreKind.OTHER:
+            self._keep_back(f"{where}: the store has a form of its own, which was not read")
             return
-        if not is_there(path / "CURRENT"):
+        if not any(is_there(database / "CURRENT") for database in databases(place.store)):
             self._keep_back(f"{where}: there is no database in {path.name}")
             return
         held = place.state.is_in_use or is_locked(Path(place.task.path) / ".lock")
@@ -118,11 +160,23 @@ class _Gathered:
             )
         elif place.state.is_in_use is None:
             self._keep_back(f"{where}: whether a process holds it cannot be told here")
-        found = count(path)
+        found = count(place)
+        if found.form is StoreFormat.SUBSCRIPTION:
+            self._keep_back(
+                f"{where}: the store holds the subscriptions of a foreign-key join, whose keys are not under the store's "
+                "subjects, and whose values no serde wrote"
+            )
+            return
+        if found.uncertain is not None and found.rows:
+            rows = counted(found.rows, "row")
+            self._keep_back(
+                f"{where}: the ids in its {rows} prove nothing, for its kind is not certain; {found.uncertain}"
+            )
+            return
         self._count(found, place.task.partition)
         if found.stopped is not None:
             self.could_hide = self.could_hide or found.is_damaged
-            rows = f"{found.rows:,} rows were read" if found.rows != 1 else "1 row was read"
+            rows = f"{counted(found.rows, 'row')} {'was' if found.rows == 1 else 'were'} read"
             self._keep_back(f"{where}: {rows}, and no more: {found.stopped}")
         else:
             for partition in self._partitions(place):

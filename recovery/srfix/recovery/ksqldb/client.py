@@ -19,6 +19,7 @@ import urllib3
 
 from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ksqldb.answers import merge, read_answer
+from srfix.recovery.ksqldb.cluster_status import ServerStatus, read_cluster_status
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.serde.bounds import CONNECT_SECONDS, KSQLDB_BODY_BYTES, KSQLDB_JSON_PARTS, KSQLDB_SECONDS, AnswerBounds
 from srfix.serde.errors import UsageError
@@ -131,6 +132,19 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
             quoted = name.replace("`", "``")
             answers = merge(answers, self._tell(f"DESCRIBE `{quoted}` EXTENDED;", ends))
         return answers
+
+    def cluster_status(self) -> tuple[ServerStatus, ...]:
+        """The servers of its cluster, with the stores and partitions that each holds.
+
+        :raises KsqldbError: if the server cannot be reached, is no ksqlDB, or does not tell (`ksql.heartbeat.enable=true` makes
+            it).
+        """
+        try:
+            return read_cluster_status(self._send("GET", "/clusterStatus"), origin=self.url)
+        except KsqldbError as error:
+            raise KsqldbError(
+                f"{error.message} ksqlDB answers /clusterStatus with ksql.heartbeat.enable=true alone."
+            ) from None
 
     def _queries(self) -> KsqldbAnswers:
         try:

@@ -2,6 +2,6 @@
 
 from srfix.recovery.rebuild.change import StoreChange
 from srfix.recovery.rebuild.migrate import Migration, migrate
-from srfix.recovery.rebuild.rebuild import Rebuild, Until, rebuild
-from srfix.recovery.rebuild.report import OnError
+from srfix.recovery.rebuild.rebuild import Build, Range, Rebuild, TopicReader, Until, build, rebuild, take_over
+from srfix.recovery.rebuild.report import OnError, Tally
 from srfix.recovery.rebuild.reserialise import Reserialiser

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.rebuild.report import StoreTally, Tally, UnreadableRow
 from srfix.recovery.rebuild.reserialise import Change
-from srfix.recovery.state import PLAIN, ROW_FAMILIES, TIMESTAMPED, WITH_HEADERS, StoreDirectory, stored_value
+from srfix.recovery.rebuild.row_values import REWRITTEN, rewritten
+from srfix.recovery.state import (
+    PLAIN,
+    ROW_FAMILIES,
+    TIMESTAMPED,
+    WITH_HEADERS,
+    StoreDirectory,
+    stored_value,
+)
 from srfix.recovery.state.stores import StoreFormat, detect_format
 from srfix.recovery.state.writing import NO_TIMESTAMP, WrittenKind, stored
 from srfix.serde.errors import RegistryError, SrfixError, UsageError
@@ -26,31 +34,41 @@ class StoreChange:
     """The serde's bytes → others; None leaves them."""
     kind: WrittenKind | None = None
     """The kind that it becomes; None leaves it what it is."""
+    form: StoreFormat | None = None
+    """The form of its rows as they are, where that is known; None looks at them."""
 
 
-def check_change(store: StoreDirectory, change: StoreChange) -> None:
-    """:raises UsageError: if the store's rows have another form than a value of the serde, or no such form is wanted of it."""
-    found = detect_format(store)
-    if found.format not in _ONE_VALUE_A_ROW:
+def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
+    """The form of a store's rows.
+
+    :raises UsageError: if they hold no value of a serde, or do not become such as are wanted.
+    """
+    form, why = change.form, "as was said"
+    if form is None:
+        found = detect_format(store)
+        form, why = found.format, found.why
+    if form is StoreFormat.SUBSCRIPTION and change.payload is not None:
         raise UsageError(
-            f"{store.path} is a store of the kind {found.format.value} ({found.why}), whose rows srfix does not write anew; it "
+            f"{store.path} is a store of the kind {form.value} ({why}), whose rows hold no value but its hash; srfix "
             "takes them over as they are."
         )
-    is_segmented = found.format not in _KEY_VALUE
-    if change.kind is not None and change.kind.is_segmented != is_segmented:
+    if change.kind is not None and change.kind not in _BECOMES.get(form, ()):
         raise UsageError(
-            f"{store.path} is a store of the kind {found.format.value} ({found.why}), which does not become a "
-            f"{change.kind.value} one."
+            f"{store.path} is a store of the kind {form.value} ({why}), which does not become a {change.kind.value} one."
         )
+    return form
 
 
-_KEY_VALUE: Final = frozenset((StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV))
-_ONE_VALUE_A_ROW: Final = _KEY_VALUE | {
-    StoreFormat.PLAIN_WINDOW,
-    StoreFormat.TIMESTAMPED_WINDOW,
-    StoreFormat.HEADERS_WINDOW,
-    StoreFormat.JOIN_WINDOW,
-    StoreFormat.SESSION,
+_KEY_VALUE: Final = (WrittenKind.PLAIN_KV, WrittenKind.TIMESTAMPED_KV, WrittenKind.HEADERS_KV)
+_WINDOW: Final = (WrittenKind.PLAIN_WINDOW, WrittenKind.TIMESTAMPED_WINDOW, WrittenKind.HEADERS_WINDOW)
+_BECOMES: Final[Mapping[StoreFormat, tuple[WrittenKind, ...]]] = {
+    StoreFormat.PLAIN_KV: _KEY_VALUE,
+    StoreFormat.TIMESTAMPED_KV: _KEY_VALUE,
+    StoreFormat.HEADERS_KV: _KEY_VALUE,
+    StoreFormat.PLAIN_WINDOW: _WINDOW,
+    StoreFormat.TIMESTAMPED_WINDOW: _WINDOW,
+    StoreFormat.HEADERS_WINDOW: _WINDOW,
+    StoreFormat.JOIN_WINDOW: _WINDOW,
 }
 
 
@@ -58,10 +76,14 @@ class RowChange:
     """Changes the rows of one store in one task, and counts them.
 
     :param change: None takes all rows over as they are.
+    :param form: the form of the rows; None where none of them changes.
     """
 
-    def __init__(self, change: StoreChange | None, *, task: str, store: str, tally: Tally) -> None:
+    def __init__(
+        self, change: StoreChange | None, *, form: StoreFormat | None, task: str, store: str, tally: Tally
+    ) -> None:
         self._change = change or StoreChange()
+        self._form = form
         self._where = (task, store)
         self._tally = tally
         self._counts: StoreTally = tally.store(task, store)
@@ -78,11 +100,28 @@ class RowChange:
 
         :raises RegistryError: if the registry does not answer.
         """
+        change: Callable[[str, bytes, bytes], bytes] | None = None
+        if (self._change.payload, self._change.kind) != (None, None):
+            if self._form in REWRITTEN:
+                change = self._rewritten
+            elif family in ROW_FAMILIES:
+                change = self._changed
         for key, value in rows:
             self._counts.rows += 1
-            if family in ROW_FAMILIES and self._change != StoreChange():
-                value = self._changed(family, key, value)
-            yield key, value
+            yield key, value if change is None else change(family, key, value)
+
+    def _rewritten(self, family: str, key: bytes, value: bytes) -> bytes:
+        assert self._form is not None
+        assert self._change.payload is not None
+        try:
+            changed = rewritten(self._form, family, key, value, self._change.payload)
+        except RegistryError:
+            raise
+        except SrfixError as error:
+            self._note(key, error)
+            return value
+        self._counts.rewritten += changed != value
+        return changed
 
     def _changed(self, family: str, key: bytes, value: bytes) -> bytes:
         try:

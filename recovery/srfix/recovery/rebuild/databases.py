@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.rebuild.change import RowChange, in_order
 from srfix.recovery.state import (
     OFFSETS_COLUMN_FAMILY,
     WITH_HEADERS,
     CheckpointEntry,
     StoreDirectory,
+    StoreOffsets,
     opened,
     parse_offsets,
 )
@@ -30,12 +32,26 @@ def database_paths(store: StoreDirectory) -> tuple[Path, ...]:
     return tuple(sorted(segments, key=lambda child: (len(child.name), child.name)))
 
 
-def copy_database(source: Path, folder: Path, release: Release, change: RowChange) -> tuple[CheckpointEntry, ...]:
+def refuse_open(offsets: StoreOffsets, path: str) -> None:
+    """:raises StateDirectoryError: if a database of Kafka Streams 4.3 or later was not closed."""
+    if offsets.is_open:
+        raise StateDirectoryError(
+            f"{path} was left open (`status` 1 in its column family `offsets`): its process was killed. An application that "
+            "runs exactly-once throws such a store away and restores it, for its rows may be ahead of what was committed. "
+            "Start the application once on the directory and close it, or fill the store from its topic with "
+            "`srfix state rebuild`; if the application runs at-least-once, say --take-open."
+        )
+
+
+def copy_database(
+    source: Path, folder: Path, release: Release, change: RowChange, *, takes_open: bool = False
+) -> tuple[CheckpointEntry, ...]:
     """Writes a database anew, row by row.
 
+    :param takes_open: whether one is taken that was not closed.
     :return: how far it had come, as it says itself; nothing where it does not.
     :raises UsageError: if the release does not know one of its column families.
-    :raises StateDirectoryError: if it is damaged, or the new one cannot be written.
+    :raises StateDirectoryError: if it is damaged or was left open, or the new one cannot be written.
     """
     with opened(source) as before:
         rows = in_order(before.families - {OFFSETS_COLUMN_FAMILY})
@@ -48,6 +64,8 @@ def copy_database(source: Path, folder: Path, release: Release, change: RowChang
         offsets: dict[bytes, bytes] = {}
         if OFFSETS_COLUMN_FAMILY in before.families:
             offsets = dict(before.rows(OFFSETS_COLUMN_FAMILY))
+            if not takes_open:
+                refuse_open(parse_offsets(offsets, path=str(source)), str(source))
         if release.keeps_offsets_in_stores:
             families[OFFSETS_COLUMN_FAMILY] = None
         with new_database(folder, families, release) as now:

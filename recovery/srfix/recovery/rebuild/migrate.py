@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.rebuild.change import RowChange, StoreChange, check_change
-from srfix.recovery.rebuild.databases import copy_database, database_paths
+from srfix.recovery.rebuild.change import RowChange, StoreChange, form_to_change
+from srfix.recovery.rebuild.databases import copy_database, database_paths, refuse_open
 from srfix.recovery.rebuild.report import OnError, Tally
 from srfix.recovery.rebuild.task_folder import TaskFolder
 from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task
@@ -39,6 +39,8 @@ class Migration:
     """Store → what becomes of its rows; the others are taken over as they are."""
     on_error: OnError = OnError.FAIL
     """What becomes of a row that cannot be written anew."""
+    takes_open: bool = False
+    """Whether stores are taken that a killed process left open, as is right unless it runs exactly-once."""
 
 
 def migrate(state: ApplicationState, target: Path, migration: Migration, *, request: Mapping[str, Json]) -> Json:
@@ -51,7 +53,7 @@ def migrate(state: ApplicationState, target: Path, migration: Migration, *, requ
     :raises RowsUnreadableError: if rows cannot be written anew, with `OnError.FAIL`.
     :raises StateDirectoryError: if the original is in use or damaged, or the new one exists or cannot be written.
     """
-    check(state, migration)
+    check(state, migration, frozenset())
     done = finished_before(target, request)
     if done is not None:
         return done
@@ -63,15 +65,22 @@ def migrate(state: ApplicationState, target: Path, migration: Migration, *, requ
     return staging.report
 
 
-def check(state: ApplicationState, migration: Migration) -> None:
-    """:raises UsageError: if a store that is to be changed is not there.
-    :raises StateDirectoryError: if a process uses the directory.
+def check(state: ApplicationState, migration: Migration, without: frozenset[str]) -> None:
+    """What can be told before anything is written.
+
+    :param without: stores that are left out.
+    :raises UsageError: if a store that is to be changed is not there.
+    :raises StateDirectoryError: if a process uses the directory, or left a store open.
     """
     if state.is_in_use:
         raise StateDirectoryError(
             f"{state.path}: a process holds its lock, and rows that it has not flushed would be missing. Stop the "
             "application, then run again."
         )
+    for task in state.tasks:
+        for store in task.stores:
+            if store.name not in without and store.offsets is not None and not migration.takes_open:
+                refuse_open(store.offsets, store.path)
     for name in migration.changes:
         if name not in state.stores:
             known = ", ".join(state.stores) or "none"
@@ -134,11 +143,9 @@ class _Task:
             shutil.copytree(store.path, self._folder.path / relative)
             self._tally.notes.append(f"{store.path} is no RocksDB of Kafka Streams; it was copied as it is.")
             return
-        if store.name in self._migration.changes:
-            check_change(store, self._migration.changes[store.name])
-        change = RowChange(
-            self._migration.changes.get(store.name), task=self._task.name, store=store.name, tally=self._tally
-        )
+        asked = self._migration.changes.get(store.name)
+        form = None if asked is None else form_to_change(store, asked)
+        change = RowChange(asked, form=form, task=self._task.name, store=store.name, tally=self._tally)
         newest: tuple[CheckpointEntry, ...] = ()
         for database in databases:
             entries = copy_database(
@@ -146,6 +153,7 @@ class _Task:
                 self._folder.path / relative / database.relative_to(store.path),
                 self._migration.release,
                 change,
+                takes_open=self._migration.takes_open,
             )
             newest = entries or newest
         self._folder.has_come_to(self._as_meant_now(newest))

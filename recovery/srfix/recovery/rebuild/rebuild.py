@@ -12,11 +12,11 @@ processes itself when it opens the directory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from srfix.recovery.cluster import RawRecord
 from srfix.recovery.rebuild.change import StoreChange
@@ -28,6 +28,7 @@ from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.writing import (
     Progress,
     Release,
+    Staging,
     StoreToWrite,
     checkpoint_entries,
     finished_before,
@@ -97,6 +98,8 @@ class Rebuild:
     """What becomes of a row that cannot be written anew."""
     beside: ApplicationState | None = None
     """The application's present state, whose other stores are taken over; None writes this store alone."""
+    takes_open: bool = False
+    """Whether stores of it are taken that a killed process left open, as is right unless it runs exactly-once."""
 
     @property
     def is_global(self) -> bool:
@@ -111,53 +114,91 @@ class Rebuild:
         return name if self.named_topology is None else f"__{self.named_topology}__/{name}"
 
 
-def rebuild(asked: Rebuild, cluster: TopicReader, target: Path, *, request: Mapping[str, Json]) -> Json:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What is read of a partition."""
+
+    partition: int
+    """The partition."""
+    begin: int
+    """The first offset, inclusive."""
+    end: int
+    """The last, exclusive."""
+
+    def as_json(self) -> dict[str, Json]:
+        """As commands print it."""
+        return {"partition": self.partition, "start_offset": self.begin, "end_offset": self.end}
+
+
+def build(asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], staging: Staging, tally: Tally) -> None:
+    """Writes the tasks of the state beside, and those that these ranges fill, into `staging.whole`.
+
+    :param tally: gets what was written, and what could not be read.
+    :raises ClusterError: if the cluster does not answer.
+    :raises StateDirectoryError: if what is taken over is damaged, or it cannot be written.
+    :raises UsageError: if the release has no such stores.
+    """
+    folders = {} if asked.beside is None else take_over(asked, staging, tally)
+    if asked.payload is None:
+        _restore(asked, cluster, ranges, _in(staging.whole, asked.release, folders), tally)
+    else:
+        raw = staging.scratch / asked.application
+        _restore(asked, cluster, ranges, _in(raw, asked.release, {}), Tally())
+        _rewrite(asked, raw, staging.whole, folders, tally)
+
+
+Build: TypeAlias = Callable[[Rebuild, TopicReader, Sequence[Range], Staging, Tally], None]
+"""`build`, or what does the same by other means."""
+
+
+def take_over(asked: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskFolder]:
+    """Writes the other stores of the state beside, and what belongs to no task.
+
+    :return: the tasks, by their paths below the application's folder.
+    :raises StateDirectoryError: if one is damaged, or cannot be written.
+    :raises UsageError: if the release has no such stores.
+    """
+    assert asked.beside is not None
+    return migrate_into(asked.beside, staging.whole, _taken_over(asked), tally, without=_without(asked))
+
+
+def _taken_over(asked: Rebuild) -> Migration:
+    return Migration(release=asked.release, changes={}, on_error=asked.on_error, takes_open=asked.takes_open)
+
+
+def _without(asked: Rebuild) -> frozenset[str]:
+    return frozenset({asked.store.name})
+
+
+def rebuild(
+    asked: Rebuild, cluster: TopicReader, target: Path, *, request: Mapping[str, Json], build: Build = build
+) -> Json:
     """Writes the directory; it is there whole, or not at all, whenever the process dies.
 
     :param target: the application's new folder, which must not exist.
     :param request: what was asked for: a run that died just before its end is recognised by it.
+    :param build: what fills it.
     :return: what was written, as `Tally.as_json`.
     :raises UsageError: if the topic or a partition does not exist, or the release has no such stores.
     :raises ClusterError: if the cluster does not answer.
     :raises RowsUnreadableError: if rows cannot be written anew, with `OnError.FAIL`.
     :raises StateDirectoryError: if the directory exists or cannot be written.
     """
-    taken_over = Migration(release=asked.release, changes={}, on_error=asked.on_error)
     if asked.beside is not None:
-        check(asked.beside, taken_over)
+        check(asked.beside, _taken_over(asked), _without(asked))
     done = finished_before(target, request)
     if done is not None:
         return done
     ranges = _ranges(asked, cluster)
     with staged(target, request) as staging:
         tally = Tally()
-        folders: dict[str, TaskFolder] = {}
-        if asked.beside is not None:
-            without = frozenset({asked.store.name})
-            folders.update(migrate_into(asked.beside, staging.whole, taken_over, tally, without=without))
-        if asked.payload is None:
-            _restore(asked, cluster, ranges, _in(staging.whole, asked.release, folders), tally)
-        else:
-            raw = staging.scratch / asked.application
-            _restore(asked, cluster, ranges, _in(raw, asked.release, {}), Tally())
-            _rewrite(asked, raw, staging.whole, folders, tally)
+        build(asked, cluster, ranges, staging, tally)
         tally.refuse_unreadable(asked.on_error)
         staging.report = tally.as_json() | {"ranges": [each.as_json() for each in ranges]}
     return staging.report
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Range:
-    partition: int
-    begin: int
-    end: int
-    """Exclusive."""
-
-    def as_json(self) -> dict[str, Json]:
-        return {"partition": self.partition, "start_offset": self.begin, "end_offset": self.end}
-
-
-def _ranges(asked: Rebuild, cluster: TopicReader) -> tuple[_Range, ...]:
+def _ranges(asked: Rebuild, cluster: TopicReader) -> tuple[Range, ...]:
     count = cluster.topics().get(asked.topic)
     if count is None:
         raise UsageError(f"There is no topic {asked.topic!r} among those that this user may see. Check --from-topic.")
@@ -179,7 +220,7 @@ def _ranges(asked: Rebuild, cluster: TopicReader) -> tuple[_Range, ...]:
                 "nothing, and process the topic from its start. Check --application; for a changelog say --until end."
             )
     return tuple(
-        _Range(partition=partition, begin=logs[partition][0], end=max(limits[partition], 0)) for partition in partitions
+        Range(partition=partition, begin=logs[partition][0], end=max(limits[partition], 0)) for partition in partitions
     )
 
 
@@ -195,8 +236,8 @@ def _in(parent: Path, release: Release, folders: dict[str, TaskFolder]) -> _Fold
     return folder
 
 
-def _restore(asked: Rebuild, cluster: TopicReader, ranges: tuple[_Range, ...], folder: _Folder, tally: Tally) -> None:
-    by_task: dict[str, list[_Range]] = {}
+def _restore(asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], folder: _Folder, tally: Tally) -> None:
+    by_task: dict[str, list[Range]] = {}
     for each in ranges:
         # Of what the group has not committed, nothing is restored: Kafka Streams makes that task's store itself.
         if each.end > 0:
@@ -223,6 +264,6 @@ def _rewrite(asked: Rebuild, raw: Path, whole: Path, folders: dict[str, TaskFold
     if not raw.is_dir():
         return
     (state,) = read_state_directory(raw)
-    changes = {asked.store.name: StoreChange(payload=asked.payload)}
+    changes = {asked.store.name: StoreChange(payload=asked.payload, form=asked.store.kind.format)}
     migration = Migration(release=asked.release, changes=changes, on_error=asked.on_error)
     migrate_into(state, whole, migration, tally, folders=folders)

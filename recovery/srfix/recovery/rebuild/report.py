@@ -98,6 +98,13 @@ class Tally:
         if len(self.unreadable) < _MOST_LISTED:
             self.unreadable.append(row)
 
+    def add(self, other: Tally) -> None:
+        """Adds what was written elsewhere."""
+        self.stores += other.stores
+        self.unreadable = [*self.unreadable, *other.unreadable][:_MOST_LISTED]
+        self.unreadable_rows += other.unreadable_rows
+        self.notes += other.notes
+
     def as_json(self) -> dict[str, Json]:
         """As commands print it."""
         return {

@@ -36,7 +36,7 @@ _TOPIC: Final = "the store"
 
 
 class Reserialiser:
-    """Writes values anew, under one schema of one subject.
+    """Writes values anew, under one schema of one subject. Picklable if its registry is.
 
     :param registry: is only asked.
     :param subject: the subject that the application's reader asks.
@@ -64,6 +64,11 @@ class Reserialiser:
         self._read = _reader(resolver, found.schema, references, case_rule)
         self._write = _writer(registry, found.schema, subject, found.version)
         self._context = SerdeContext(_TOPIC, Role.VALUE)
+        self._made_of = (registry, subject, found.version, resolver, case_rule)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Made anew elsewhere, of the very version that was the latest here.
+        return _made_anew, self._made_of
 
     def __call__(self, payload: bytes) -> bytes:
         """The value under the schema.
@@ -76,6 +81,12 @@ class Reserialiser:
         if written is None:
             raise UsageError("the row is a null by itself, which would remove it")
         return written
+
+
+def _made_anew(
+    registry: ReadableRegistry, subject: Subject, version: int, resolver: Resolver, case_rule: CaseRule
+) -> Reserialiser:
+    return Reserialiser(registry, subject, version=version, resolver=resolver, case_rule=case_rule)
 
 
 def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], case_rule: CaseRule) -> SchemaDeserializer:

@@ -24,7 +24,8 @@ from srfix.recovery.repair.journal import (
 )
 from srfix.recovery.repair.journal_lines import chained_lines, document_of_line, does_not_follow, unreadable
 from srfix.recovery.repair.part import part_of, shared_subjects
-from srfix.recovery.repair.plan_file import Plan, PlannedFinding, load_plan, plan_digest, plan_document, save_plan
+from srfix.recovery.repair.plan_documents import document_in, plan_bytes, plan_digest, save_document, untouched
+from srfix.recovery.repair.plan_file import Plan, PlannedFinding, load_plan, plan_document, save_plan
 from srfix.recovery.repair.preflight import denied_permissions, preflight
 from srfix.recovery.repair.put_back import PutBack, put_back
 from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back

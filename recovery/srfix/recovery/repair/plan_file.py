@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,15 +21,15 @@ from srfix.recovery.facts import (
 )
 from srfix.recovery.html import plan_html
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
+from srfix.recovery.repair.plan_documents import document_in, plan_bytes, plan_digest, save_document, untouched
 from srfix.recovery.topic_check import TopicRead, read_document, read_from
-from srfix.serde import bounds
-from srfix.serde.files import parse_json, read_file, write_whole
-from srfix.serde.printable import capitalized, printable_json
+from srfix.serde.printable import capitalized
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId, given_schema_id
 
 SCHEMA = "srfix.plan/1"
+_REMEDY = "Make one with srfix plan -o FILE."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,15 +126,6 @@ class Plan:
         return tuple(sorted((*self.applications, *untold), key=lambda known: known.application))
 
 
-def plan_digest(document: Mapping[str, Json]) -> str:
-    """SHA-256 over the canonical JSON (sorted keys, no white space) of all keys but `digest`, as `sha256:` + hex."""
-    rest = {key: value for key, value in document.items() if key != "digest"}
-    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
-        errors="surrogatepass"
-    )
-    return "sha256:" + hashlib.sha256(canonical).hexdigest()
-
-
 def plan_document(plan: Plan) -> dict[str, Json]:
     """The `srfix.plan/1` document, digest included."""
     document: dict[str, Json] = {
@@ -188,19 +177,9 @@ def plan_from(document: Json, *, where: str) -> Plan:
     :param where: what the document is, for messages.
     :raises PlanError: if it is no plan, another version's, or edited.
     """
-    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith("srfix.plan/"):
-        raise PlanError(f"{capitalized(where)} is not a plan of srfix. Make one with srfix plan -o FILE.")
-    if document["schema"] != SCHEMA:
-        raise PlanError(
-            f"{capitalized(where)} is a {document['schema']}; this version of srfix reads {SCHEMA}. Plan again with it."
-        )
-    if document.get("digest") != plan_digest(document):
-        raise PlanError(
-            f"{capitalized(where)} was edited after it was made: its content does not have the digest that it names. A plan "
-            "does what was reviewed or nothing; make a new one with srfix plan."
-        )
+    found = untouched(document, schema=SCHEMA, kind="a plan of srfix", where=where, remedy=_REMEDY)
     try:
-        return _read(document)
+        return _read(found)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanError(f"{capitalized(where)} lacks something that a plan has ({error}). Plan again.") from error
 
@@ -210,13 +189,7 @@ def load_plan(path: Path) -> Plan:
 
     :raises PlanError: if it cannot be read, is no plan, or was edited.
     """
-    try:
-        content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
-    except OSError as error:
-        raise PlanError(
-            f"The plan {path} cannot be read ({error.strerror}). Make one with srfix plan -o FILE."
-        ) from error
-    return plan_in(content, path)
+    return plan_in(plan_bytes(path, remedy=_REMEDY), path)
 
 
 def plan_in(content: bytes, path: Path) -> Plan:
@@ -225,11 +198,7 @@ def plan_in(content: bytes, path: Path) -> Plan:
     :param path: the file, for messages.
     :raises PlanError: if it is no plan, or was edited.
     """
-    try:
-        document = cast("Json", parse_json(content))
-    except ValueError as error:
-        raise PlanError(f"The plan {path} is not JSON ({error}). Make one with srfix plan -o FILE.") from error
-    return plan_from(document, where=f"the plan {path}")
+    return plan_from(document_in(content, path, remedy=_REMEDY), where=f"the plan {path}")
 
 
 def save_plan(plan: Plan, path: Path) -> None:
@@ -237,11 +206,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 
     :raises PlanError: if the disk does not take it.
     """
-    content = printable_json(json.dumps(plan_document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise PlanError(f"The plan cannot be written to {path} ({error.strerror}).") from error
+    save_document(plan_document(plan), path)
 
 
 def _read(document: dict[str, Json]) -> Plan:

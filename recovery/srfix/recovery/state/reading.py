@@ -157,17 +157,27 @@ class _Reader:
         return None
 
     def _with_offsets(self, task: Task) -> Task:
-        """The same task with what its key-value stores say themselves, where no checkpoint file does (4.3 and later).
-
-        Segmented ones have changelogs of their own.
-        """
+        """The same task with what its stores say themselves, where no checkpoint file does (4.3 and later)."""
         if task.checkpoint is not None:
             return task
-        stores = [
-            replace(store, offsets=self._offsets(Path(store.path))) if store.kind is StoreKind.KEY_VALUE else store
-            for store in task.stores
-        ]
-        return replace(task, stores=tuple(stores))
+        return replace(task, stores=tuple(replace(store, offsets=self._offsets_of(store)) for store in task.stores))
+
+    def _offsets_of(self, store: StoreDirectory) -> StoreOffsets | None:
+        """What the store says; of a segmented one the newest segment that says something, as Kafka Streams reads it."""
+        if store.kind is StoreKind.OTHER:
+            return None
+        path = Path(store.path)
+        databases = [path] if store.kind is StoreKind.KEY_VALUE else self._segments(store)
+        return next((offsets for each in databases if (offsets := self._offsets(each)) is not None), None)
+
+    def _segments(self, store: StoreDirectory) -> list[Path]:
+        """A store's segments, the newest first."""
+        starts = {
+            child: int(behind)
+            for child in self._children(Path(store.path))
+            if (behind := child.name.removeprefix(f"{store.name}.")).isdecimal() and behind.isascii()
+        }
+        return sorted(starts, key=lambda child: starts[child], reverse=True)
 
     def _offsets(self, path: Path) -> StoreOffsets | None:
         if self._library_is_missing or not is_there(path / _CURRENT):

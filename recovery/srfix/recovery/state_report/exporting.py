@@ -56,6 +56,8 @@ class ExportFormat(Enum):
     ARROW = "arrow"
 
 
+ROWS_TOGETHER: Final = 5_000
+"""Rows that are decoded together: a batch of Arrow is worth more of them than a scan is."""
 HOLDS_TYPES: Final = (ExportFormat.PARQUET, ExportFormat.ARROW)
 """The forms that hold typed columns."""
 _GROUP_ROWS: Final = 65_536

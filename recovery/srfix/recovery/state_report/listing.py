@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, StoreKind, Task, Traces, is_locked
 from srfix.recovery.state_report.generations import streams_by_rocksdb
 from srfix.recovery.state_report.rocksdb_options import newest_options
+from srfix.recovery.state_report.store_forms import StoreForm
 from srfix.serde.registry import Json
 
 
@@ -75,19 +76,27 @@ def is_task_in_use(task: Task) -> bool | None:
 
 
 def listing_document(
-    applications: Iterable[ApplicationState], *, directory: str, srfix_version: str, generated_at: str
+    applications: Iterable[ApplicationState],
+    forms: Mapping[str, StoreForm],
+    *,
+    directory: str,
+    srfix_version: str,
+    generated_at: str,
 ) -> dict[str, Json]:
-    """The document `srfix.state-ls/1`."""
+    """The document `srfix.state-ls/1`.
+
+    :param forms: the form of each store, by its directory.
+    """
     return {
         "schema": "srfix.state-ls/1",
         "srfix": srfix_version,
         "generated_at": generated_at,
         "directory": directory,
-        "applications": [_application(each) for each in applications],
+        "applications": [_application(each, forms) for each in applications],
     }
 
 
-def _application(application: ApplicationState) -> Json:
+def _application(application: ApplicationState, forms: Mapping[str, StoreForm]) -> Json:
     generation = generation_of(application)
     return {
         "application": application.application,
@@ -96,12 +105,12 @@ def _application(application: ApplicationState) -> Json:
         "streams_because": generation.because,
         "rocksdb": generation.rocksdb,
         "in_use": application.is_in_use,
-        "tasks": [_task(application, task) for task in application.tasks],
+        "tasks": [_task(application, task, forms) for task in application.tasks],
         "problems": [{"path": each.path, "reason": each.reason} for each in application.problems],
     }
 
 
-def _task(application: ApplicationState, task: Task) -> Json:
+def _task(application: ApplicationState, task: Task, forms: Mapping[str, StoreForm]) -> Json:
     return {
         "task": task.name,
         "subtopology": task.subtopology,
@@ -109,14 +118,18 @@ def _task(application: ApplicationState, task: Task) -> Json:
         "topology": task.topology,
         "in_use": is_task_in_use(task),
         "checkpoint": None if task.checkpoint is None else _entries(task.checkpoint.entries),
-        "stores": [_store(application, task, store) for store in task.stores],
+        "stores": [_store(application, task, store, forms[store.path]) for store in task.stores],
     }
 
 
-def _store(application: ApplicationState, task: Task, store: StoreDirectory) -> Json:
+def _store(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> Json:
     return {
         "store": store.name,
         "kind": store.kind.value,
+        "form": None if form.form is None else form.form.value,
+        "form_certain": form.is_certain,
+        "form_because": form.because,
+        "problem": form.problem,
         "path": store.path,
         "databases": len(databases_of(store)),
         "changelog": application.changelog(task, store.name),

@@ -7,11 +7,12 @@ An INI file: `[Version]` with `rocksdb_version`, `[DBOptions]`, then for each co
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from srfix.recovery.state import OFFSETS_COLUMN_FAMILY
 from srfix.serde import bounds
 from srfix.serde.files import read_file
 
@@ -29,6 +30,25 @@ class RocksDBOptions:
     """The options of the whole database, by RocksDB's names."""
     families: Mapping[str, Mapping[str, str]]
     """Per column family its options, those of its tables under `table.…`."""
+
+    @property
+    def compressions(self) -> tuple[str, ...]:
+        """How the column families of rows are compressed, sorted: `none`, `lz4`, `snappy`, `zstd`, …"""
+        return self._of_rows("compression", lambda value: _named(value, "k", "Compression"))
+
+    @property
+    def compactions(self) -> tuple[str, ...]:
+        """How they are compacted, sorted: `universal`, `level`, `fifo`, `none`."""
+        return self._of_rows("compaction_style", lambda value: _named(value, "kCompactionStyle", ""))
+
+    @property
+    def logs_errors_alone(self) -> bool:
+        """True if the LOG tells of errors alone, as Streams sets it: of no stall, and no tombstone."""
+        return self.database.get("info_log_level") in ("ERROR_LEVEL", "FATAL_LEVEL")
+
+    def _of_rows(self, name: str, told: Callable[[str], str]) -> tuple[str, ...]:
+        found = {of[name] for family, of in self.families.items() if family != OFFSETS_COLUMN_FAMILY and name in of}
+        return tuple(sorted(map(told, found)))
 
 
 def parse_options(text: str) -> RocksDBOptions:
@@ -72,8 +92,8 @@ def newest_options(database: Path) -> RocksDBOptions | None:
 def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
     """What is known to cost much, in sentences; none for what Streams itself sets.
 
-    Streams sets no compression, universal compaction, three memtables of 16 MiB, a WAL that is never written; a
-    RocksDBConfigSetter may change all of it.
+    Streams sets no compression, universal compaction, three memtables of 16 MiB, a WAL that is never written, and a LOG of
+    errors alone (2.6.3 to 4.3.1); a RocksDBConfigSetter may change all of it.
     """
     said: list[str] = []
     for family, of in sorted(options.families.items()):
@@ -100,6 +120,11 @@ def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
     ):
         said.append(f"max_open_files is {options.database['max_open_files']}: files are opened again and again.")
     return tuple(said)
+
+
+def _named(value: str, before: str, behind: str) -> str:
+    name = value.removeprefix(before).removesuffix(behind).lower()
+    return "none" if name == "no" else name
 
 
 def _number(options: Mapping[str, str], name: str) -> int | None:

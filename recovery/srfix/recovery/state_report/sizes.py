@@ -13,7 +13,7 @@ from typing import Final
 from srfix.recovery.state.stores import RowBatch, StateRow, StateStore, StoreFormat
 from srfix.recovery.state_report.listing import databases_of
 from srfix.recovery.state_report.rocksdb_log import log_that_hurts, read_logs
-from srfix.recovery.state_report.rocksdb_options import newest_options, options_that_hurt
+from srfix.recovery.state_report.rocksdb_options import RocksDBOptions, newest_options, options_that_hurt
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Role
 from srfix.serde.wire import is_schema_id
@@ -62,6 +62,23 @@ class StoreSize:
     """Per role the rows that carry none."""
     hurts: tuple[str, ...]
     """What RocksDB's OPTIONS and LOG say that is known to hurt, in sentences."""
+    options: tuple[RocksDBOptions, ...] = ()
+    """The newest OPTIONS of each database; none where there are no such files, as in many a copy."""
+
+    @property
+    def compressions(self) -> tuple[str, ...]:
+        """How its rows are compressed, sorted; none where no OPTIONS tell."""
+        return tuple(sorted({each for options in self.options for each in options.compressions}))
+
+    @property
+    def compactions(self) -> tuple[str, ...]:
+        """How its databases are compacted, sorted; none where no OPTIONS tell."""
+        return tuple(sorted({each for options in self.options for each in options.compactions}))
+
+    @property
+    def rocksdb_versions(self) -> tuple[str, ...]:
+        """Which RocksDB opened its databases last, sorted; none where no OPTIONS tell."""
+        return tuple(sorted({each.rocksdb_version for each in self.options if each.rocksdb_version is not None}))
 
 
 def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
@@ -77,6 +94,7 @@ def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
     for batch in store.batches():
         tally.add(batch)
     paths = databases_of(store.directory)
+    options = {path: newest_options(path) for path in paths}
     return StoreSize(
         store=store,
         entries=tally.entries,
@@ -95,12 +113,12 @@ def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
             role: sum(count for each, count in counts.items() if not is_schema_id(each))
             for role, counts in tally.ids.items()
         },
-        hurts=tuple(dict.fromkeys(said for path in paths for said in _hurts(path))),
+        hurts=tuple(dict.fromkeys(said for path in paths for said in _hurts(path, options[path]))),
+        options=tuple(each for each in options.values() if each is not None),
     )
 
 
-def _hurts(database: Path) -> Iterator[str]:
-    options = newest_options(database)
+def _hurts(database: Path, options: RocksDBOptions | None) -> Iterator[str]:
     if options is not None:
         yield from options_that_hurt(options)
     log = read_logs(database)
@@ -221,6 +239,10 @@ def _part(application: str, size: StoreSize) -> Json:
         "unframed_keys": size.unframed[Role.KEY],
         "unframed_values": size.unframed[Role.VALUE],
         "hurts": list(size.hurts),
+        "rocksdb": list(size.rocksdb_versions),
+        "compression": list(size.compressions),
+        "compaction": list(size.compactions),
+        "log_of_errors_alone": all(each.logs_errors_alone for each in size.options) if size.options else None,
         "damage": [
             {"database": each.database, "rows_before": each.rows_before, "problem": each.problem}
             for each in size.store.damage

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from srfix.recovery.facts import RecordDecoder
 from srfix.serde.arrow import to_arrow
 from srfix.serde.batches import Reason
+from srfix.serde.columns import Columns
 from srfix.serde.interface import SerdeContext
 from srfix.serde.subjects import Role
 from srfix.serde.wire import Headers, SchemaId
@@ -29,6 +30,12 @@ class TypedColumn:
     """The places of those that could not be read."""
     schema_ids: Sequence[SchemaId | None]
     """The ids that the payloads carry; None where they carry none."""
+
+
+def typed_halves(decoder: RecordDecoder) -> dict[Role, Columns]:
+    """The halves that a decoder has columns for, with those."""
+    found = {role: decoder.columns_of(role) for role in Role}
+    return {role: columns for role, columns in found.items() if columns is not None}
 
 
 def typed_column(

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from srfix.recovery.state.stores import StateStore
+from srfix.recovery.state_report.hosts import TaskHost, task_of
+from srfix.recovery.state_report.key_reads import KeyRead, value_ids
 from srfix.recovery.state_report.partitions import murmur2, partition_of
 from srfix.recovery.state_report.row_filter import rows_of_key
 from srfix.serde.registry import Json
+from srfix.serde.wire import SchemaId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +22,8 @@ class Holder:
     """Which part."""
     rows: int
     """Rows of the key: windows, sessions and versions each count."""
+    schema_ids: tuple[SchemaId, ...]
+    """What their values carry, ascending."""
     is_home: bool
     """True if Streams looks for the key here: the task's partition is that of the key, or it is a global store."""
 
@@ -55,19 +60,25 @@ def whereabouts(key: bytes, stores: Iterable[StateStore], *, partitions: int) ->
     :raises LibraryMissingError: if rocksdict is not installed.
     """
     partition = partition_of(key, partitions)
-    holders = tuple(
-        Holder(
-            store=store,
-            rows=sum(1 for _ in rows_of_key(store, key)),
-            is_home=store.partition in (None, partition),
-        )
-        for store in stores
-    )
-    return Whereabouts(key=key, partitions=partitions, partition=partition, holders=holders)
+    holders = []
+    for store in stores:
+        rows = list(rows_of_key(store, key))
+        is_home = store.partition in (None, partition)
+        holders.append(Holder(store=store, rows=len(rows), schema_ids=value_ids(rows, store), is_home=is_home))
+    return Whereabouts(key=key, partitions=partitions, partition=partition, holders=tuple(holders))
 
 
 def where_document(
-    found: Whereabouts, *, application: str, store: str, partitions_from: str, srfix_version: str, generated_at: str
+    found: Whereabouts,
+    *,
+    application: str,
+    store: str,
+    partitions_from: str,
+    hosts: Iterable[TaskHost],
+    reads: Iterable[KeyRead],
+    not_looked_at: Iterable[str],
+    srfix_version: str,
+    generated_at: str,
 ) -> dict[str, Json]:
     """The document `srfix.state-where/1`."""
     return {
@@ -88,8 +99,34 @@ def where_document(
                 "partition": each.store.partition,
                 "path": each.store.directory.path,
                 "rows": each.rows,
+                "schema_ids": [int(schema_id) for schema_id in each.schema_ids],
                 "looked_for_here": each.is_home,
             }
             for each in found.holders
         ],
+        "task": task_of(found.holders[0].store.task, found.partition),
+        "hosts": [
+            {
+                "host": each.host,
+                "role": each.role.value,
+                "said_by": each.said_by,
+                "client_id": each.client_id,
+                "alive": each.is_alive,
+            }
+            for each in hosts
+        ],
+        "reads": [
+            {
+                "row": each.row,
+                "in_topic": each.is_in_topic,
+                "schema_id": int(each.schema_id),
+                "subject": each.asked.subject,
+                "asked_by": each.asked.asked_by,
+                "fails": each.fails,
+                "error_code": each.membership.error_code,
+                "answer": each.answer,
+            }
+            for each in reads
+        ],
+        "not_looked_at": list(not_looked_at),
     }

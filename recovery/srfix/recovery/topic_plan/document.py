@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.repair import plan_digest
+from srfix.recovery.repair import document_in, plan_bytes, plan_digest, save_document, untouched
 from srfix.recovery.topic_plan.plan import (
     CarriedSchemaId,
     ExpireKeys,
@@ -18,14 +17,15 @@ from srfix.recovery.topic_plan.plan import (
     Work,
 )
 from srfix.serde import bounds
-from srfix.serde.files import parse_json, read_file, write_whole
-from srfix.serde.printable import capitalized, printable_json
+from srfix.serde.files import parse_json, read_file
+from srfix.serde.printable import capitalized
 from srfix.serde.properties import Isolation
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Subject, Topic
 
 SCHEMA: Final = "srfix.topic-plan/1"
 _FAMILY: Final = "srfix.topic-plan/"
+_REMEDY: Final = "Make one with srfix state seed-changelog or srfix state plan-expiry."
 SEED: Final = "seed-changelog"
 EXPIRE: Final = "expire-keys"
 
@@ -71,13 +71,7 @@ def load_topic_plan(path: Path) -> TopicPlan:
 
     :raises PlanError: if it cannot be read, is no topic plan, or was edited.
     """
-    try:
-        content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
-        document = cast("Json", parse_json(content))
-    except OSError as error:
-        raise PlanError(f"The plan {path} cannot be read ({error.strerror}). Plan again.") from error
-    except ValueError as error:
-        raise PlanError(f"The plan {path} is not JSON ({error}). Plan again.") from error
+    document = document_in(plan_bytes(path, remedy=_REMEDY), path, remedy=_REMEDY)
     return topic_plan_from(document, where=f"the plan {path}")
 
 
@@ -86,11 +80,7 @@ def save_topic_plan(plan: TopicPlan, path: Path) -> None:
 
     :raises PlanError: if the disk does not take it.
     """
-    content = printable_json(json.dumps(topic_plan_document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise PlanError(f"The plan cannot be written to {path} ({error.strerror}).") from error
+    save_document(topic_plan_document(plan), path)
 
 
 def topic_plan_from(document: Json, *, where: str) -> TopicPlan:
@@ -99,22 +89,12 @@ def topic_plan_from(document: Json, *, where: str) -> TopicPlan:
     :param where: what the document is, for messages.
     :raises PlanError: if it is no topic plan, another version's, or edited.
     """
-    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith(_FAMILY):
-        raise PlanError(f"{capitalized(where)} is not a plan of srfix state. Make one with srfix state seed-changelog.")
-    if document["schema"] != SCHEMA:
-        raise PlanError(
-            f"{capitalized(where)} is a {document['schema']}; this version of srfix reads {SCHEMA}. Plan again with it."
-        )
-    if document.get("digest") != plan_digest(document):
-        raise PlanError(
-            f"{capitalized(where)} was edited after it was made: its content does not have the digest that it names. A plan "
-            "does what was reviewed or nothing; plan again."
-        )
+    found = untouched(document, schema=SCHEMA, kind="a plan of srfix state", where=where, remedy=_REMEDY)
     try:
-        plan = _read(document)
+        plan = _read(found)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanError(f"{capitalized(where)} lacks something that a plan has ({error}). Plan again.") from error
-    if topic_plan_document(plan)["actions"] != document["actions"]:
+    if topic_plan_document(plan)["actions"] != found["actions"]:
         raise PlanError(f"{capitalized(where)} has steps that do not follow from what it says. Plan again.")
     return plan
 

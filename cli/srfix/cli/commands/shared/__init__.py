@@ -24,6 +24,7 @@ from srfix.cli.commands.shared.prompt import before_apply
 from srfix.cli.commands.shared.reading import DecodeOptions, NoRegistry
 from srfix.cli.commands.shared.rollback_steps import StepTold, steps_told
 from srfix.cli.commands.shared.session import ClusterSession, open_cluster, open_session, patience_s, show_progress
+from srfix.cli.commands.shared.spark_session import SessionOfCommand
 from srfix.cli.commands.shared.steps_on_the_way import StepsOnTheWay
 from srfix.cli.commands.shared.story import Story
 from srfix.cli.commands.shared.topic_plans import apply_to_topic, roll_back_topic

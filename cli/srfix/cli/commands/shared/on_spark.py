@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from contextlib import ExitStack
 
+from srfix.cli.commands.shared.spark_session import SessionOfCommand
 from srfix.cli.options import CensusEngineChoice
-from srfix.cli.output import say
 from srfix.recovery.census import Census, CensusProgress, CensusRequest, SparkCensus
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair import PlannedFinding
 from srfix.recovery.repair.verify import Event, EveryRowOnSpark
-from srfix.serde.errors import UsageError
 from srfix.serde.properties import to_java
-from srfix.serde.spark.progress import JobProgress
-from srfix.serde.spark.watching import watch_jobs
 from srfix.serde.windowed import WindowKind
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-_QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-_SAY_EVERY_S: Final = 2.0
-_STDOUT, _STDERR = 1, 2
 
 
 class OnSpark:
@@ -46,30 +32,21 @@ class OnSpark:
         timeout_s: float,
         quiet: bool = False,
     ) -> None:
-        if find_spec("pyspark") is None:
-            raise UsageError(
-                "--engine spark needs PySpark, which is not installed. Install the extra: pip install 'srfix[spark]', and "
-                "Java 17 or later; or count with --engine local."
-            )
+        self._spark = SessionOfCommand(choice, stack, quiet=quiet)
         to_java(kafka)
-        self._choice = choice
         self._kafka = kafka
-        self._stack = stack
         self._timeout_s = timeout_s
-        self._quiet = quiet
-        self._started: SparkSession | None = None
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """See `CensusEngine.count`."""
-        spark = self._session()
-        engine = SparkCensus(spark, self._kafka, timeout_s=self._timeout_s)
+        engine = SparkCensus(self._spark.session(), self._kafka, timeout_s=self._timeout_s)
 
         def tell(progress: CensusProgress) -> None:
             # Until a first job is done nothing is known of records; tasks tell.
             if on_progress is not None and progress.records_done:
                 on_progress(progress)
 
-        with watch_jobs(spark, self._tell, every_s=_SAY_EVERY_S):
+        with self._spark.watched():
             return engine.count(request, on_progress=tell)
 
     def events(
@@ -82,48 +59,7 @@ class OnSpark:
         deadline_s: float | None = None,
     ) -> Iterator[Event]:
         """See `EveryRow.events`."""
-        self._say(f"Reading every live row of {census.topic} on Spark.")
-        spark = self._session()
-        with watch_jobs(spark, self._tell, every_s=_SAY_EVERY_S):
-            every_row = EveryRowOnSpark(spark, self._kafka)
+        self._spark.say(f"Reading every live row of {census.topic} on Spark.")
+        with self._spark.watched():
+            every_row = EveryRowOnSpark(self._spark.session(), self._kafka)
             yield from every_row.events(finding, census, registry, window=window, deadline_s=deadline_s)
-
-    def _session(self) -> SparkSession:
-        """
-        :raises JarMissingError: if Spark has no Kafka source, and it cannot be fetched.
-        :raises SparkError: if Java is missing, or Spark does not start.
-        """
-        if self._started is None:
-            from srfix.serde.spark.session import start_session
-
-            master = self._choice.master
-            is_connect = master is not None and master.startswith("sc://")
-            if master is None or master.startswith("local"):
-                # Workers run the python3 of the PATH otherwise, which need not be this one.
-                os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            self._say(f"Starting Spark ({master or 'as it is configured'}) …")
-            config = {**({} if is_connect else _QUIET), **self._choice.spark_conf}
-            with _stdout_to_stderr():
-                self._started = start_session("srfix", master=master, config=config)
-            self._stack.callback(self._started.stop)
-        return self._started
-
-    def _tell(self, progress: JobProgress) -> None:
-        self._say(f"Spark: {progress}.")
-
-    def _say(self, text: str) -> None:
-        if not self._quiet:
-            say(text, err=True)
-
-
-@contextmanager
-def _stdout_to_stderr() -> Iterator[None]:
-    """For processes that are started within: the report alone goes to standard output, and Java's words to the other."""
-    sys.stdout.flush()
-    kept = os.dup(_STDOUT)
-    os.dup2(_STDERR, _STDOUT)
-    try:
-        yield
-    finally:
-        os.dup2(kept, _STDOUT)
-        os.close(kept)

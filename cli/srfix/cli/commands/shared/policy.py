@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from srfix.cli.output import say
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.resolve import ById, DualSubject, Resolver, SecondAnswered, UnderOneSubject
 from srfix.serde.subjects import (
     DEFAULT_CONTEXT,
     ChangelogSubject,
@@ -41,8 +42,17 @@ class PolicyChoice:
     """With `store`: whose changelog subject is asked."""
     store: str | None
 
-    def resolver(self, registry: RegistryClient, roles: tuple[Role, ...]) -> Resolver:
-        """:raises UsageError: if the options contradict each other."""
+    def resolver(
+        self,
+        registry: RegistryClient,
+        roles: tuple[Role, ...],
+        *,
+        on_second: Callable[[SecondAnswered], None] | None = None,
+    ) -> Resolver:
+        """
+        :param on_second: is told where a second subject answered; None says it on standard error.
+        :raises UsageError: if the options contradict each other.
+        """
         first = self._first(roles)
         second = None if self.second_subject is None else _named(self.second_subject, roles, option="--second-subject")
         policy = self.policy
@@ -63,7 +73,7 @@ class PolicyChoice:
             registry,
             first=first,
             second=second or TopicSubject(),
-            on_second=lambda answered: say(answered.note, err=True),
+            on_second=on_second or (lambda answered: say(answered.note, err=True)),
         )
 
     def _first(self, roles: tuple[Role, ...]) -> SubjectStrategy | None:

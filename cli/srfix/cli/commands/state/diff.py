@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from importlib.metadata import version
 from typing import Final
 
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.shared import open_cluster, patience_s
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, output_option
+from srfix.cli.options import SPARK, CensusEngineChoice, connection_options, output_option, task_engine_options
 from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say, write_report
 from srfix.recovery.clock import now
-from srfix.recovery.cluster import Cluster, RawRecord, partitions_of
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.state import ApplicationState
 from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_report import Comparison, DifferenceKind, compared, diff_document, is_comparable, topic_of
+from srfix.recovery.state_jobs import CompareWork, ranges_to_compare
+from srfix.recovery.state_report import Comparison, DifferenceKind, diff_document, is_comparable, topic_of
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Topic
 
@@ -40,9 +42,16 @@ _COMMITTED: Final = "committed"
     help="How far the topic is read: to its end, or to the offset that the application's group has committed.",
 )
 @connection_options
+@task_engine_options
 @output_option
 def diff(
-    directory: str, choice: StoreChoice, topic: str | None, until: str, connection: Connection, output: OutputFormat
+    directory: str,
+    choice: StoreChoice,
+    topic: str | None,
+    until: str,
+    connection: Connection,
+    engine: CensusEngineChoice,
+    output: OutputFormat,
 ) -> ExitCode:
     """Compare a store in DIR with what its changelog or source topic says it should hold, key by key. Writes nothing.
 
@@ -50,7 +59,7 @@ def diff(
     let go, keys are missing rightly. Exit code 1 if they differ or the store is damaged, else 2 if not everything was
     looked at.
     """
-    found = choice.one_store(directory)
+    found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
     for _application, store in found:
         if not is_comparable(store.format):
@@ -60,11 +69,17 @@ def diff(
             )
     name = Topic(topic) if topic is not None else _topic(application, first)
     stores = [store for _application, store in found]
-    with open_cluster(connection) as (cluster, _engine):
-        partitions = partitions_of(cluster, name)
-        done = list(_compare(cluster, stores, name, application.application if until == _COMMITTED else None))
+    with open_cluster(connection) as (cluster, _engine), ExitStack() as stack:
+        to_compare = ranges_to_compare(cluster, name, group=application.application if until == _COMMITTED else None)
+        if engine.engine == SPARK:
+            kafka = connection.kafka_config()
+            work = CompareWork(to_compare=to_compare, kafka=kafka, timeout_s=patience_s(kafka))
+            done = WatchedParts(engine, stack).run(work, stores, doing=f"comparing {first.name} with {name}")
+            stores = [part.store for part in done]
+        else:
+            done = [to_compare.part(cluster, store) for store in stores]
     held = {store.partition for store in stores}
-    apart = [] if None in held or choice.task is not None else [each for each in partitions if each not in held]
+    apart = [] if None in held or choice.task is not None else [each for each in to_compare.ranges if each not in held]
     unseen = [f"partition {each} of {name}: no task of it lies in {directory}" for each in apart]
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
@@ -99,28 +114,6 @@ def _topic(application: ApplicationState, store: StateStore) -> Topic:
             f"The directory does not tell which topic {store.name} restores from; it names {named}. Give --topic."
         )
     return topic
-
-
-def _compare(cluster: Cluster, stores: Sequence[StateStore], topic: Topic, group: str | None) -> Iterator[Comparison]:
-    partitions = partitions_of(cluster, topic)
-    logs = dict(cluster.watermarks(topic, partitions))
-    if group is not None:
-        committed = cluster.committed(group, [(topic, partition) for partition in partitions])
-        for partition, (begin, end) in logs.items():
-            offset = committed.get((topic, partition))
-            logs[partition] = (
-                begin,
-                begin if offset is None else min(offset, end),
-            )  # without a commit nothing is restored
-    for store in stores:
-        own = partitions if store.partition is None else (store.partition,)
-        yield compared(store, _records(cluster, topic, {each: logs[each] for each in own if each in logs}))
-
-
-def _records(cluster: Cluster, topic: Topic, ranges: Mapping[int, tuple[int, int]]) -> Iterator[RawRecord]:
-    for partition, (begin, end) in ranges.items():
-        if begin < end:
-            yield from cluster.read(topic, partition, begin, end)
 
 
 def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
 
 import click
 
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import choice_of, connection_options
+from srfix.cli.options import SPARK, CensusEngineChoice, choice_of, connection_options, task_engine_options
 from srfix.cli.output import say, show
-from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state_report import ExportFormat, Write, decoded_batches, exporting
+from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.state import ApplicationState
+from srfix.recovery.state.stores import StateStore
+from srfix.recovery.state_jobs import SecondAnswers, export_on_spark
+from srfix.recovery.state_report import (
+    HOLDS_TYPES,
+    ROWS_TOGETHER,
+    ExportFormat,
+    Write,
+    decoded_batches,
+    exporting,
+    typed_halves,
+)
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Role
-
-_ROWS: Final = 5_000
-"""Rows that are decoded together: a batch of Arrow is worth more of them than a scan is."""
 
 
 @click.command()
 @directory_argument
 @choice_options
-@click.option("--to", "form", type=choice_of(ExportFormat), required=True, help="What the files are.")
+@click.option(
+    "--to",
+    "form",
+    type=choice_of(ExportFormat),
+    help="What the files are. Needed; with --engine spark parquet if not given.",
+)
 @click.option(
     "--out", required=True, metavar="DIR", help="Where the files go; made if it is not there.", **path_completion("DIR")
 )
-@click.option("--one-file", is_flag=True, help="One file for all tasks. Default: one for each.")
+@click.option("--one-file", is_flag=True, help="One file for all tasks, with --engine local. Default: one for each.")
 @click.option(
     "--typed",
     is_flag=True,
@@ -39,26 +52,38 @@ _ROWS: Final = 5_000
 )
 @reading_options
 @connection_options
+@task_engine_options
 def export(
     directory: str,
     choice: StoreChoice,
-    form: str,
+    form: str | None,
     out: str,
     one_file: bool,
     typed: bool,
     reading: RowReading,
     connection: Connection,
+    engine: CensusEngineChoice,
 ) -> ExitCode:
     """Write the rows of a store in DIR to files, STORE-TASK.parquet or the like. DIR itself is never written to.
 
     Keys and values are there as bytes, and as JSON where --key-format and --value-format say how to read them. Rows go to the
     files as they are read, whatever the size of the store; a file takes its name when it is complete, and none is written
     over. The files are named on standard output. Exit code 1 if a row could not be decoded or the store is damaged: what
-    precedes the damage is in the file.
+    precedes the damage is in the file. With --engine spark the files take their names together, when all are complete.
     """
-    found = choice.one_store(directory)
+    on_spark = engine.engine == SPARK
+    if form is None and not on_spark:
+        raise UsageError(f"--to is needed: {enumerated(each.value for each in ExportFormat)}.")
+    if one_file and on_spark:
+        raise UsageError("--one-file belongs to --engine local: on Spark each task writes a file of its own.")
+    kind = ExportFormat.PARQUET if form is None else ExportFormat(form)
+    if typed and reading.key_columns is None and reading.value_columns is None:
+        raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
+    if typed and kind not in HOLDS_TYPES:
+        raise UsageError(f"{kind.value} holds no typed columns: parquet and arrow do.")
+    found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
-    target = Path(out)
+    target = Path(for_workers(out, engine))
     if target.resolve().is_relative_to(Path(application.path).resolve()):
         raise UsageError(
             f"{out!r} lies in the state directory, which srfix never writes to. Name another place with --out."
@@ -67,16 +92,15 @@ def export(
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{out!r} cannot be made: {error.strerror}.") from error
-    kind = ExportFormat(form)
-    if typed and reading.key_columns is None and reading.value_columns is None:
-        raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
+    if on_spark:
+        return _on_spark(engine, found, target, kind, reading, connection, is_typed=typed)
     rows = failed = 0
     paths: list[Path] = []
     with (
         reading.decoder(connection, application=application.application, store=first.name) as decoder,
         ExitStack() as stack,
     ):
-        columns = {role: own for role in Role if typed and (own := decoder.columns_of(role)) is not None}
+        columns = typed_halves(decoder) if typed else {}
         write: Write | None = None
         for _application, store in found:
             if write is None or not one_file:
@@ -86,11 +110,50 @@ def export(
                 write = stack.enter_context(
                     exporting(paths[-1], kind, application=application.application, typed=columns)
                 )
-            batches = store.batches(size=_ROWS)
+            batches = store.batches(size=ROWS_TOGETHER)
             for batch in decoded_batches(store, batches, decoder, topic=store.changelog, typed=columns):
                 rows, failed = rows + len(batch), failed + write(batch)
+    return _told(paths, [store for _application, store in found], rows, failed)
+
+
+def _on_spark(
+    engine: CensusEngineChoice,
+    found: Sequence[tuple[ApplicationState, StateStore]],
+    target: Path,
+    kind: ExportFormat,
+    reading: RowReading,
+    connection: Connection,
+    *,
+    is_typed: bool,
+) -> ExitCode:
+    application, first = found[0]
+    second = SecondAnswers()
+    with (
+        reading.decoder(connection, application=application.application, store=first.name, on_second=second) as decoder,
+        ExitStack() as stack,
+    ):
+        parts = export_on_spark(
+            WatchedParts(engine, stack),
+            [store for _application, store in found],
+            target,
+            kind,
+            application=application.application,
+            decoder=decoder,
+            second=second,
+            is_typed=is_typed,
+        )
+    tell_notes(note for part in parts for note in part.notes)
+    return _told(
+        [part.path for part in parts],
+        [part.store for part in parts],
+        sum(part.rows for part in parts),
+        sum(part.failed for part in parts),
+    )
+
+
+def _told(paths: Sequence[Path | str], stores: Sequence[StateStore], rows: int, failed: int) -> ExitCode:
     for path in paths:
         show(str(path))
-    damaged = tell_damage(store for _application, store in found)
+    damaged = tell_damage(stores)
     say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}, {failed} of them not decoded.", err=True)
     return ExitCode.FINDINGS if failed or damaged else ExitCode.OK

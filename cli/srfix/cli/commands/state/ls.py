@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,38 +10,58 @@ import click
 
 from srfix.cli.completion import path_completion
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import output_option
+from srfix.cli.options import config_option, output_option
 from srfix.cli.output import Block, FieldList, Heading, OutputFormat, Report, Table, say, write_report
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task, read_state_directory
-from srfix.recovery.state_report import databases_of, generation_of, is_task_in_use, listing_document
+from srfix.recovery.state_report import (
+    StoreForm,
+    databases_of,
+    forms_of,
+    generation_of,
+    is_task_in_use,
+    listing_document,
+    unreadable_stores,
+)
 
 _USE = {True: "yes", False: "no", None: "not known"}
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", **path_completion("DIR"))
+@config_option
 @output_option
 def ls(directory: str, output: OutputFormat) -> ExitCode:
     """List the applications, tasks and stores in DIR, a state.dir or the folder of one application. Writes nothing.
 
     Per task it says which offsets its stores have come to, per application which Streams versions leave such a folder, and
-    whether a process has it open. Exit code 2 if not everything could be looked at.
+    whether a process has it open; per store the form of its rows, with a question mark where only its name or some rows
+    show it. Exit code 1 if a store cannot be opened, else 2 if not everything could be looked at.
     """
     applications = read_state_directory(Path(directory))
-    document = listing_document(applications, directory=directory, srfix_version=version("srfix"), generated_at=now())
-    write_report(Report(document=document, blocks=tuple(_blocks(applications))), output)
+    forms = {path: form for each in applications for path, form in forms_of(each).items()}
+    document = listing_document(
+        applications, forms, directory=directory, srfix_version=version("srfix"), generated_at=now()
+    )
+    write_report(Report(document=document, blocks=tuple(_blocks(applications, forms))), output)
     problems = [problem for each in applications for problem in each.problems]
     for problem in problems:
         say(f"Not looked at: {problem.path}: {problem.reason}", err=True)
+    is_damaged = False
+    for each in applications:
+        for line in unreadable_stores(each, forms):
+            say(f"{'Not looked at' if each.is_in_use else 'Damaged'}: {line}", err=True)
+            is_damaged = is_damaged or not each.is_in_use  # while the application runs, files come and go
     stores = sum(len(task.stores) for each in applications for task in each.tasks)
     tasks = sum(len(each.tasks) for each in applications)
     say(f"{counted(len(applications), 'application')}, {counted(tasks, 'task')}, {counted(stores, 'store')}.", err=True)
+    if is_damaged:
+        return ExitCode.FINDINGS
     return ExitCode.REFUSED if problems else ExitCode.OK
 
 
-def _blocks(applications: Iterable[ApplicationState]) -> Iterator[Block]:
+def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreForm]) -> Iterator[Block]:
     for application in applications:
         generation = generation_of(application)
         yield Heading(application.application)
@@ -52,9 +72,11 @@ def _blocks(applications: Iterable[ApplicationState]) -> Iterator[Block]:
                 ("in use", _USE[application.is_in_use]),
             )
         )
-        rows = [_row(application, task, store) for task in application.tasks for store in task.stores]
+        rows = [
+            _row(application, task, store, forms[store.path]) for task in application.tasks for store in task.stores
+        ]
         if rows:
-            yield Table(("task", "store", "kind", "databases", "offsets"), tuple(rows))
+            yield Table(("task", "store", "kind", "form", "databases", "offsets"), tuple(rows))
         with_checkpoint = [task for task in application.tasks if task.checkpoint is not None]
         if with_checkpoint:
             rows = [
@@ -65,12 +87,14 @@ def _blocks(applications: Iterable[ApplicationState]) -> Iterator[Block]:
             yield Table(("task", "topic", "partition", "offset", "in use"), tuple(rows), title="Checkpoints")
 
 
-def _row(application: ApplicationState, task: Task, store: StoreDirectory) -> tuple[str, ...]:
+def _row(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> tuple[str, ...]:
     offsets = "in the checkpoint" if task.checkpoint is not None else "none"
     if store.offsets is not None:
         own = ", ".join(f"{entry.topic} {' '.join(_offset(entry))}" for entry in store.offsets.entries) or "none"
         offsets = f"{own} (not closed)" if store.offsets.is_open else own
-    return task.name, store.name, store.kind.value, str(len(databases_of(store))), offsets
+    rows = "not known" if form.form is None else form.form.value + ("" if form.is_certain else "?")
+    rows = rows if form.problem is None else "cannot be opened"
+    return task.name, store.name, store.kind.value, rows, str(len(databases_of(store))), offsets
 
 
 def _offset(entry: CheckpointEntry) -> tuple[str, str]:

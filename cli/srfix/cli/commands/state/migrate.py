@@ -8,17 +8,14 @@ from pathlib import Path
 import click
 
 from srfix.cli.commands.state.written import (
+    ValuesAnew,
     kind_option,
     on_error_option,
     output_dir_option,
-    read_subject_option,
-    refuse_without_subject,
     release_option,
-    reserialiser,
-    resolve_option,
     show_written,
-    subject_option,
-    version_option,
+    take_open_option,
+    values_options,
 )
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
@@ -45,10 +42,8 @@ from srfix.serde.registry import Json
     help="The Kafka Streams that wrote DIR, if one of the two is 2.5 or before.",
 )
 @output_dir_option
-@subject_option
-@version_option
-@resolve_option
-@read_subject_option
+@values_options
+@take_open_option
 @on_error_option
 @connection_options
 @output_option
@@ -60,10 +55,8 @@ def migrate(
     streams_version: str,
     from_version: str | None,
     output_dir: str,
-    subject: str | None,
-    schema_version: int | None,
-    resolve: str,
-    read_subject: str | None,
+    values: ValuesAnew,
+    take_open: bool,
     on_error: str,
     connection: Connection,
     output: OutputFormat,
@@ -73,8 +66,8 @@ def migrate(
     With --store its rows become others: under the schema of --subject, of another --kind. All stores become such as
     --streams-version opens. Stop the application first. The directory is there whole, or not at all; nothing is registered.
     """
-    refuse_without_subject(subject, {"--schema-version": schema_version, "--read-subject": read_subject})
-    if store is None and (subject is not None or kind is not None):
+    values.check()
+    if store is None and (values.subject is not None or kind is not None):
         raise UsageError("--subject and --kind are of one store: name it with --store.")
     states = [each for each in read_state_directory(Path(directory)) if application in (None, each.application)]
     if len(states) != 1:
@@ -90,21 +83,22 @@ def migrate(
         "kind": kind,
         "streams": str(release),
         "from": from_version,
-        "subject": subject,
-        "schema_version": schema_version,
         "on_error": on_error,
+        "take_open": take_open,
+        **values.as_json(),
     }
     with ExitStack() as stack:
         payload = None
-        if subject is not None:
+        if values.subject is not None and store is not None:
             registry = stack.enter_context(connection.registry_client())
-            payload = reserialiser(registry, subject, schema_version, resolve, read_subject)
+            payload = values.reserialiser(registry, application=state.application, store=store, source=None)
         change = StoreChange(payload=payload, kind=None if kind is None else WrittenKind(kind))
         migration = Migration(
             release=release,
             before=None if from_version is None else Release.parse(from_version),
             changes={} if store is None else {store: change},
             on_error=OnError(on_error),
+            takes_open=take_open,
         )
         report = migrate_state(state, target, migration, request=request)
     show_written("migrate", target, str(release), report, output)

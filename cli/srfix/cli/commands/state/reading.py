@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -25,7 +25,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources import given_columns
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
-from srfix.serde.resolve import Resolver
+from srfix.serde.resolve import Resolver, SecondAnswered
 from srfix.serde.subjects import Role
 
 _BY_SCHEMA: Final = "schema"
@@ -45,9 +45,17 @@ class RowReading:
     second_subject: str | None
 
     @contextmanager
-    def decoder(self, connection: Connection, *, application: str, store: str) -> Iterator[RecordDecoder]:
+    def decoder(
+        self,
+        connection: Connection,
+        *,
+        application: str,
+        store: str,
+        on_second: Callable[[SecondAnswered], None] | None = None,
+    ) -> Iterator[RecordDecoder]:
         """What decodes the halves that have a format; the others stay bytes.
 
+        :param on_second: is told where a second subject answered; None says it on standard error.
         :raises UsageError: if the options contradict each other.
         """
         halves = {
@@ -72,7 +80,7 @@ class RowReading:
             yield _made(NoRegistry(), halves)
             return
         with connection.registry_client() as registry:
-            yield _made(policy.resolver(registry, tuple(halves)), halves)
+            yield _made(policy.resolver(registry, tuple(halves), on_second=on_second), halves)
 
 
 def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions:

@@ -7,37 +7,39 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.shared import open_cluster, patience_s
+from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
 from srfix.cli.commands.state.written import (
+    ValuesAnew,
     kind_option,
     on_error_option,
     output_dir_option,
-    read_subject_option,
-    refuse_without_subject,
     release_option,
-    reserialiser,
-    resolve_option,
     show_written,
-    subject_option,
-    version_option,
+    take_open_option,
+    values_options,
 )
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
+    SPARK,
+    CensusEngineChoice,
     choice_of,
     connection_options,
     isolation_of,
     isolation_option,
     option,
     output_option,
+    task_engine_options,
 )
 from srfix.cli.output import OutputFormat, say
 from srfix.recovery.facts import restore_isolation
-from srfix.recovery.rebuild import OnError, Rebuild, Until
+from srfix.recovery.rebuild import Build, OnError, Rebuild, Until, build
 from srfix.recovery.rebuild import rebuild as rebuild_store
 from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.recovery.state_jobs import BuildOnSpark
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Topic
@@ -71,18 +73,19 @@ from srfix.serde.subjects import Topic
 )
 @click.option("--partition", "partitions", type=click.IntRange(min=0), multiple=True, help="Only this one; repeatable.")
 @click.option(
-    "--retention-ms", type=click.IntRange(min=1), help="Of a window or session store: how long it keeps rows."
+    "--retention-ms",
+    type=click.IntRange(min=1),
+    help="Of a window or session store: how long it keeps rows; of a versioned one its history retention.",
 )
 @click.option(
-    "--segment-interval-ms", type=click.IntRange(min=1), help="Of one: its segments. Default: half the retention."
+    "--segment-interval-ms", type=click.IntRange(min=1), help="Of one: its segments. Default: what Kafka Streams takes."
 )
 @isolation_option
-@subject_option
-@version_option
-@resolve_option
-@read_subject_option
+@values_options
+@take_open_option
 @on_error_option
 @connection_options
+@task_engine_options
 @output_option
 def rebuild(
     from_topic: str,
@@ -99,12 +102,11 @@ def rebuild(
     retention_ms: int | None,
     segment_interval_ms: int | None,
     isolation: str,
-    subject: str | None,
-    schema_version: int | None,
-    resolve: str,
-    read_subject: str | None,
+    values: ValuesAnew,
+    take_open: bool,
     on_error: str,
     connection: Connection,
+    engine: CensusEngineChoice,
     output: OutputFormat,
 ) -> ExitCode:
     """Write the directory of a store anew, from the topic that it restores from.
@@ -115,10 +117,10 @@ def rebuild(
     """
     if kind is None:
         raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
-    refuse_without_subject(subject, {"--schema-version": schema_version, "--read-subject": read_subject})
+    values.check()
     release = Release.parse(streams_version)
-    beside = _state(beside_dir, application)
-    target = Path(output_dir) / application
+    beside = _state(None if beside_dir is None else for_workers(beside_dir, engine), application)
+    target = Path(for_workers(output_dir, engine)) / application
     request: dict[str, Json] = {
         "command": "rebuild",
         "topic": from_topic,
@@ -128,16 +130,21 @@ def rebuild(
         "streams": str(release),
         "beside": beside_dir,
         "partitions": list(partitions),
-        "subject": subject,
-        "schema_version": schema_version,
+        "subtopology": subtopology,
+        "global": is_global,
+        "retention_ms": retention_ms,
+        "segment_interval_ms": segment_interval_ms,
+        "isolation": isolation,
         "on_error": on_error,
+        "take_open": take_open,
+        **values.as_json(),
     }
     with ExitStack() as stack:
         cluster, _ = stack.enter_context(open_cluster(connection))
         payload = None
-        if subject is not None:
+        if values.subject is not None:
             registry = stack.enter_context(connection.registry_client())
-            payload = reserialiser(registry, subject, schema_version, resolve, read_subject)
+            payload = values.reserialiser(registry, application=application, store=store, source=from_topic)
         reads = isolation_of(isolation)
         if reads is None:
             found = restore_isolation(cluster, application)
@@ -161,10 +168,18 @@ def rebuild(
             payload=payload,
             on_error=OnError(on_error),
             beside=beside,
+            takes_open=take_open,
         )
-        report = rebuild_store(asked, cluster, target, request=request)
+        report = rebuild_store(asked, cluster, target, request=request, build=_builder(engine, connection, stack))
     show_written("rebuild", target, str(release), report, output)
     return ExitCode.OK
+
+
+def _builder(engine: CensusEngineChoice, connection: Connection, stack: ExitStack) -> Build:
+    if engine.engine != SPARK:
+        return build
+    kafka = connection.kafka_config()
+    return BuildOnSpark(engine=WatchedParts(engine, stack), kafka=kafka, timeout_s=patience_s(kafka))
 
 
 def _state(beside_dir: str | None, application: str) -> ApplicationState | None:

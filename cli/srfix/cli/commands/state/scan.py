@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import islice
 
 import click
 
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, key_bytes, tell_damage
+from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.rows_shown import write_rows
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, output_option
+from srfix.cli.options import SPARK, CensusEngineChoice, connection_options, output_option, task_engine_options
 from srfix.cli.output import OutputFormat, say
 from srfix.recovery.ids_in_words import counted
+from srfix.recovery.state_jobs import ScanWork, SecondAnswers
 from srfix.recovery.state_report import DecodedRow, RowFilter, decoded_rows
 
 
@@ -33,6 +36,7 @@ from srfix.recovery.state_report import DecodedRow, RowFilter, decoded_rows
 )
 @reading_options
 @connection_options
+@task_engine_options
 @output_option
 def scan(
     directory: str,
@@ -45,15 +49,17 @@ def scan(
     limit: int,
     reading: RowReading,
     connection: Connection,
+    engine: CensusEngineChoice,
     output: OutputFormat,
 ) -> ExitCode:
     """Print the rows of a store in DIR, task after task, in the order of its keys. Writes nothing.
 
     Keys and values are bytes unless --key-format and --value-format say how to read them. KEY is text, or hex:…, base64:…,
     int:…, long:…. Times are in milliseconds since the epoch. `--output json` prints a document a line. Exit code 1 if a row
-    cannot be decoded or the store is damaged; what precedes the damage is printed.
+    cannot be decoded or the store is damaged; what precedes the damage is printed. With --engine spark every task is read up
+    to --limit rows, and what they hold comes to this process before it is printed.
     """
-    found = choice.one_store(directory)
+    found = choice.one_store(for_workers(directory, engine))
     application = found[0][0].application
     wanted = RowFilter(
         prefix=None if prefix is None else key_bytes(prefix),
@@ -62,14 +68,26 @@ def scan(
         window_from_ms=window_from,
         window_to_ms=window_to,
     )
-    with reading.decoder(connection, application=application, store=found[0][1].name) as decoder:
+    stores = [store for _application, store in found]
+    second = SecondAnswers() if engine.engine == SPARK else None
+    with (
+        reading.decoder(connection, application=application, store=stores[0].name, on_second=second) as decoder,
+        ExitStack() as stack,
+    ):
 
         def decoded() -> Iterator[DecodedRow]:
-            for _application, store in found:
+            for store in stores:
                 yield from decoded_rows(store, wanted.rows(store), decoder, topic=store.changelog)
 
-        read, failed = write_rows(islice(decoded(), limit), output, application=application)
-    damaged = tell_damage(store for _application, store in found)
+        rows = decoded()
+        if second is not None:
+            work = ScanWork(wanted=wanted, decoder=decoder, second=second, limit=limit)
+            parts = WatchedParts(engine, stack).run(work, stores, doing=f"reading {stores[0].name}")
+            stores = [part.store for part in parts]
+            tell_notes(note for part in parts for note in part.notes)
+            rows = (row for part in parts for row in part.rows)
+        read, failed = write_rows(islice(rows, limit), output, application=application)
+    damaged = tell_damage(stores)
     more = " That is the --limit: there may be more." if read == limit else ""
     say(f"{counted(read, 'row')}, {failed} of them not decoded.{more}", err=True)
     return ExitCode.FINDINGS if failed or damaged else ExitCode.OK

@@ -10,7 +10,7 @@ import click
 
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import output_option
+from srfix.cli.options import config_option, output_option
 from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say, write_report
 from srfix.recovery.clock import now
 from srfix.recovery.facts import iso_time
@@ -22,12 +22,14 @@ from srfix.serde.subjects import Role
 @click.command()
 @directory_argument
 @choice_options
+@config_option
 @output_option
 def size(directory: str, choice: StoreChoice, output: OutputFormat) -> ExitCode:
     """Count what lies in the stores of DIR: entries, bytes, ages, schema ids, per store and partition. Writes nothing.
 
     It reads all rows, and RocksDB's OPTIONS and LOG for what is known to hurt: stalled writes, level 0, tombstones,
-    compaction that is switched off. Exit code 1 if a store is damaged.
+    compaction that is switched off. Kafka Streams lets the LOG tell of errors alone, unless a RocksDBConfigSetter changes that.
+    Exit code 1 if a store is damaged.
     """
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
     found = [
@@ -61,6 +63,11 @@ def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
     ages = {name: sum(each.ages[name] for each in found) for name in (found[0].ages if found else {})}
     if any(ages.values()):
         yield Bars(("age", "entries"), tuple((name, (count,)) for name, count in ages.items()), title="Ages of rows")
+    told = {(each.store.name, *_rocksdb(each)): None for each in found if each.options}
+    if told:
+        yield Table(
+            ("store", "RocksDB", "compression", "compaction", "LOG tells of"), tuple(told), title="By its OPTIONS"
+        )
     hurts = [f"{each.store.name} of task {each.store.task.name}: {said}" for each in found for said in each.hurts]
     if hurts:
         yield Heading("What is known to hurt", level=2)
@@ -80,6 +87,16 @@ def _row(each: StoreSize) -> tuple[str, ...]:
         _time(each.newest_ms),
         _ids(each, Role.KEY),
         _ids(each, Role.VALUE),
+    )
+
+
+def _rocksdb(each: StoreSize) -> tuple[str, ...]:
+    is_quiet = all(options.logs_errors_alone for options in each.options)
+    return (
+        enumerated(each.rocksdb_versions) or "-",
+        enumerated(each.compressions) or "-",
+        enumerated(each.compactions) or "-",
+        "errors alone" if is_quiet else "stalls, tombstones, errors",
     )
 
 

@@ -1,21 +1,35 @@
-"""`srfix state where`: which partition and task a key belongs to, and which directories hold it."""
+"""`srfix state where`: which partition and task a key belongs to, who holds it, and who would fail to read it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.metadata import version
 
 import click
 
 from srfix.cli.commands.shared import open_cluster
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, key_bytes, tell_damage
+from srfix.cli.commands.state.looking import KeyLook
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, output_option
-from srfix.cli.output import FieldList, OutputFormat, Report, Table, say, write_report
+from srfix.cli.options import KsqldbServers, connection_options, ksqldb_options, option, output_option
+from srfix.cli.output import Block, FieldList, OutputFormat, Paragraph, Report, Table, say, write_report
 from srfix.recovery.clock import now
+from srfix.recovery.cluster import Cluster
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_report import murmur2, where_document, whereabouts
+from srfix.recovery.state_report import (
+    Whereabouts,
+    is_failing,
+    murmur2,
+    task_of,
+    topic_of,
+    where_document,
+    whereabouts,
+)
 from srfix.serde.errors import UsageError
+from srfix.serde.subjects import Topic
 
 
 @click.command()
@@ -24,8 +38,10 @@ from srfix.serde.errors import UsageError
 @choice_options
 @click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="How many partitions the store has.")
 @click.option(
-    "--topic", help="The topic whose partitions count, asked of --bootstrap-servers: the store's source or changelog."
+    "--topic", help="The topic that the store restores from, its source or changelog. Default: as DIR names it."
 )
+@option("--group", envvar="GROUP", metavar="ID", help="The application's consumer group. Default: its application.id.")
+@ksqldb_options
 @connection_options
 @output_option
 def where(
@@ -34,43 +50,48 @@ def where(
     choice: StoreChoice,
     partitions: int | None,
     topic: str | None,
+    group: str | None,
+    ksqldb: KsqldbServers,
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Say which partition and task KEY belongs to, by the default partitioner, and which tasks in DIR hold it.
+    """Say which partition and task KEY belongs to, which hosts hold it, and who would fail to read it. Reads only.
 
     KEY is text, or bytes: hex:…, base64:…, int:…, long:…. A key with a schema id in front is another key under each id, and
-    may belong to another partition. Without --partitions and --topic the partitions are counted in DIR, which may hold part
-    of them. Hosts are not asked. Exit code 1 if the key is not where it is looked for, or lies elsewhere.
+    may belong to another partition. The partition is the default partitioner's; without --partitions and a cluster they are
+    counted in DIR, which may hold part of them. The hosts, active and standby, come from the application's group
+    (--bootstrap-servers) or from ksqlDB (--ksqldb). With --registry the schema ids of the row, and of the topic's newest record
+    of the key, are looked up under the store's subjects. Exit code 1 if the key is not where it is looked for, lies elsewhere,
+    or cannot be read by whoever looks the version up.
     """
     if partitions is not None and topic is not None:
         raise UsageError("--partitions and --topic exclude each other: give one of them.")
-    stores = [store for _application, store in choice.one_store(directory)]
-    application = choice.one_store(directory)[0][0].application
-    count, source = _partitions(stores, partitions, topic, connection)
-    found = whereabouts(key_bytes(key), stores, partitions=count)
+    pairs = choice.one_store(directory)
+    application, first = pairs[0]
+    stores = [store for _application, store in pairs]
+    with ExitStack() as stack:
+        has_cluster = topic is not None or connection.kafka.get("bootstrap.servers") is not None
+        cluster = stack.enter_context(open_cluster(connection))[0] if has_cluster else None
+        known = Topic(topic) if topic is not None else topic_of(application, first.directory, first.task)[0]
+        count, source = _partitions(stores, partitions, known, cluster, is_named=topic is not None)
+        found = whereabouts(key_bytes(key), stores, partitions=count)
+        look = KeyLook(application=application, store=first, found=found, topic=known)
+        look.find_hosts(cluster, group or application.application, ksqldb)
+        look.find_record(cluster)
+        look.ask(connection, stack)
     document = where_document(
         found,
-        application=application,
-        store=stores[0].name,
+        application=application.application,
+        store=first.name,
         partitions_from=source,
+        hosts=look.hosts,
+        reads=look.reads,
+        not_looked_at=look.not_looked_at,
         srfix_version=version("srfix"),
         generated_at=now(),
     )
-    fields = FieldList(
-        (
-            ("store", f"{stores[0].name} of {application}"),
-            ("key", f"0x{found.key.hex()}"),
-            ("murmur2", str(murmur2(found.key))),
-            ("partition", f"{found.partition} of {count} ({source})"),
-        )
-    )
-    rows = tuple(
-        (each.store.task.name, "yes" if each.is_home else "no", f"{each.rows:,}", each.store.directory.path)
-        for each in found.holders
-    )
-    table = Table(("task", "looked for here", "rows", "directory"), rows)
-    write_report(Report(document=document, blocks=(fields, table)), output)
+    title = f"{first.name} of {application.application}"
+    write_report(Report(document=document, blocks=tuple(_blocks(title, found, source, look))), output)
     damaged = tell_damage(stores)
     if not any(each.is_home for each in found.holders):
         say(f"No task of partition {found.partition} is in {directory}: another instance holds it.", err=True)
@@ -79,19 +100,65 @@ def where(
             f"Task {each.store.task.name} holds the key, and Streams looks for it in partition {found.partition}.",
             err=True,
         )
-    say("Not looked at: the hosts that hold the task, active and standby.", err=True)
-    return ExitCode.FINDINGS if damaged or found.astray or not found.is_found else ExitCode.OK
+    for why in look.not_looked_at:
+        say(f"Not looked at: {why}", err=True)
+    wrong = damaged or found.astray or not found.is_found or is_failing(look.reads)
+    return ExitCode.FINDINGS if wrong else ExitCode.OK
+
+
+def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:
+    yield FieldList(
+        (
+            ("store", title),
+            ("key", f"0x{found.key.hex()}"),
+            ("murmur2", str(murmur2(found.key))),
+            ("partition", f"{found.partition} of {found.partitions} ({source})"),
+            ("task", task_of(look.store.task, found.partition)),
+        )
+    )
+    yield Table(
+        ("task", "looked for here", "rows", "value ids", "directory"),
+        tuple(
+            (
+                each.store.task.name,
+                "yes" if each.is_home else "no",
+                f"{each.rows:,}",
+                enumerated(each.schema_ids) or "-",
+                each.store.directory.path,
+            )
+            for each in found.holders
+        ),
+    )
+    if look.hosts:
+        rows = tuple(
+            (each.host, each.role.value, each.client_id or each.said_by, look.fate(each)) for each in look.hosts
+        )
+        yield Table(("host", "holds it", "said by", "reads it"), rows, title="Hosts")
+    if look.reads:
+        yield Table(
+            ("row", "schema id", "subject", "asked by", "answer"),
+            tuple(
+                (each.row, str(each.schema_id), each.asked.subject, each.asked.asked_by, each.answer)
+                for each in look.reads
+            ),
+            title="What a reader meets",
+        )
+        if any(each.fails for each in look.reads):
+            yield Paragraph(
+                "What is not registered there fails a reader that looks the version up under the subject, as Connect's "
+                "AvroConverter and ksqlDB do; a plain deserializer asks for the id alone."
+            )
 
 
 def _partitions(
-    stores: list[StateStore], given: int | None, topic: str | None, connection: Connection
+    stores: list[StateStore], given: int | None, topic: Topic | None, cluster: Cluster | None, *, is_named: bool
 ) -> tuple[int, str]:
     if given is not None:
         return given, "as given"
-    if topic is not None:
-        with open_cluster(connection) as (cluster, _engine):
-            count = {str(name): found for name, found in cluster.topics().items()}.get(topic)
-        if count is None:
+    if topic is not None and cluster is not None:
+        count = cluster.topics().get(topic)
+        if count is not None:
+            return count, f"as many as {topic} has"
+        if is_named:
             raise UsageError(f"There is no topic {topic!r}. Give the store's source topic or changelog.")
-        return count, f"as many as {topic} has"
     return max((store.partition or 0) for store in stores) + 1, "as many as lie here; there may be more"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, cast
@@ -10,18 +11,17 @@ from typing import Any, Final, cast
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import BY_ID, ONE_SUBJECT
-from srfix.cli.options import option
+from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.options import handing_over, option
 from srfix.cli.output import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table, say, write_report
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.rebuild import OnError, Reserialiser
-from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.state.writing import WrittenKind
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Json
-from srfix.serde.resolve import ById, Resolver, UnderOneSubject
-from srfix.serde.subjects import FixedSubject, Subject
+from srfix.serde.registry import Json, RegistryClient
+from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.subjects import ChangelogSubject, FixedSubject, Role, Subject, SubjectStrategy, subject_for
 
 SCHEMA: Final = "srfix.state-written/1"
 _HEAD: Final = ("task", "store", "rows", "rewritten", "kept raw", "late")
@@ -29,7 +29,8 @@ _HEAD: Final = ("task", "store", "rows", "rewritten", "kept raw", "late")
 kind_option = click.option(
     "--kind",
     type=Choice([kind.value for kind in WrittenKind]),
-    help="What the store is: a table of the DSL is timestamped-kv from Kafka Streams 2.3 on.",
+    help="What the store is: a table of the DSL is timestamped-kv from Kafka Streams 2.3 on; time-first are those of "
+    "EmitStrategy.onWindowClose, indexed of sliding windows.",
 )
 """Adds `--kind`."""
 release_option = option(
@@ -47,31 +48,121 @@ output_dir_option = click.option(
     help="The new state.dir: the application's folder is made in it, and must not be there.",
 )
 """Adds `--output-dir`."""
-subject_option = click.option(
-    "--subject",
-    metavar="SUBJECT",
-    help="Write each value under the schema that this subject holds, the one that the application's reader asks. Nothing is "
-    "registered.",
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValuesAnew:
+    """What the options say about values that are written under another schema."""
+
+    subject: str | None
+    """The subject whose schema they get; None leaves them as they are."""
+    schema_version: int | None
+    resolve: str
+    read_subject: str | None
+    second_subject: str | None
+
+    def check(self) -> None:
+        """:raises UsageError: if the options contradict each other."""
+        given = {
+            "--schema-version": self.schema_version,
+            "--read-subject": self.read_subject,
+            "--second-subject": self.second_subject,
+            "--resolve": None if self.resolve == BY_ID else self.resolve,
+        }
+        for name, value in given.items():
+            if self.subject is None and value is not None:
+                raise UsageError(f"{name} belongs to --subject: say under which subject values are to be written.")
+        if self.read_subject is not None and self.resolve == BY_ID:
+            raise UsageError(f"--read-subject is asked by --resolve {ONE_SUBJECT} and {DUAL_SUBJECT} only.")
+        if self.second_subject is not None and self.resolve != DUAL_SUBJECT:
+            raise UsageError(f"--second-subject is asked by --resolve {DUAL_SUBJECT} only.")
+
+    def reserialiser(
+        self, registry: RegistryClient, *, application: str, store: str, source: str | None
+    ) -> Reserialiser | None:
+        """What writes values anew; None if they stay as they are.
+
+        :param source: the topic that they come from; None if it is not known.
+        :raises UsageError: if there is no subject to fall back to.
+        :raises RegistryError: if the registry does not answer, or has no such subject.
+        """
+        if self.subject is None:
+            return None
+        return Reserialiser(
+            registry,
+            Subject(self.subject),
+            version=self.schema_version or "latest",
+            resolver=self._resolver(registry, ChangelogSubject(application=application, store=store), source),
+        )
+
+    def _resolver(self, registry: RegistryClient, changelog: SubjectStrategy, source: str | None) -> Resolver:
+        assert self.subject is not None
+        first = changelog if self.read_subject is None else FixedSubject(value=self.read_subject)
+        if self.resolve == ONE_SUBJECT:
+            return UnderOneSubject(registry, first)
+        if self.resolve != DUAL_SUBJECT:
+            return ById(registry, context=registry.context_of(self.subject))
+        second = self.second_subject or (None if source is None else subject_for(source, Role.VALUE))
+        if second is None:
+            raise UsageError(f"--resolve {DUAL_SUBJECT} needs --second-subject: the source topic's, say.")
+        return DualSubject(
+            registry,
+            first=first,
+            second=FixedSubject(value=second),
+            on_second=lambda answered: say(answered.note, err=True),
+        )
+
+    def as_json(self) -> dict[str, Json]:
+        """What was asked for, for a run that is taken up again."""
+        return {
+            "subject": self.subject,
+            "schema_version": self.schema_version,
+            "resolve": self.resolve,
+            "read_subject": self.read_subject,
+            "second_subject": self.second_subject,
+        }
+
+
+values_options = handing_over(
+    "values",
+    ValuesAnew,
+    click.option(
+        "--subject",
+        metavar="SUBJECT",
+        help="Write each value under the schema that this subject holds, the one that the application's reader asks. Nothing "
+        "is registered.",
+    ),
+    click.option(
+        "--schema-version",
+        type=click.IntRange(min=1),
+        help="With --subject: which version of it. Default: the latest.",
+    ),
+    click.option(
+        "--resolve",
+        type=Choice([BY_ID, ONE_SUBJECT, DUAL_SUBJECT]),
+        default=BY_ID,
+        show_default=True,
+        help="With --subject: how the schema of a value's own id is looked up: by the id alone, only if --read-subject holds "
+        "it, or with a fall-back to --second-subject.",
+    ),
+    click.option(
+        "--read-subject",
+        metavar="SUBJECT",
+        help="The subject that must hold what a value carries. Default: the store's changelog subject.",
+    ),
+    click.option(
+        "--second-subject",
+        metavar="SUBJECT",
+        help="The subject to fall back to. Default: that of --from-topic, where there is one.",
+    ),
 )
-"""Adds `--subject`."""
-version_option = click.option(
-    "--schema-version", type=click.IntRange(min=1), help="With --subject: which version of it. Default: the latest."
+"""Adds `--subject` and what belongs to it; the command gets `values: ValuesAnew`."""
+take_open_option = click.option(
+    "--take-open",
+    is_flag=True,
+    help="Take stores of Kafka Streams 4.3 and later that a killed process left open, too: right unless it runs exactly-once.",
 )
-"""Adds `--schema-version`."""
-resolve_option = click.option(
-    "--resolve",
-    type=Choice([BY_ID, ONE_SUBJECT]),
-    default=BY_ID,
-    show_default=True,
-    help="How the schema of a value's own id is looked up: by the id alone, or only if --read-subject holds it.",
-)
-"""Adds `--resolve`."""
-read_subject_option = click.option(
-    "--read-subject",
-    metavar="SUBJECT",
-    help="With --resolve one-subject: the subject that must hold what a value carries.",
-)
-"""Adds `--read-subject`."""
+"""Adds `--take-open`; the command gets `take_open: bool`."""
 on_error_option = click.option(
     "--on-error",
     type=Choice([each.value for each in OnError]),
@@ -80,31 +171,6 @@ on_error_option = click.option(
     help="What becomes of a value that cannot be written anew: no directory is completed, or its bytes stay as they are.",
 )
 """Adds `--on-error`."""
-
-
-def reserialiser(
-    registry: ReadableRegistry, subject: str, schema_version: int | None, resolve: str, read_subject: str | None
-) -> Reserialiser:
-    """What writes values anew under a subject.
-
-    :raises UsageError: if the options do not go together.
-    :raises RegistryError: if the registry does not answer, or has no such subject.
-    """
-    if (resolve == ONE_SUBJECT) != (read_subject is not None):
-        raise UsageError("--resolve one-subject and --read-subject go together: give both or none.")
-    resolver: Resolver = (
-        ById(registry, context=registry.context_of(subject))
-        if read_subject is None
-        else UnderOneSubject(registry, FixedSubject(value=read_subject))
-    )
-    return Reserialiser(registry, Subject(subject), version=schema_version or "latest", resolver=resolver)
-
-
-def refuse_without_subject(subject: str | None, given: Mapping[str, object]) -> None:
-    """:raises UsageError: if options are given that only --subject makes sense of."""
-    for name, value in given.items():
-        if subject is None and value is not None:
-            raise UsageError(f"{name} belongs to --subject: say under which subject values are to be written.")
 
 
 def show_written(command: str, target: Path, streams: str, found: Json, output: OutputFormat) -> None:

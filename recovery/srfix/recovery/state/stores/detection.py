@@ -3,45 +3,38 @@
 | where | column family | kind |
 |---|---|---|
 | `rocksdb/<store>` | `keyValueWithTimestampAndHeaders` | key-value with headers, 4.3 and later |
-| `rocksdb/<store>` | `keyValueWithTimestamp` | key-value with timestamps; a subscription store by its name |
-| `rocksdb/<store>` | `default` alone | plain key-value; a list store by its name; versioned by a key of its latest values |
+| `rocksdb/<store>` | `keyValueWithTimestamp` | key-value with timestamps; a subscription store by its name and its rows |
+| `rocksdb/<store>` | `default` alone | plain key-value; a list store by its name and its rows; versioned by its rows |
 | segments | `keyValueWithTimestamp`, `…AndHeaders` | windows with timestamps, and headers |
 | segments | `sessionKeyValueWithHeaders` | sessions with headers |
 | segments | `windowKeyValueWithHeaders` | windows, time first, with headers |
 | segments | `default` alone | windows, sessions, or either time first: the times in the keys must fit the segment |
 
-What only names or rows tell is not certain.
+What a name alone tells is not certain, nor what rows of another kind could look like too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.errors import FormatError, StateDirectoryError
+from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.internal_topics import JoinStore, join_store
 from srfix.recovery.state.directory import StoreDirectory, StoreKind
-from srfix.recovery.state.formats import (
-    decode_key_first_session_key,
-    decode_key_first_window_key,
-    decode_session_key,
-    decode_time_first_session_key,
-    decode_time_first_window_key,
-    decode_window_store_key,
-)
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
+from srfix.recovery.state.stores import fitting
+from srfix.recovery.state.stores.fitting import LATEST_OF_VERSIONED, Span
 
 SESSION_WITH_HEADERS: Final = "sessionKeyValueWithHeaders"
 """The column family of sessions with headers."""
 WINDOW_WITH_HEADERS: Final = "windowKeyValueWithHeaders"
 """The column family of windows with headers that are kept time first."""
 
-_LATEST_OF_VERSIONED: Final = b"\xff" * 8
 _ROWS: Final = 64
 """Rows of a segment whose keys are looked at."""
 _SEGMENTS: Final = 3
@@ -106,7 +99,7 @@ class Detected:
     why: str
     """What shows it, in a clause."""
     is_certain: bool
-    """False if only its name or the form of some rows says so."""
+    """False if only its name says so, or rows that those of another kind could look like."""
 
 
 def detect_format(store: StoreDirectory) -> Detected:
@@ -169,76 +162,124 @@ def _key_value(name: str, database: OpenedDatabase) -> Detected:
     role = join_store(name)
     if WITH_HEADERS in database.families or TIMESTAMPED in database.families:
         family = WITH_HEADERS if WITH_HEADERS in database.families else TIMESTAMPED
-        if role is JoinStore.SUBSCRIPTIONS:
-            return Detected(
-                format=StoreFormat.SUBSCRIPTION, why="its name is that of a foreign-key join's", is_certain=False
-            )
         form = StoreFormat.HEADERS_KV if family == WITH_HEADERS else StoreFormat.TIMESTAMPED_KV
-        return Detected(format=form, why=f"it has the column family {family}", is_certain=True)
-    if role is JoinStore.LIST:
-        return Detected(format=StoreFormat.LIST_VALUE, why="its name is that of a join's list store", is_certain=False)
+        told = Detected(format=form, why=f"it has the column family {family}", is_certain=True)
+        if role is JoinStore.SUBSCRIPTIONS:
+            return _by_name(database, family, StoreFormat.SUBSCRIPTION, "a foreign-key join's", told)
+        return told
     if PLAIN not in database.families:
         raise StateDirectoryError(
             f"store {name} has none of the column families of a key-value store, but "
             f"{', '.join(sorted(database.families)) or 'none'}: it is none of Kafka Streams, or of a later version."
         )
-    first = next(database.rows(PLAIN, start=_LATEST_OF_VERSIONED), None)
-    if first is not None and first[0].startswith(_LATEST_OF_VERSIONED) and len(first[0]) > len(_LATEST_OF_VERSIONED):
-        return Detected(format=StoreFormat.VERSIONED, why="it has keys as latest values have them", is_certain=False)
+    told = _plain(database)
+    if role is JoinStore.LIST:
+        return _by_name(database, PLAIN, StoreFormat.LIST_VALUE, "a join's list store", told)
+    return told
+
+
+def _by_name(database: OpenedDatabase, family: str, form: StoreFormat, whose: str, else_: Detected) -> Detected:
+    """What a store is whose name is that of a join's own: the form of its rows bears the name out, or it is a person's."""
+    fits = [_PROOFS[form](key, value, family) for key, value in islice(database.rows(family), _ROWS)]
+    if fits and not any(fits):
+        return replace(else_, why=f"{else_.why}, and its rows are not those of {whose}, as its name is")
+    if fits and all(fits):
+        return Detected(format=form, why=f"its name and its rows are those of {whose}", is_certain=True)
+    return Detected(format=form, why=f"its name is that of {whose}", is_certain=False)
+
+
+def _plain(database: OpenedDatabase) -> Detected:
+    """A plain store, or a versioned one: its latest values and its segments share one column family."""
+    first = list(islice(database.rows(PLAIN), _ROWS))
+    latest = list(islice(database.rows(PLAIN, start=LATEST_OF_VERSIONED), _ROWS))
+    fits = [
+        *(fitting.is_versioned_segment(key, value) for key, value in first if not key.startswith(LATEST_OF_VERSIONED)),
+        *(fitting.is_latest(key, value) for key, value in latest),
+    ]
+    if fits and all(fits):
+        return Detected(format=StoreFormat.VERSIONED, why="its rows are those of a versioned store", is_certain=True)
+    if any(fits) or any(len(key) > len(LATEST_OF_VERSIONED) for key, _value in latest):
+        return Detected(format=StoreFormat.VERSIONED, why="it has rows as versioned stores have them", is_certain=False)
     return Detected(
-        format=StoreFormat.PLAIN_KV, why="it has no column family but that of a plain store", is_certain=first is None
+        format=StoreFormat.PLAIN_KV, why="it has no column family but that of a plain store", is_certain=True
     )
 
 
+_PROOFS: Final[dict[StoreFormat, Callable[[bytes, bytes, str], bool]]] = {
+    StoreFormat.SUBSCRIPTION: fitting.is_subscription,
+    StoreFormat.LIST_VALUE: fitting.is_list,
+}
+"""Whether a row is what the store's name says."""
+
+
 def _segmented(store: StoreDirectory, segments: Sequence[Path]) -> Detected:
-    is_join = join_store(store.name) is JoinStore.WINDOW
     problem: StateDirectoryError | None = None
-    fitting: set[StoreFormat] | None = None
+    fitting_: set[StoreFormat] | None = None
+    of_join: list[bool] = []
     for path in list(reversed(segments))[:_SEGMENTS]:
+        span = _span(path, store, segments)
         try:
             with opened(path) as database:
-                told = _by_family(database, is_join=is_join)
+                told = _by_family(database, span, store)
                 if told is not None:
                     return told
                 if PLAIN not in database.families:
                     continue
-                keys = [key for key, _value in islice(database.rows(PLAIN), _ROWS)]
+                rows = list(islice(database.rows(PLAIN), _ROWS))
+                forms = [form for form in _FORMS if form is not StoreFormat.TIME_FIRST_SESSION or _has_index(database)]
         except StateDirectoryError as error:
             problem = error
             continue
-        here = {
-            form
-            for form, fits in _FORMS.items()
-            if all(fits(key, segment_start(path, store.name) or 0) for key in keys)
-        }
-        if keys:
-            fitting = here if fitting is None else fitting & here
-    if is_join:
-        return Detected(format=StoreFormat.JOIN_WINDOW, why="its name is that of a join's window", is_certain=False)
-    if fitting is None and problem is not None:
+        of_join += [fitting.is_join_window(key, span) for key, _value in rows]
+        if rows:
+            here = {form for form in forms if all(_FORMS[form](key, value, span) for key, value in rows)}
+            fitting_ = here if fitting_ is None else fitting_ & here
+    if join_store(store.name) is JoinStore.WINDOW:
+        return _join_window(of_join)
+    if fitting_ is None and problem is not None:
         raise problem
-    if not fitting:
+    if not fitting_:
         form = StoreFormat.PLAIN_WINDOW
-        why = "its segments are empty" if fitting is None else "its keys are none of a known form"
+        why = "its segments are empty" if fitting_ is None else "its keys are none of a known form"
         return Detected(format=form, why=f"{why}, and it lies as a window store does", is_certain=False)
-    form = next(form for form in _FORMS if form in fitting)
-    others = (
-        ""
-        if len(fitting) == 1
-        else f"; they would fit {', '.join(f.value for f in _FORMS if f in fitting - {form})}, too"
-    )
-    return Detected(format=form, why=f"the times in its keys fit its segments{others}", is_certain=len(fitting) == 1)
+    form, *others = [form for form in _FORMS if form in fitting_]
+    besides = f"; they would fit {', '.join(other.value for other in others)}, too" if others else ""
+    return Detected(format=form, why=f"the times in its keys fit its segments{besides}", is_certain=not others)
 
 
-def _by_family(database: OpenedDatabase, *, is_join: bool) -> Detected | None:
+def _span(path: Path, store: StoreDirectory, segments: Sequence[Path]) -> Span:
+    """What times a segment's rows can have: the starts of all are multiples of what one covers."""
+    starts = [segment_start(each, store.name) or 0 for each in segments]
+    longest = min((later - earlier for earlier, later in pairwise(starts)), default=_LONGEST_SEGMENT_MS)
+    start = segment_start(path, store.name) or 0
+    return Span(start, start + longest)
+
+
+def _join_window(fits: Sequence[bool]) -> Detected:
+    if fits and all(fits):
+        why = "its name is that of a join's window, and its keys are numbered as a join's"
+        return Detected(format=StoreFormat.JOIN_WINDOW, why=why, is_certain=True)
+    return Detected(format=StoreFormat.JOIN_WINDOW, why="its name is that of a join's window", is_certain=False)
+
+
+def _by_family(database: OpenedDatabase, span: Span, store: StoreDirectory) -> Detected | None:
     for family, form in _BY_FAMILY.items():
-        if family in database.families:
-            if is_join:
-                form = StoreFormat.JOIN_WINDOW
-            elif family == SESSION_WITH_HEADERS and _is_time_first(database.rows(family)):
-                form = StoreFormat.TIME_FIRST_SESSION
-            return Detected(format=form, why=f"it has the column family {family}", is_certain=not is_join)
+        if family not in database.families:
+            continue
+        rows = list(islice(database.rows(family), _ROWS))
+        if join_store(store.name) is JoinStore.WINDOW:
+            return _join_window([fitting.is_join_window(key, span) for key, _value in rows])
+        is_time_first = rows and all(fitting.is_time_first_session(key, value, span) for key, value in rows)
+        if family == SESSION_WITH_HEADERS and is_time_first and _has_index(database, family):
+            form = StoreFormat.TIME_FIRST_SESSION
+        return Detected(format=form, why=f"it has the column family {family}", is_certain=True)
     return None
+
+
+def _has_index(database: OpenedDatabase, family: str = PLAIN) -> bool:
+    """True if it has rows behind the zero that framed keys begin with too, as a time-first store's index has."""
+    first = next(database.rows(family, start=fitting.INDEX), None)
+    return first is not None and first[0].startswith(fitting.INDEX)
 
 
 _BY_FAMILY: Final = {
@@ -247,52 +288,10 @@ _BY_FAMILY: Final = {
     WINDOW_WITH_HEADERS: StoreFormat.TIME_FIRST_WINDOW,
     SESSION_WITH_HEADERS: StoreFormat.HEADERS_SESSION,
 }
-
-
-def _is_time_first(rows: Iterator[tuple[bytes, bytes]]) -> bool:
-    keys = [key for key, _value in islice(rows, _ROWS)]
-    return bool(keys) and all(_fits_time_first_session(key, 0) for key in keys)
-
-
-def _is_within(time_ms: int, segment: int) -> bool:
-    return segment <= time_ms < segment + _LONGEST_SEGMENT_MS
-
-
-def _fits_window(key: bytes, segment: int) -> bool:
-    try:
-        told = decode_window_store_key(key)
-    except FormatError:
-        return False
-    return _is_within(told.start_ms, segment) and told.sequence_number == 0
-
-
-def _fits_session(key: bytes, segment: int) -> bool:
-    try:
-        return _is_within(decode_session_key(key).end_ms, segment)
-    except FormatError:
-        return False
-
-
-def _fits_time_first_window(key: bytes, segment: int) -> bool:
-    try:
-        told = decode_key_first_window_key(key) if key[:1] == b"\1" else decode_time_first_window_key(key)
-    except FormatError:
-        return False
-    return _is_within(told.start_ms, segment) and told.sequence_number == 0
-
-
-def _fits_time_first_session(key: bytes, segment: int) -> bool:
-    try:
-        told = decode_key_first_session_key(key) if key[:1] == b"\1" else decode_time_first_session_key(key)
-    except FormatError:
-        return False
-    return _is_within(told.end_ms, segment)
-
-
-_FORMS: Final[dict[StoreFormat, Callable[[bytes, int], bool]]] = {
-    StoreFormat.TIME_FIRST_SESSION: _fits_time_first_session,
-    StoreFormat.TIME_FIRST_WINDOW: _fits_time_first_window,
-    StoreFormat.SESSION: _fits_session,
-    StoreFormat.PLAIN_WINDOW: _fits_window,
+_FORMS: Final[dict[StoreFormat, fitting.Fits]] = {
+    StoreFormat.TIME_FIRST_SESSION: fitting.is_time_first_session,
+    StoreFormat.TIME_FIRST_WINDOW: fitting.is_time_first_window,
+    StoreFormat.SESSION: fitting.is_session,
+    StoreFormat.PLAIN_WINDOW: fitting.is_window,
 }
 """What only the rows tell, the strictest first."""

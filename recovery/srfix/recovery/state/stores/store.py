@@ -241,10 +241,17 @@ def open_stores(
         for directory in each.stores:
             if name not in (None, directory.name):
                 continue
-            yield _opened(state, each, directory, form)
+            yield open_store(state, each, directory, form=form)
 
 
-def _opened(state: ApplicationState, task: Task, directory: StoreDirectory, form: StoreFormat | None) -> StateStore:
+def open_store(
+    state: ApplicationState, task: Task, directory: StoreDirectory, *, form: StoreFormat | None = None
+) -> StateStore:
+    """One store of a task; its databases are opened when its rows are read. What keeps it from being told is its damage.
+
+    :param form: what the store is, where a person says so; None to have it told from what lies there.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
     problem: str | None = None
     if form is not None:
         detected = Detected(format=form, why="a person says so", is_certain=True)

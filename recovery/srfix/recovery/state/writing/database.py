@@ -60,6 +60,16 @@ class DatabaseWriter:
         self._batch.delete(key, self._handles[family])
         self._write_if(self._batch.len() >= _BATCH)
 
+    def delete_prefix(self, family: str, prefix: bytes) -> None:
+        """Removes all rows whose keys begin so.
+
+        :param prefix: bytes that are not all `ff`.
+        """
+        self._has_deleted.add(family)
+        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
+        self._batch.delete_range(prefix, end, self._handles[family])
+        self._write_if(self._batch.len() >= _BATCH)
+
     def get(self, family: str, key: bytes) -> bytes | None:
         """The value of a row; None if there is none."""
         self._write_if(not self._batch.is_empty())

@@ -10,12 +10,13 @@ from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.recovery.state.formats import Headers
+from srfix.recovery.state.formats import Headers, versioned_segment_interval_ms
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.writing.database import DatabaseWriter, new_database
-from srfix.recovery.state.writing.kinds import WrittenKind, segment_time, stored
+from srfix.recovery.state.writing.kinds import NO_TIMESTAMP, WrittenKind, segment_time, stored, stored_keys
 from srfix.recovery.state.writing.progress import offsets_rows
 from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.versions import VersionedRows
 from srfix.serde.errors import UsageError
 
 _ROCKSDB: Final = "rocksdb"
@@ -32,23 +33,28 @@ class StoreToWrite:
     kind: WrittenKind
     """What it is."""
     retention_ms: int | None = None
-    """Of a segmented store, how long it keeps rows; None for a key-value store."""
+    """Of windows and sessions, how long it keeps rows; of versions, the history retention; None for a key-value store."""
     segment_interval_ms: int | None = None
-    """Of a segmented store, how long a segment is; None for what Kafka Streams takes, half the retention, a minute at least."""
+    """Of a store with a retention, how long a segment is; None for what Kafka Streams takes by itself."""
 
     def __post_init__(self) -> None:
-        """:raises UsageError: if a segmented store has no retention, or another has one."""
-        if self.kind.is_segmented != (self.retention_ms is not None):
+        """:raises UsageError: if a store that needs a retention has none, or another has one."""
+        if self.kind.has_retention != (self.retention_ms is not None):
             raise UsageError(
-                f"A store of the kind {self.kind.value} has segments, which follow from its retention: give --retention."
-                if self.kind.is_segmented
-                else f"A store of the kind {self.kind.value} has no retention: leave out --retention."
+                f"A store of the kind {self.kind.value} has segments, which follow from its retention: give --retention-ms."
+                if self.kind.has_retention
+                else f"A store of the kind {self.kind.value} has no retention: leave out --retention-ms."
             )
 
     @property
     def interval_ms(self) -> int:
-        """How long a segment is."""
-        return self.segment_interval_ms or max((self.retention_ms or 0) // 2, _LEAST_INTERVAL_MS)
+        """How long a segment is: of windows and sessions half the retention, a minute at least; of versions see
+        `versioned_segment_interval_ms`.
+        """
+        retention_ms = self.retention_ms or 0
+        if self.kind is WrittenKind.VERSIONED:
+            return self.segment_interval_ms or versioned_segment_interval_ms(retention_ms)
+        return self.segment_interval_ms or max(retention_ms // 2, _LEAST_INTERVAL_MS)
 
 
 class StoreWriter:
@@ -60,6 +66,7 @@ class StoreWriter:
         self._release = release
         self._open = ExitStack()
         self._databases: dict[int, DatabaseWriter] = {}
+        self._versions: VersionedRows | None = None
         self._newest_ms = -1
         self.late = 0
         """Records that were older than the retention when they came, as a restore leaves them out too."""
@@ -67,16 +74,27 @@ class StoreWriter:
     def restore(self, key: bytes, value: bytes | None, *, timestamp_ms: int | None, headers: Headers = ()) -> None:
         """Puts a record of the changelog in the store; None removes the row.
 
-        :raises StateDirectoryError: if the key has no window, and the store needs one.
+        :raises StateDirectoryError: if the key has no window, and the store needs one; of a versioned store, if the timestamp
+            is before 1970.
         """
+        kind = self._store.kind
+        if kind is WrittenKind.VERSIONED:
+            timestamp_ms = NO_TIMESTAMP if timestamp_ms is None else timestamp_ms
+            self.late += not self._versioned_rows().put(key, value, timestamp_ms)
+            return
         database = self._database_of(key)
         if database is None:
             self.late += 1
-        elif value is None:
-            database.delete(self._store.kind.family, key)
+            return
+        row_key, index_key = stored_keys(kind, key)
+        if value is None:
+            database.delete(kind.family, row_key)
         else:
-            row = stored(self._store.kind, value, timestamp_ms=timestamp_ms, headers=headers)
-            database.put(self._store.kind.family, key, row)
+            database.put(kind.family, row_key, stored(kind, value, timestamp_ms=timestamp_ms, headers=headers))
+        if index_key is not None and value is None:
+            database.delete(kind.family, index_key)
+        elif index_key is not None:
+            database.put(kind.family, index_key, b"")
 
     def finish(self, entries: Iterable[CheckpointEntry]) -> None:
         """Completes the databases; what is older than the retention goes.
@@ -84,6 +102,8 @@ class StoreWriter:
         :param entries: how far the store has come, which it holds itself from Kafka Streams 4.3 on.
         """
         rows = offsets_rows(entries) if self._release.keeps_offsets_in_stores else {}
+        if self._versions is not None:
+            self._versions.finish()
         if not self._store.kind.is_segmented:
             self._database(0)
         for database in self._databases.values():
@@ -105,6 +125,16 @@ class StoreWriter:
         self._newest_ms = max(self._newest_ms, time_ms)
         segment = time_ms // self._store.interval_ms
         return None if segment < self._oldest_segment else self._database(segment)
+
+    def _versioned_rows(self) -> VersionedRows:
+        if self._versions is None:
+            self._versions = VersionedRows(
+                self._database(0),
+                self._store.kind.family,
+                retention_ms=self._store.retention_ms or 0,
+                interval_ms=self._store.interval_ms,
+            )
+        return self._versions
 
     @property
     def _oldest_segment(self) -> int:
@@ -160,7 +190,15 @@ def check_kind(kind: WrittenKind, release: Release) -> None:
 _SINCE: Final[Mapping[WrittenKind, Release]] = {
     WrittenKind.TIMESTAMPED_KV: Release(2, 3),
     WrittenKind.TIMESTAMPED_WINDOW: Release(2, 3),
+    WrittenKind.TIME_FIRST_WINDOW: Release(3, 3),
+    WrittenKind.INDEXED_TIME_FIRST_WINDOW: Release(3, 3),
+    WrittenKind.TIME_FIRST_SESSION: Release(3, 3),
+    WrittenKind.VERSIONED: Release(3, 5),
     WrittenKind.HEADERS_KV: Release(4, 3),
+    WrittenKind.HEADERS_WINDOW: Release(4, 3),
+    WrittenKind.HEADERS_TIME_FIRST_WINDOW: Release(4, 3),
+    WrittenKind.HEADERS_SESSION: Release(4, 3),
+    WrittenKind.HEADERS_TIME_FIRST_SESSION: Release(4, 3),
 }
 
 

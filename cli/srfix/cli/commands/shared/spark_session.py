@@ -1,0 +1,93 @@
+"""A session of Spark for a command: it starts when it is first asked for, and stops with the command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from srfix.cli.options import CensusEngineChoice
+from srfix.cli.output import say
+from srfix.serde.errors import UsageError
+from srfix.serde.spark.progress import JobProgress
+from srfix.serde.spark.watching import watch_jobs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+_SAY_EVERY_S: Final = 2.0
+_STDOUT, _STDERR = 1, 2
+
+
+class SessionOfCommand:
+    """A session that starts when it is asked for.
+
+    :param stack: stops the session.
+    :param has_jars: False for one that reads no topic itself: nothing is fetched for it.
+    :param quiet: True to say nothing of the progress.
+    :raises UsageError: if PySpark is not installed.
+    """
+
+    def __init__(
+        self, choice: CensusEngineChoice, stack: ExitStack, *, has_jars: bool = True, quiet: bool = False
+    ) -> None:
+        if find_spec("pyspark") is None:
+            raise UsageError(
+                "--engine spark needs PySpark, which is not installed. Install the extra: pip install 'srfix[spark]', and "
+                "Java 17 or later; or do without, by --engine local."
+            )
+        self._choice = choice
+        self._stack = stack
+        self._packages = None if has_jars else ()
+        self._quiet = quiet
+        self._started: SparkSession | None = None
+
+    def session(self) -> SparkSession:
+        """The session.
+
+        :raises JarMissingError: if Spark has no Kafka source, and it cannot be fetched.
+        :raises SparkError: if Java is missing, or Spark does not start.
+        """
+        if self._started is None:
+            from srfix.serde.spark.session import start_session
+
+            master = self._choice.master
+            is_connect = master is not None and master.startswith("sc://")
+            if master is None or master.startswith("local"):
+                # Workers run the python3 of the PATH otherwise, which need not be this one.
+                os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            self.say(f"Starting Spark ({master or 'as it is configured'}) …")
+            config = {**({} if is_connect else _QUIET), **self._choice.spark_conf}
+            with _stdout_to_stderr():
+                self._started = start_session("srfix", master=master, packages=self._packages, config=config)
+            self._stack.callback(self._started.stop)
+        return self._started
+
+    def watched(self) -> AbstractContextManager[None]:
+        """Says how far jobs are, while it is entered."""
+        return watch_jobs(self.session(), self._tell, every_s=_SAY_EVERY_S)
+
+    def say(self, text: str) -> None:
+        """Says something of the progress."""
+        if not self._quiet:
+            say(text, err=True)
+
+    def _tell(self, progress: JobProgress) -> None:
+        self.say(f"Spark: {progress}.")
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """For processes that are started within: the report alone goes to standard output, and Java's words to the other."""
+    sys.stdout.flush()
+    kept = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        yield
+    finally:
+        os.dup2(kept, _STDOUT)
+        os.close(kept)

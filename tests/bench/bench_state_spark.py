@@ -1,0 +1,161 @@
+"""A store of several tasks on disk: exported, and compared with its topic, by one process and by Spark on the same machine.
+
+    make bench-spark        (python -m tests.bench.bench_state_spark [--records N] [--rounds R])
+
+CPU time of this process, the JVM and its Python workers together (of a comparison, of the broker's too), and wall time: the
+least of the rounds, in one session of two cores, which runs already; the routes take turns. Both engines must say the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.rebuild.rebuild import Rebuild, Until, rebuild
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.stores.store import StateStore, open_stores
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite
+from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
+from srfix.recovery.state_jobs.exporting import ExportWork, export_on_spark
+from srfix.recovery.state_jobs.on_spark import PartsOnSpark
+from srfix.recovery.state_jobs.second_answers import SecondAnswers
+from srfix.recovery.state_jobs.unfinished import unfinished_folder
+from srfix.recovery.state_report.exporting import ExportFormat
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve import ById
+from srfix.serde.subjects.names import Topic
+from tests.bench.bench_spark import cpu_seconds, produce, session
+from tests.bench.measuring import Figures, arguments, gate, table
+from tests.bench.spark_data import TOPIC
+
+_TASKS: Final = 8
+_STORE: Final = "customers"
+_LOCAL: Final = "this process"
+_SPARK: Final = "Spark, two cores"
+
+
+def measured(routes: Mapping[str, Callable[[], object]], *, rows: int, rounds: int) -> tuple[Figures, Figures]:
+    """CPU and wall nanoseconds a row, each route once a round."""
+    cpu: dict[str, list[float]] = {name: [] for name in routes}
+    wall: dict[str, list[float]] = {name: [] for name in routes}
+    for number in range(rounds):
+        for name in list(routes)[:: 1 if number % 2 else -1]:
+            spent, began = time.process_time() + cpu_seconds(), time.perf_counter()
+            routes[name]()
+            wall[name].append((time.perf_counter() - began) * 1e9 / rows)
+            cpu[name].append((time.process_time() + cpu_seconds() - spent) * 1e9 / rows)
+    return Figures(spent=cpu, of_batches=True), Figures(spent=wall, of_batches=True)
+
+
+def written(kafka: Mapping[str, str], folder: Path) -> list[StateStore]:
+    """The store, as a restore from the topic leaves it."""
+    asked = Rebuild(
+        application="bench",
+        store=StoreToWrite(name=_STORE, kind=WrittenKind.TIMESTAMPED_KV),
+        topic=Topic(TOPIC),
+        until=Until.END,
+        release=Release.parse("4.3.1"),
+        subtopology=0,
+    )
+    with Cluster(kafka) as cluster:
+        rebuild(asked, cluster, folder / "bench", request={})
+    (state,) = read_state_directory(folder)
+    return list(open_stores(state))
+
+
+def exporting(spark: SparkSession, stores: list[StateStore], scratch: Path, *, rows: int, rounds: int) -> bool:
+    """Parquet, a file for each task."""
+    decoder = RecordDecoder(ById(RegistryClient("http://127.0.0.1:9")), roles=())
+    second = SecondAnswers()
+
+    def local() -> list[Path]:
+        with unfinished_folder(scratch) as folder:
+            work = ExportWork(
+                form=ExportFormat.PARQUET, application="bench", decoder=decoder, second=second, folder=str(folder)
+            )
+            return [_kept(Path(work(store).path), scratch / "local") for store in stores]
+
+    def on_spark() -> list[Path]:
+        out = scratch / "spark"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        parts = export_on_spark(
+            PartsOnSpark(spark),
+            stores,
+            out,
+            ExportFormat.PARQUET,
+            application="bench",
+            decoder=decoder,
+            second=second,
+        )
+        return [Path(part.path) for part in parts]
+
+    for here, there in zip(local(), on_spark(), strict=True):
+        assert pq.read_table(here).equals(pq.read_table(there)), f"the engines do not agree on {here.name}"
+    cpu, wall = measured({_LOCAL: local, _SPARK: on_spark}, rows=rows, rounds=rounds)
+    table("state export, CPU a row", cpu, _LOCAL)
+    table("state export, wall a row", wall, _LOCAL)
+    return gate("export on Spark beside one process, CPU", cpu.ratio(_SPARK, _LOCAL), at_most=2)
+
+
+def _kept(file: Path, folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return file.replace(folder / file.name)
+
+
+def comparing(
+    spark: SparkSession, stores: list[StateStore], kafka: Mapping[str, str], *, rows: int, rounds: int
+) -> bool:
+    """Each task beside its partition."""
+    with Cluster(kafka) as cluster:
+        to_compare = ranges_to_compare(cluster, Topic(TOPIC), group=None)
+        work = CompareWork(to_compare=to_compare, kafka=kafka, timeout_s=15)
+
+        def local() -> object:
+            return [to_compare.part(cluster, store) for store in stores]
+
+        def on_spark() -> object:
+            return PartsOnSpark(spark).run(work, stores, doing="comparing")
+
+        assert local() == on_spark(), "the engines do not agree"
+        cpu, wall = measured({_LOCAL: local, _SPARK: on_spark}, rows=rows, rounds=rounds)
+    table("state diff, CPU a row", cpu, _LOCAL)
+    table("state diff, wall a row", wall, _LOCAL)
+    return gate("diff on Spark beside one process, CPU", cpu.ratio(_SPARK, _LOCAL), at_most=2)
+
+
+def main() -> int:
+    options = arguments(__doc__, records=1_000_000, rounds=3)
+    with (
+        tempfile.TemporaryDirectory(prefix="srfix-bench-") as scratch,
+        KraftBroker() as broker,
+        session(Path(scratch)) as spark,
+    ):
+        kafka = {"bootstrap.servers": broker.bootstrap_servers}
+        broker.create_topic(TOPIC, _TASKS, {"retention.ms": "-1"})
+        produce(broker.bootstrap_servers, options.records // 2, options.records)
+        stores = written(kafka, Path(scratch) / "state")
+        rows = sum(store.count() for store in stores)
+        print(f"{rows:,} rows of {len(stores)} tasks, {options.records:,} records")
+        held = [
+            exporting(spark, stores, Path(scratch), rows=rows, rounds=options.rounds),
+            comparing(spark, stores, kafka, rows=rows, rounds=options.rounds),
+        ]
+    return 0 if all(held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""`srfix state rebuild` on the staged incident: the store's values under the schema that the phantom subject holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.recovery.state import TIMESTAMPED, opened
+from srfix.serde.wire import prefix_id_bytes
+from tests.cli.kept_demo import Parts, srfix, staged_parts
+
+
+@pytest.fixture(scope="module")
+def parts() -> Iterator[Parts]:
+    with staged_parts() as parts:
+        yield parts
+
+
+def rebuild(parts: Parts, folder: Path, *arguments: str, kind: str = "timestamped-kv") -> tuple[int, str, str]:
+    staged = parts.staged
+    done = srfix(
+        *("state", "rebuild", "--from-topic", staged.source_topic, "--until", "committed", "--kind", kind),
+        *("--application", staged.application, "--store", staged.store, "--subtopology", "0"),
+        *("--streams-version", "2.6.3", "--output-dir", folder, "--output", "json"),
+        *("--bootstrap-servers", parts.broker.bootstrap_servers, "--registry", parts.registry.url, *arguments),
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def values(parts: Parts, folder: Path) -> list[bytes]:
+    staged = parts.staged
+    found: list[bytes] = []
+    for database in sorted((folder / staged.application).glob(f"*/rocksdb/{staged.store}")):
+        with opened(database) as rows:
+            found += [value[8:] for _key, value in rows.rows(TIMESTAMPED)]
+    return found
+
+
+class TestDualSubject:
+    """The phantom subject first, then the source's, whatever the ids alone would say."""
+
+    def test_what_the_phantom_subject_lacks_is_read_under_the_source_subject(
+        self, parts: Parts, tmp_path: Path
+    ) -> None:
+        phantom = parts.staged.phantom_subject
+        code, out, errors = rebuild(parts, tmp_path, "--subject", phantom, "--resolve", "dual-subject")
+        assert code == 0, errors
+        document: Any = json.loads(out)
+        found = values(parts, tmp_path)
+        assert sum(each["rewritten"] for each in document["stores"]) == len(found) > 0
+        assert all(value.startswith(prefix_id_bytes(parts.staged.internal_id)) for value in found)
+        for schema_id in parts.staged.writer_ids:
+            assert f"id {schema_id}" in errors  # the note names what the second subject answered
+        assert parts.registry.writes == 0
+
+    def test_a_second_subject_that_does_not_hold_it_is_named_with_the_first(self, parts: Parts, tmp_path: Path) -> None:
+        phantom = parts.staged.phantom_subject
+        options = ("--subject", phantom, "--resolve", "dual-subject", "--second-subject", "other-value")
+        code, _, errors = rebuild(parts, tmp_path, *options)
+        assert code == 2
+        assert "is registered under neither of two subjects" in errors
+        assert "other-value" in errors
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_under_one_subject_the_incident_is_met(parts: Parts, tmp_path: Path) -> None:
+    phantom = parts.staged.phantom_subject
+    code, _, errors = rebuild(parts, tmp_path, "--subject", phantom, "--resolve", "one-subject")
+    assert code == 2
+    assert "rows cannot be written anew" in errors
+    source = ("--resolve", "one-subject", "--read-subject", parts.staged.source_subject)
+    assert rebuild(parts, tmp_path, "--subject", phantom, *source)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--resolve", "dual-subject"), "--resolve belongs to --subject"),
+        (("--second-subject", "a"), "--second-subject belongs to --subject"),
+        (
+            ("--subject", "a", "--read-subject", "b"),
+            "--read-subject is asked by --resolve one-subject and dual-subject",
+        ),
+        (("--subject", "a", "--resolve", "one-subject", "--second-subject", "b"), "--second-subject is asked by"),
+    ],
+)
+def test_options_that_contradict_each_other(parts: Parts, tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    code, _, errors = rebuild(parts, tmp_path, *options)
+    assert code == 2
+    assert words in errors
+
+
+def test_a_store_with_segments_needs_its_retention(parts: Parts, tmp_path: Path) -> None:
+    code, _, errors = rebuild(parts, tmp_path, kind="session")
+    assert code == 2
+    assert "give --retention-ms" in errors

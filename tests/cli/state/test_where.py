@@ -1,0 +1,158 @@
+"""`srfix state where`: on a directory that real Kafka Streams left, and beside a broker, a registry and ksqlDB."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.fixtures.state_directory import write_application, write_task
+from srfix.serde.registry.models import Json
+from srfix.serde.wire import frame_id
+from tests.cli.kept_demo import srfix
+from tests.cli.state.test_rows import OLD
+from tests.recovery.ksqldb.server import ksqldb_server
+
+STORE = "users-store"
+QUERY = "_confluent-ksql-default_query_CTAS_USERS_0"
+KEY = "k1"
+PARTITION = 1
+"""That of the key among 4."""
+
+
+def record_schema(*fields: str) -> str:
+    told: list[Json] = [{"name": name, "type": "string", "default": ""} for name in fields]
+    return json.dumps({"type": "record", "name": "User", "fields": told})
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(topics={"users": 4}) as broker:
+        yield broker
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as registry:
+        yield registry
+
+
+def directory(root: Path, row: bytes, *, application: str = "shop") -> Path:
+    made = write_application(root, application)
+    for partition in range(4):
+        rows = {KEY.encode(): row} if partition == PARTITION else {}
+        write_task(made, f"0_{partition}", STORE, rows, checkpoint={("users", partition): 4})
+    return made
+
+
+def put(broker: EmbeddedBroker, *values: bytes | None, key: str = KEY) -> None:
+    broker.produce(
+        [ProducedRecord(topic="users", partition=PARTITION, key=key.encode(), value=value) for value in values]
+    )
+
+
+def asked(made: Path, *arguments: str, key: str = KEY) -> tuple[int, Any]:
+    done = srfix("state", "where", str(made), key, "--store", STORE, "--output", "json", *arguments)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+class TestWhere:
+    def test_a_key_lies_where_it_is_looked_for(self) -> None:
+        done = srfix("state", "where", OLD, "t1", "--store", "ts", "--output", "json")
+        document = json.loads(done.stdout)
+        assert (done.returncode, document["partition"], document["found"]) == (0, 0, True)
+        assert [(each["task"], each["rows"]) for each in document["holders"]] == [("1_0", 1)]
+
+    def test_a_key_that_lies_astray_is_a_finding(self) -> None:
+        done = srfix("state", "where", OLD, "t1", "--store", "ts", "--partitions", "6")
+        assert done.returncode == 1
+        assert "Task 1_0 holds the key, and Streams looks for it in partition 1." in done.stderr
+
+    def test_a_global_store_holds_every_key(self) -> None:
+        done = srfix("state", "where", OLD, "nobody", "--store", "glob", "--partitions", "6")
+        assert done.returncode == 1
+        assert "another instance" not in done.stderr
+
+    def test_it_says_what_it_needs_to_name_the_hosts(self) -> None:
+        done = srfix("state", "where", OLD, "t1", "--store", "ts")
+        assert "Not looked at: the hosts of task 1_0, active and standby: --bootstrap-servers asks" in done.stderr
+
+
+class TestReads:
+    def test_the_row_and_the_newest_record_are_looked_up_under_the_subjects_that_are_asked(
+        self, tmp_path: Path, broker: EmbeddedBroker, registry: FixtureRegistry
+    ) -> None:
+        older = registry.seed("users-value", record_schema("a"))
+        newer = registry.seed("users-value", record_schema("a", "b"))
+        own = registry.seed(f"shop-{STORE}-changelog-value", record_schema("c"))
+        put(broker, frame_id(older, b"x"), frame_id(newer, b"x"))
+        put(broker, frame_id(older, b"x"), key="another")
+        code, document = asked(
+            directory(tmp_path, frame_id(own, b"x")),
+            *("--bootstrap-servers", broker.bootstrap_servers, "--registry", registry.url),
+        )
+        assert (code, document["partitions_from"], document["task"]) == (1, "as many as users has", "0_1")
+        phantom = f"shop-{STORE}-changelog-value"
+        assert [
+            (each["row"], each["schema_id"], each["subject"], each["error_code"]) for each in document["reads"]
+        ] == [
+            ("task 0_1", own, phantom, None),
+            ("task 0_1", own, "users-value", 40403),
+            ("the newest record of users", newer, phantom, 40403),
+            ("the newest record of users", newer, "users-value", None),
+        ]
+
+    def test_what_everybody_can_read_is_no_finding(
+        self, tmp_path: Path, broker: EmbeddedBroker, registry: FixtureRegistry
+    ) -> None:
+        schema_id = registry.seed("users-value", record_schema("a"))
+        put(broker, frame_id(schema_id, b"x"))
+        code, document = asked(
+            directory(tmp_path, frame_id(schema_id, b"x")),
+            *("--bootstrap-servers", broker.bootstrap_servers, "--registry", registry.url),
+        )
+        # There is no phantom subject, so nobody has written under it: 2.7 or later runs.
+        assert (code, {each["error_code"] for each in document["reads"]}) == (0, {None, 40401})
+
+    def test_without_a_registry_it_says_so(self, tmp_path: Path) -> None:
+        _code, document = asked(directory(tmp_path, frame_id(7, b"x")))
+        assert document["reads"] == []
+        assert "what readers of the row meet: --registry names whom they ask" in document["not_looked_at"]
+
+
+class TestHosts:
+    def test_a_cluster_that_does_not_tell_is_said(self, tmp_path: Path, broker: EmbeddedBroker) -> None:
+        _code, document = asked(directory(tmp_path, b"{}"), "--bootstrap-servers", broker.bootstrap_servers)
+        assert document["hosts"] == []
+        assert any(each.startswith("the hosts of task 0_1, as group shop") for each in document["not_looked_at"])
+
+    def test_ksqldb_names_who_is_active_and_who_stands_by(self, tmp_path: Path) -> None:
+        def held(active: list[int], standby: list[int]) -> Json:
+            return {
+                "hostAlive": True,
+                "activeStandbyPerQuery": {
+                    "CTAS_USERS_0": {
+                        "activeStores": [STORE],
+                        "activePartitions": [{"topic": "users", "partition": number} for number in active],
+                        "standByStores": [STORE],
+                        "standByPartitions": [{"topic": "users", "partition": number} for number in standby],
+                    }
+                },
+            }
+
+        made = directory(tmp_path, b"{}", application=QUERY)
+        with ksqldb_server() as server:
+            server.cluster_status = {"clusterStatus": {"a:8088": held([0, 1], [2]), "b:8088": held([2], [0, 1])}}
+            _code, document = asked(made, "--ksqldb", server.url)
+            told = [(each["host"], each["role"], each["said_by"], each["alive"]) for each in document["hosts"]]
+            assert told == [("a:8088", "active", server.url, True), ("b:8088", "standby", server.url, True)]
+            server.cluster_status = None
+            _code, document = asked(made, "--ksqldb", server.url)
+            assert "ksql.heartbeat.enable=true" in document["not_looked_at"][0]

@@ -1,0 +1,122 @@
+"""A worker in this process: all that a Spark worker does, without Spark; and a store of several tasks to work on."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pyarrow as pa
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.rebuild.rebuild import Rebuild, Until, rebuild
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.rocksdb import opened
+from srfix.recovery.state.stores.store import StateStore, open_stores
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite
+from srfix.recovery.state_jobs.interface import Part, Result, Work
+from srfix.recovery.state_jobs.worker import Answer, Shipment, part_runner
+from srfix.serde.registry.secret import pickled_with_secrets
+from srfix.serde.subjects.names import Topic
+from srfix.serde.wire import frame_id
+
+TOPIC: Final = Topic("users")
+APPLICATION: Final = "shop"
+STORE: Final = "users-store"
+PARTITIONS: Final = 3
+
+
+class WorkerHere:
+    """A `PartsEngine` that does all by itself: work and answers travel as bytes."""
+
+    def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
+        """See `PartsEngine.run`."""
+        shipment = Shipment(
+            job=doing, work=cast("Work[object, object]", work), parts=tuple(pickle.dumps(part) for part in parts)
+        )
+        run = part_runner.__wrapped__(pickled_with_secrets(shipment))
+        answers = []
+        for number in range(len(parts)):
+            batches = list(run(iter([pa.record_batch([pa.array([number], pa.int64())], names=["id"])])))
+            assert [(each["number"][0].as_py(), each["piece"][0].as_py()) for each in batches] == [
+                (number, piece) for piece in range(len(batches))
+            ]
+            answer: Answer = pickle.loads(b"".join(each["answer"][0].as_py() for each in batches))
+            if answer.error is not None:
+                raise answer.error
+            answers.append(cast("Result", answer.result))
+        return answers
+
+
+@contextmanager
+def staged_topic() -> Iterator[EmbeddedBroker]:
+    """A broker with a topic of framed values, which a group has read but for the last records."""
+    with EmbeddedBroker(topics={TOPIC: PARTITIONS}) as broker:
+        produce(broker, range(60))
+        broker.commit(APPLICATION, {(TOPIC, partition): 18 for partition in range(PARTITIONS)})
+        yield broker
+
+
+def produce(broker: EmbeddedBroker, numbers: Sequence[int], *, schema_id: int = 1) -> None:
+    """Records, a third of them to each partition: updates, and a tombstone now and then."""
+    broker.produce(
+        [
+            ProducedRecord(
+                topic=TOPIC,
+                partition=number % PARTITIONS,
+                key=b"k%d" % (number % 21),
+                value=None if number % 10 == 9 else frame_id(schema_id, b"\x02"),
+                timestamp_ms=1_000 + number,
+            )
+            for number in numbers
+        ]
+    )
+
+
+def asked(*, store: str = STORE, **changed: Any) -> Rebuild:
+    """A rebuild of the store."""
+    given: dict[str, Any] = {
+        "application": APPLICATION,
+        "store": StoreToWrite(name=store, kind=WrittenKind.TIMESTAMPED_KV),
+        "topic": TOPIC,
+        "until": Until.COMMITTED,
+        "release": Release.parse("2.6.3"),
+        "subtopology": 0,
+    }
+    return Rebuild(**(given | changed))
+
+
+def rebuilt(broker: EmbeddedBroker, folder: Path, rebuilds: Sequence[Rebuild] | None = None) -> ApplicationState:
+    """The application's state, as a rebuild by one process leaves it."""
+    for number, each in enumerate(rebuilds or [asked()]):
+        target = folder / f"{number}" / APPLICATION
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            rebuild(each, cluster, target, request={})
+    (state,) = read_state_directory(target)
+    return state
+
+
+def stores_of(state: ApplicationState, name: str = STORE) -> list[StateStore]:
+    """The parts of a store."""
+    return list(open_stores(state, name))
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """What is in a directory: the rows of databases, the bytes of other files."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        if (path / "CURRENT").is_file():
+            with opened(path) as database:
+                found[str(path.relative_to(folder))] = {
+                    family: list(database.rows(family)) for family in sorted(database.families)
+                }
+        elif path.is_file() and not (path.parent / "CURRENT").is_file():
+            found[str(path.relative_to(folder))] = path.read_bytes()
+    return found

@@ -1,0 +1,317 @@
+"""What a Spark worker does with each part of a store, done here: the same as one process does with all of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.errors import LibraryMissingError, RowsUnreadableError, StateDirectoryError
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.rebuild.rebuild import Rebuild, Until, rebuild
+from srfix.recovery.rebuild.report import OnError
+from srfix.recovery.rebuild.reserialise import Reserialiser
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.stores.store import StateStore
+from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
+from srfix.recovery.state_jobs.exporting import export_on_spark
+from srfix.recovery.state_jobs.rebuilding import BuildOnSpark
+from srfix.recovery.state_jobs.scanning import ScanWork
+from srfix.recovery.state_jobs.second_answers import SecondAnswers
+from srfix.recovery.state_report.exporting import ExportFormat, exporting
+from srfix.recovery.state_report.row_documents import decoded_batches, decoded_rows, row_document
+from srfix.recovery.state_report.row_filter import RowFilter
+from srfix.serde.columns import parse_columns
+from srfix.serde.errors import ClusterError, RegistryError, UsageError
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.resolve import ById, DualSubject
+from srfix.serde.subjects import FixedSubject, Subject
+from tests.recovery.staging import W1, W2, R
+from tests.recovery.state_jobs.here import (
+    APPLICATION,
+    STORE,
+    TOPIC,
+    WorkerHere,
+    asked,
+    contents,
+    produce,
+    rebuilt,
+    staged_topic,
+    stores_of,
+)
+
+PHANTOM = Subject(f"{APPLICATION}-{STORE}-changelog-value")
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    with staged_topic() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def state(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> ApplicationState:
+    return rebuilt(broker, tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as registry:
+        registry.seed(f"{TOPIC}-value", W1)
+        registry.seed(PHANTOM, R)
+        yield registry
+
+
+def by_id(registry: FixtureRegistry) -> RecordDecoder:
+    return RecordDecoder(ById(RegistryClient(registry.url)))
+
+
+def told(work: ScanWork, stores: list[StateStore]) -> list[object]:
+    parts = WorkerHere().run(work, stores, doing="reading")
+    return [row_document(row, application=APPLICATION) for part in parts for row in part.rows]
+
+
+class TestScan:
+    def test_the_rows_of_all_tasks_are_those_of_one_process(
+        self, state: ApplicationState, registry: FixtureRegistry
+    ) -> None:
+        decoder = by_id(registry)
+        work = ScanWork(wanted=RowFilter(), decoder=decoder, second=SecondAnswers(), limit=100)
+        here = [
+            row_document(row, application=APPLICATION)
+            for store in stores_of(state)
+            for row in decoded_rows(store, store.rows(), decoder, topic=store.changelog)
+        ]
+        assert told(work, stores_of(state)) == here
+        assert len(here) > 10
+
+    def test_it_is_bounded_by_a_filter_and_a_limit_for_each_task(self, state: ApplicationState) -> None:
+        work = ScanWork(
+            wanted=RowFilter(prefix=b"k1"),
+            decoder=RecordDecoder(ById(_none()), roles=()),
+            second=SecondAnswers(),
+            limit=2,
+        )
+        parts = WorkerHere().run(work, stores_of(state), doing="reading")
+        assert [len(part.rows) for part in parts] == [2, 2, 2]
+        assert all(row.row.key.startswith(b"k1") for part in parts for row in part.rows)
+
+    def test_where_a_second_subject_answers_is_taken_along(
+        self, state: ApplicationState, registry: FixtureRegistry
+    ) -> None:
+        second = SecondAnswers()
+        policy = DualSubject(
+            RegistryClient(registry.url),
+            first=FixedSubject(value=PHANTOM),
+            second=FixedSubject(value=f"{TOPIC}-value"),
+            on_second=second,
+        )
+        work = ScanWork(wanted=RowFilter(), decoder=RecordDecoder(policy), second=second, limit=5)
+        first, *others = WorkerHere().run(work, stores_of(state), doing="reading")
+        (note,) = first.notes
+        assert PHANTOM in note
+        assert [part.notes for part in others] == [(), ()]  # the same process remembers it
+
+    def test_damage_is_told_with_the_rows_before_it(self, state: ApplicationState, tmp_path: Path) -> None:
+        copy = tmp_path / APPLICATION
+        shutil.copytree(state.path, copy)
+        (table,) = (copy / "0_1").rglob("*.sst")
+        table.write_bytes(table.read_bytes()[:-10])
+        work = ScanWork(
+            wanted=RowFilter(), decoder=RecordDecoder(ById(_none()), roles=()), second=SecondAnswers(), limit=9
+        )
+        parts = WorkerHere().run(work, stores_of(_state(copy)), doing="reading")
+        assert [bool(part.store.damages) for part in parts] == [False, True, False]
+
+
+class TestExport:
+    @pytest.mark.parametrize("form", [ExportFormat.PARQUET, ExportFormat.JSONL])
+    def test_each_task_has_its_file_as_one_process_writes_it(
+        self, form: ExportFormat, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        decoder, stores = by_id(registry), stores_of(state)
+        done = export_on_spark(
+            WorkerHere(), stores, tmp_path, form, application=APPLICATION, decoder=decoder, second=SecondAnswers()
+        )
+        assert sorted(path.name for path in tmp_path.iterdir()) == [f"{STORE}-0_{n}.{form.value}" for n in range(3)]
+        for part, store in zip(done, stores, strict=True):
+            here = tmp_path / f"here.{form.value}"
+            with exporting(here, form, application=APPLICATION) as write:
+                batches = decoded_batches(store, store.batches(), decoder, topic=store.changelog)
+                assert [write(batch) for batch in batches] == [0]
+            assert (part.rows, part.failed) == (store.count(), 0)
+            if form is ExportFormat.PARQUET:
+                assert pq.read_table(part.path).equals(pq.read_table(here))
+            else:
+                assert Path(part.path).read_bytes() == here.read_bytes()
+            here.unlink()
+
+    def test_a_half_with_columns_comes_typed(
+        self, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        decoder = RecordDecoder(ById(RegistryClient(registry.url)), columns=parse_columns("USERID BIGINT"))
+        done = export_on_spark(
+            WorkerHere(),
+            stores_of(state),
+            tmp_path,
+            ExportFormat.PARQUET,
+            application=APPLICATION,
+            decoder=decoder,
+            second=SecondAnswers(),
+            is_typed=True,
+        )
+        table = pq.read_table(done[0].path)
+        assert table.schema.field("value_row").type == pa.struct([("USERID", pa.int64())])
+        assert table["value_reason"].null_count == table.num_rows == done[0].rows > 0
+
+    def test_nothing_is_written_over_and_nothing_left(
+        self, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        (tmp_path / f"{STORE}-0_2.csv").write_text("mine")
+
+        def export(stores: list[StateStore]) -> None:
+            how = {"application": APPLICATION, "decoder": by_id(registry), "second": SecondAnswers()}
+            export_on_spark(WorkerHere(), stores, tmp_path, ExportFormat.CSV, **how)  # type: ignore[arg-type]
+
+        with pytest.raises(UsageError, match=r"0_2\.csv is there already; srfix writes over nothing"):
+            export(stores_of(state))
+        registry.close()
+        with pytest.raises(RegistryUnreachableError):
+            export(stores_of(state)[:2])
+        assert [path.name for path in tmp_path.iterdir()] == [f"{STORE}-0_2.csv"]
+
+
+class TestDiff:
+    @pytest.mark.parametrize("group", [APPLICATION, None])
+    def test_each_task_is_compared_as_one_process_does(
+        self, group: str | None, state: ApplicationState, broker: EmbeddedBroker
+    ) -> None:
+        kafka = {"bootstrap.servers": broker.bootstrap_servers}
+        with Cluster(kafka) as cluster:
+            to_compare = ranges_to_compare(cluster, TOPIC, group=group)
+            here = [to_compare.part(cluster, store) for store in stores_of(state)]
+        work = CompareWork(to_compare=to_compare, kafka=kafka, timeout_s=15)
+        assert WorkerHere().run(work, stores_of(state), doing="comparing") == here
+        assert any(sum(each.counts.values()) for each in here) == (group is None)
+
+    def test_a_cluster_that_is_gone_is_an_error(self, state: ApplicationState, broker: EmbeddedBroker) -> None:
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            to_compare = ranges_to_compare(cluster, TOPIC, group=None)
+        work = CompareWork(to_compare=to_compare, kafka={"bootstrap.servers": "127.0.0.1:9"}, timeout_s=0.2)
+        with pytest.raises(ClusterError):
+            WorkerHere().run(work, stores_of(state), doing="comparing")
+
+
+class TestRebuild:
+    def both(self, broker: EmbeddedBroker, folder: Path, rebuilds: Rebuild) -> None:
+        """Written by one process, and task by task: the same directory, the same report."""
+        kafka = {"bootstrap.servers": broker.bootstrap_servers}
+        on_spark = BuildOnSpark(engine=WorkerHere(), kafka=kafka, timeout_s=15)
+        with Cluster(kafka) as cluster:
+            here = rebuild(rebuilds, cluster, folder / "here" / APPLICATION, request={})
+            there = rebuild(rebuilds, cluster, folder / "there" / APPLICATION, request={}, build=on_spark)
+        assert there == here
+        assert contents(folder / "there") == contents(folder / "here")
+        assert [path.name for path in (folder / "there").iterdir()] == [APPLICATION]
+
+    @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
+    def test_the_rows_of_the_topic(self, version: str, broker: EmbeddedBroker, tmp_path: Path) -> None:
+        self.both(broker, tmp_path, asked(release=asked().release.parse(version)))
+
+    def test_a_global_store_is_one_task(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
+        self.both(broker, tmp_path, asked(subtopology=None))
+
+    def test_beside_other_stores_and_other_tasks(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
+        first = asked(store="other", subtopology=0, partitions=(1, 2))
+        beside = rebuilt(broker, tmp_path / "first", [first])
+        more = asked(store="more", subtopology=1, partitions=(0,), beside=beside)
+        beside = rebuilt(broker, tmp_path / "more", [more])
+        (Path(beside.path) / "kafka-streams-process-metadata").write_text('{"processId": "1"}')
+        self.both(broker, tmp_path / "both", asked(beside=beside))
+
+    def test_under_another_schema_whose_version_stays_what_it_was(
+        self, broker: EmbeddedBroker, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        payload = Reserialiser(RegistryClient(registry.url), PHANTOM)
+        registry.seed(PHANTOM, W2)  # what is the latest by now
+        self.both(broker, tmp_path, asked(payload=payload))
+
+    @pytest.mark.parametrize("on_error", list(OnError))
+    def test_rows_that_cannot_be_written_anew(self, on_error: OnError, broker: EmbeddedBroker, tmp_path: Path) -> None:
+        with FixtureRegistry() as registry:
+            registry.seed(PHANTOM, R)
+            registry.seed(PHANTOM + "-2", W1)
+            produce(broker, range(60, 63), schema_id=99)
+            payload = Reserialiser(RegistryClient(registry.url), PHANTOM)
+            wanted = asked(payload=payload, on_error=on_error, until=Until.END)
+            if on_error is OnError.KEEP_RAW:
+                self.both(broker, tmp_path, wanted)
+                return
+            kafka = {"bootstrap.servers": broker.bootstrap_servers}
+            on_spark = BuildOnSpark(engine=WorkerHere(), kafka=kafka, timeout_s=15)
+            with Cluster(kafka) as cluster, pytest.raises(RowsUnreadableError, match="rows cannot be written anew"):
+                rebuild(wanted, cluster, tmp_path / APPLICATION, request={}, build=on_spark)
+            assert list(tmp_path.iterdir()) == []
+
+    def test_what_a_kill_left_is_thrown_away(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
+        left = tmp_path / "there" / f".{APPLICATION}.srfix-unfinished" / "scratch" / "attempt"
+        left.mkdir(parents=True)
+        (left / "row").write_text("half")
+        self.both(broker, tmp_path, asked())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """Work that fails."""
+
+    error: Exception
+
+    def __call__(self, part: str) -> str:
+        raise self.error
+
+    def places(self, part: str) -> list[Path]:
+        return [Path(part)]
+
+
+class TestWorker:
+    def test_a_directory_that_it_does_not_see_is_named(self, state: ApplicationState) -> None:
+        stores = stores_of(state)
+        stores[1].directory = replace(stores[1].directory, path="/nowhere/shop/0_1/rocksdb/users-store")
+        work = ScanWork(
+            wanted=RowFilter(), decoder=RecordDecoder(ById(_none()), roles=()), second=SecondAnswers(), limit=1
+        )
+        with pytest.raises(
+            StateDirectoryError,
+            match=r"^The Spark worker on \S+ sees no directory /nowhere/.* storage that all machines share",
+        ):
+            WorkerHere().run(work, stores, doing="reading")
+
+    def test_a_library_that_it_lacks_is_named_with_the_worker(self, tmp_path: Path) -> None:
+        with pytest.raises(
+            StateDirectoryError, match=r"^The Spark worker on \S+: reading RocksDB needs .* 'srfix\[state\]'"
+        ):
+            WorkerHere().run(Failing(error=LibraryMissingError()), [str(tmp_path)], doing="failing")
+
+    @pytest.mark.parametrize("error", [RegistryError("away"), ClusterError("away"), KeyError("a bug")])
+    def test_an_outage_fails_the_task(self, error: Exception, tmp_path: Path) -> None:
+        with pytest.raises(type(error)):
+            WorkerHere().run(Failing(error=error), [str(tmp_path)], doing="failing")
+
+
+def _none() -> RegistryClient:
+    return RegistryClient("http://127.0.0.1:9")
+
+
+def _state(folder: Path) -> ApplicationState:
+    from srfix.recovery.state.reading import read_state_directory
+
+    return read_state_directory(folder)[0]
