@@ -74,6 +74,12 @@ _TO_AVRO: Final = "by hand: to_avro"
 
 def cpu_seconds() -> float:
     """User and system time of this process's descendants: the JVM, the Python daemon and its workers, living and reaped."""
+    return sum(descendants().values())
+
+
+def descendants() -> dict[int, float]:
+    """This process's descendants, by their ids, and their time. The Python daemon leaves that of a worker that has ended to
+    nobody."""
     parents: dict[int, int] = {}
     spent: dict[int, float] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -84,14 +90,14 @@ def cpu_seconds() -> float:
         process = int(stat.parent.name)
         parents[process] = int(fields[1])
         spent[process] = sum(map(int, fields[11:15])) / _TICK
-    total = 0.0
+    own: dict[int, float] = {}
     for process, seconds in spent.items():
         ancestor = parents.get(process)
         while ancestor not in (None, 0, os.getpid()):
             ancestor = parents.get(ancestor)
         if ancestor == os.getpid():
-            total += seconds
-    return total
+            own[process] = seconds
+    return own
 
 
 def run(frame: DataFrame) -> None:

@@ -2,8 +2,8 @@
 
     make bench-spark        (python -m tests.bench.bench_state_spark [--records N] [--rounds R])
 
-CPU time of this process, the JVM and its Python workers together (of a comparison, of the broker's too), and wall time: the
-least of the rounds, in one session of two cores, which runs already; the routes take turns. Both engines must say the same.
+CPU time of this process, on Spark of the JVM and its Python workers too, without the broker's, and wall time: the least of the
+rounds, in one session of two cores, which runs already; the routes take turns. Both engines must say the same.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -37,8 +38,8 @@ from srfix.recovery.state_report.exporting import ExportFormat
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve import ById
 from srfix.serde.subjects.names import Topic
-from tests.bench.bench_spark import cpu_seconds, produce, session
-from tests.bench.measuring import Figures, arguments, gate, table
+from tests.bench.bench_spark import descendants, produce, session
+from tests.bench.measuring import Figures, Route, arguments, gate, table
 from tests.bench.spark_data import TOPIC
 
 _TASKS: Final = 8
@@ -47,17 +48,36 @@ _LOCAL: Final = "this process"
 _SPARK: Final = "Spark, two cores"
 
 
-def measured(routes: Mapping[str, Callable[[], object]], *, rows: int, rounds: int) -> tuple[Figures, Figures]:
-    """CPU and wall nanoseconds a row, each route once a round."""
-    cpu: dict[str, list[float]] = {name: [] for name in routes}
-    wall: dict[str, list[float]] = {name: [] for name in routes}
-    for number in range(rounds):
-        for name in list(routes)[:: 1 if number % 2 else -1]:
-            spent, began = time.process_time() + cpu_seconds(), time.perf_counter()
-            routes[name]()
-            wall[name].append((time.perf_counter() - began) * 1e9 / rows)
-            cpu[name].append((time.process_time() + cpu_seconds() - spent) * 1e9 / rows)
-    return Figures(spent=cpu, of_batches=True), Figures(spent=wall, of_batches=True)
+class Clock:
+    """CPU time, without the broker's.
+
+    :param broker: the processes of the broker.
+    """
+
+    def __init__(self, broker: Collection[int]) -> None:
+        self._broker = frozenset(broker)
+
+    def local_s(self) -> float:
+        """Of this process. Idle workers of Spark's end meanwhile, and take what they have spent along."""
+        return time.process_time()
+
+    def of_all_s(self) -> float:
+        """Of this process, the JVM and its Python workers."""
+        others = descendants().items()
+        return time.process_time() + sum(spent for process, spent in others if process not in self._broker)
+
+    def measured(self, routes: Mapping[str, Route], *, rows: int, rounds: int) -> tuple[Figures, Figures]:
+        """CPU and wall nanoseconds a row, each route once a round."""
+        cpu: dict[str, list[float]] = {name: [] for name in routes}
+        wall: dict[str, list[float]] = {name: [] for name in routes}
+        for number in range(rounds):
+            for name in list(routes)[:: 1 if number % 2 else -1]:
+                cpu_s = self.local_s if name == _LOCAL else self.of_all_s
+                spent, began = cpu_s(), time.perf_counter()
+                routes[name]()
+                wall[name].append((time.perf_counter() - began) * 1e9 / rows)
+                cpu[name].append((cpu_s() - spent) * 1e9 / rows)
+        return Figures(spent=cpu, of_batches=True), Figures(spent=wall, of_batches=True)
 
 
 def written(kafka: Mapping[str, str], folder: Path) -> list[StateStore]:
@@ -76,7 +96,9 @@ def written(kafka: Mapping[str, str], folder: Path) -> list[StateStore]:
     return list(open_stores(state))
 
 
-def exporting(spark: SparkSession, stores: list[StateStore], scratch: Path, *, rows: int, rounds: int) -> bool:
+def exporting(
+    spark: SparkSession, clock: Clock, stores: list[StateStore], scratch: Path, *, rows: int, rounds: int
+) -> bool:
     """Parquet, a file for each task."""
     decoder = RecordDecoder(ById(RegistryClient("http://127.0.0.1:9")), roles=())
     second = SecondAnswers()
@@ -105,7 +127,7 @@ def exporting(spark: SparkSession, stores: list[StateStore], scratch: Path, *, r
 
     for here, there in zip(local(), on_spark(), strict=True):
         assert pq.read_table(here).equals(pq.read_table(there)), f"the engines do not agree on {here.name}"
-    cpu, wall = measured({_LOCAL: local, _SPARK: on_spark}, rows=rows, rounds=rounds)
+    cpu, wall = clock.measured({_LOCAL: local, _SPARK: on_spark}, rows=rows, rounds=rounds)
     table("state export, CPU a row", cpu, _LOCAL)
     table("state export, wall a row", wall, _LOCAL)
     return gate("export on Spark beside one process, CPU", cpu.ratio(_SPARK, _LOCAL), at_most=2)
@@ -117,7 +139,13 @@ def _kept(file: Path, folder: Path) -> Path:
 
 
 def comparing(
-    spark: SparkSession, stores: list[StateStore], kafka: Mapping[str, str], *, rows: int, rounds: int
+    spark: SparkSession,
+    clock: Clock,
+    stores: list[StateStore],
+    kafka: Mapping[str, str],
+    *,
+    rows: int,
+    rounds: int,
 ) -> bool:
     """Each task beside its partition."""
     with Cluster(kafka) as cluster:
@@ -131,7 +159,7 @@ def comparing(
             return PartsOnSpark(spark).run(work, stores, doing="comparing")
 
         assert local() == on_spark(), "the engines do not agree"
-        cpu, wall = measured({_LOCAL: local, _SPARK: on_spark}, rows=rows, rounds=rounds)
+        cpu, wall = clock.measured({_LOCAL: local, _SPARK: on_spark}, rows=rows, rounds=rounds)
     table("state diff, CPU a row", cpu, _LOCAL)
     table("state diff, wall a row", wall, _LOCAL)
     return gate("diff on Spark beside one process, CPU", cpu.ratio(_SPARK, _LOCAL), at_most=2)
@@ -142,8 +170,10 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory(prefix="srfix-bench-") as scratch,
         KraftBroker() as broker,
-        session(Path(scratch)) as spark,
+        ExitStack() as stack,
     ):
+        clock = Clock(descendants())
+        spark = stack.enter_context(session(Path(scratch)))
         kafka = {"bootstrap.servers": broker.bootstrap_servers}
         broker.create_topic(TOPIC, _TASKS, {"retention.ms": "-1"})
         produce(broker.bootstrap_servers, options.records // 2, options.records)
@@ -151,8 +181,8 @@ def main() -> int:
         rows = sum(store.count() for store in stores)
         print(f"{rows:,} rows of {len(stores)} tasks, {options.records:,} records")
         held = [
-            exporting(spark, stores, Path(scratch), rows=rows, rounds=options.rounds),
-            comparing(spark, stores, kafka, rows=rows, rounds=options.rounds),
+            exporting(spark, clock, stores, Path(scratch), rows=rows, rounds=options.rounds),
+            comparing(spark, clock, stores, kafka, rows=rows, rounds=options.rounds),
         ]
     return 0 if all(held) else 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
@@ -33,8 +33,23 @@ STORE: Final = "users-store"
 PARTITIONS: Final = 3
 
 
+def answered(work: Work[Part, Result], part: Part) -> Answer:
+    """What a worker answers; work, part and answer travel as bytes."""
+    shipment = Shipment(job="here", work=cast("Work[object, object]", work), parts=(pickle.dumps(part),))
+    run = part_runner.__wrapped__(pickled_with_secrets(shipment))
+    return _read(run, 0)
+
+
+def _read(run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], number: int) -> Answer:
+    batches = list(run(iter([pa.record_batch([pa.array([number], pa.int64())], names=["id"])])))
+    places = [(each["number"][0].as_py(), each["piece"][0].as_py()) for each in batches]
+    assert places == [(number, piece) for piece in range(len(batches))]
+    answer: Answer = pickle.loads(b"".join(each["answer"][0].as_py() for each in batches))
+    return answer
+
+
 class WorkerHere:
-    """A `PartsEngine` that does all by itself: work and answers travel as bytes."""
+    """A `PartsEngine` that does all by itself, in one process."""
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
         """See `PartsEngine.run`."""
@@ -42,17 +57,13 @@ class WorkerHere:
             job=doing, work=cast("Work[object, object]", work), parts=tuple(pickle.dumps(part) for part in parts)
         )
         run = part_runner.__wrapped__(pickled_with_secrets(shipment))
-        answers = []
+        results = []
         for number in range(len(parts)):
-            batches = list(run(iter([pa.record_batch([pa.array([number], pa.int64())], names=["id"])])))
-            assert [(each["number"][0].as_py(), each["piece"][0].as_py()) for each in batches] == [
-                (number, piece) for piece in range(len(batches))
-            ]
-            answer: Answer = pickle.loads(b"".join(each["answer"][0].as_py() for each in batches))
+            answer = _read(run, number)
             if answer.error is not None:
                 raise answer.error
-            answers.append(cast("Result", answer.result))
-        return answers
+            results.append(cast("Result", answer.result))
+        return results
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from srfix.recovery.state_report.exporting import ExportFormat, exporting
 from srfix.recovery.state_report.row_documents import decoded_batches, decoded_rows, row_document
 from srfix.recovery.state_report.row_filter import RowFilter
 from srfix.serde.columns import parse_columns
-from srfix.serde.errors import ClusterError, RegistryError, UsageError
+from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.resolve import ById, DualSubject
@@ -41,6 +41,7 @@ from tests.recovery.state_jobs.here import (
     STORE,
     TOPIC,
     WorkerHere,
+    answered,
     asked,
     contents,
     produce,
@@ -146,9 +147,9 @@ class TestExport:
         for part, store in zip(done, stores, strict=True):
             here = tmp_path / f"here.{form.value}"
             with exporting(here, form, application=APPLICATION) as write:
-                batches = decoded_batches(store, store.batches(), decoder, topic=store.changelog)
-                assert [write(batch) for batch in batches] == [0]
-            assert (part.rows, part.failed) == (store.count(), 0)
+                batches = list(decoded_batches(store, store.batches(), decoder, topic=store.changelog))
+                assert sum(map(write, batches)) == part.failed == 0
+            assert part.rows == sum(map(len, batches))
             if form is ExportFormat.PARQUET:
                 assert pq.read_table(part.path).equals(pq.read_table(here))
             else:
@@ -211,11 +212,20 @@ class TestDiff:
             WorkerHere().run(work, stores_of(state), doing="comparing")
 
 
+def builder(
+    kafka: Mapping[str, str], second: SecondAnswers | None = None, notes: list[str] | None = None
+) -> BuildOnSpark:
+    told = [] if notes is None else notes
+    return BuildOnSpark(
+        engine=WorkerHere(), kafka=kafka, timeout_s=15, second=second or SecondAnswers(), tell=told.extend
+    )
+
+
 class TestRebuild:
     def both(self, broker: EmbeddedBroker, folder: Path, rebuilds: Rebuild) -> None:
         """Written by one process, and task by task: the same directory, the same report."""
         kafka = {"bootstrap.servers": broker.bootstrap_servers}
-        on_spark = BuildOnSpark(engine=WorkerHere(), kafka=kafka, timeout_s=15)
+        on_spark = builder(kafka)
         with Cluster(kafka) as cluster:
             here = rebuild(rebuilds, cluster, folder / "here" / APPLICATION, request={})
             there = rebuild(rebuilds, cluster, folder / "there" / APPLICATION, request={}, build=on_spark)
@@ -245,6 +255,27 @@ class TestRebuild:
         registry.seed(PHANTOM, W2)  # what is the latest by now
         self.both(broker, tmp_path, asked(payload=payload))
 
+    def test_with_values_that_are_read_under_a_second_subject(
+        self, broker: EmbeddedBroker, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        second, notes = SecondAnswers(), list[str]()
+        policy = DualSubject(
+            RegistryClient(registry.url),
+            first=FixedSubject(value=PHANTOM),
+            second=FixedSubject(value=f"{TOPIC}-value"),
+            on_second=second,
+        )
+        payload = Reserialiser(RegistryClient(registry.url), PHANTOM, resolver=policy)
+        kafka = {"bootstrap.servers": broker.bootstrap_servers}
+        with Cluster(kafka) as cluster:
+            report = rebuild(
+                asked(payload=payload), cluster, tmp_path / APPLICATION, request={}, build=builder(kafka, second, notes)
+            )
+        assert isinstance(report, dict)
+        assert report["unreadable_rows"] == 0
+        (note,) = notes
+        assert PHANTOM in note
+
     @pytest.mark.parametrize("on_error", list(OnError))
     def test_rows_that_cannot_be_written_anew(self, on_error: OnError, broker: EmbeddedBroker, tmp_path: Path) -> None:
         with FixtureRegistry() as registry:
@@ -257,7 +288,7 @@ class TestRebuild:
                 self.both(broker, tmp_path, wanted)
                 return
             kafka = {"bootstrap.servers": broker.bootstrap_servers}
-            on_spark = BuildOnSpark(engine=WorkerHere(), kafka=kafka, timeout_s=15)
+            on_spark = builder(kafka)
             with Cluster(kafka) as cluster, pytest.raises(RowsUnreadableError, match="rows cannot be written anew"):
                 rebuild(wanted, cluster, tmp_path / APPLICATION, request={}, build=on_spark)
             assert list(tmp_path.iterdir()) == []
@@ -302,9 +333,22 @@ class TestWorker:
             WorkerHere().run(Failing(error=LibraryMissingError()), [str(tmp_path)], doing="failing")
 
     @pytest.mark.parametrize("error", [RegistryError("away"), ClusterError("away"), KeyError("a bug")])
-    def test_an_outage_fails_the_task(self, error: Exception, tmp_path: Path) -> None:
+    def test_an_outage_fails_the_task_so_that_spark_tries_again(self, error: Exception, tmp_path: Path) -> None:
         with pytest.raises(type(error)):
-            WorkerHere().run(Failing(error=error), [str(tmp_path)], doing="failing")
+            answered(Failing(error=error), str(tmp_path))
+
+    def test_what_does_not_heal_is_an_answer(self, tmp_path: Path) -> None:
+        denied = AccessDeniedError("no", acl="Read on topic 'users'")
+        error = answered(Failing(error=denied), str(tmp_path)).error
+        assert isinstance(error, AccessDeniedError)
+        assert error.acl == "Read on topic 'users'"
+
+    def test_a_long_answer_comes_in_pieces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("srfix.recovery.state_jobs.worker._PIECE_BYTES", 7)
+        with pytest.raises(UsageError, match=r"^a sentence of more than seven bytes$"):
+            WorkerHere().run(
+                Failing(error=UsageError("a sentence of more than seven bytes")), [str(tmp_path)], doing="failing"
+            )
 
 
 def _none() -> RegistryClient:

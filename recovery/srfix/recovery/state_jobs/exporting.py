@@ -11,7 +11,7 @@ from srfix.recovery.state.stores import StateStore
 from srfix.recovery.state_jobs.interface import PartsEngine
 from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_jobs.unfinished import new_attempt, take, unfinished_folder
-from srfix.recovery.state_report import ROWS_TOGETHER, ExportFormat, decoded_batches, exporting, typed_halves
+from srfix.recovery.state_report import ROWS_DECODED_TOGETHER, ExportFormat, decoded_batches, exporting, typed_columns
 from srfix.serde.errors import UsageError
 
 
@@ -46,7 +46,7 @@ class ExportWork:
     folder: str
     """Where attempts have their folders."""
     is_typed: bool = False
-    """True for the halves that the decoder has columns for as those, not as JSON."""
+    """True for keys and values as typed columns, not as JSON."""
 
     def __call__(self, part: StateStore) -> ExportedPart:
         """A file in a folder of its own.
@@ -57,9 +57,9 @@ class ExportWork:
         """
         path = new_attempt(Path(self.folder)) / file_name(part, self.form)
         rows = failed = 0
-        typed = typed_halves(self.decoder) if self.is_typed else {}
+        typed = typed_columns(self.decoder) if self.is_typed else {}
         with exporting(path, self.form, application=self.application, typed=typed) as write:
-            batches = part.batches(size=ROWS_TOGETHER)
+            batches = part.batches(size=ROWS_DECODED_TOGETHER)
             for batch in decoded_batches(part, batches, self.decoder, topic=part.changelog, typed=typed):
                 rows, failed = rows + len(batch), failed + write(batch)
         return ExportedPart(store=part, path=str(path), rows=rows, failed=failed, notes=self.second.taken())
@@ -88,7 +88,6 @@ def export_on_spark(
     """Writes each part to a file in a directory, `STORE-TASK.parquet` or the like. They take their names when all are
     complete.
 
-    :param is_typed: the halves that the decoder has columns for come as those, not as JSON.
     :raises UsageError: if one is there already, or cannot be written.
     :raises StateDirectoryError: if a worker does not see a directory, or this machine does not see what it wrote.
     """

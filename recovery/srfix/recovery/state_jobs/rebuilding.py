@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from srfix.recovery.rebuild import Range, Rebuild, Tally, TopicReader, build, ta
 from srfix.recovery.state import Task
 from srfix.recovery.state.writing import Staging
 from srfix.recovery.state_jobs.interface import PartsEngine
+from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_jobs.unfinished import new_attempt, take
 
 _WHOLE, _SCRATCH = "whole", "scratch"
@@ -36,6 +37,8 @@ class BuiltTask:
     """Where it is now."""
     tally: Tally
     """What is in it."""
+    notes: tuple[str, ...]
+    """Where a second subject answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class RebuildWork:
     """How long one question to the cluster may take."""
     folder: str
     """Where attempts have their folders."""
+    second: SecondAnswers
+    """What the policy of `asked.payload` tells of second subjects."""
 
     def __call__(self, part: TaskToBuild) -> BuiltTask:
         """A task's directory, in a folder of this attempt's.
@@ -71,7 +76,7 @@ class RebuildWork:
                 Staging(whole=whole, scratch=scratch),
                 tally,
             )
-        return BuiltTask(folder=str(whole / part.path), tally=tally)
+        return BuiltTask(folder=str(whole / part.path), tally=tally, notes=self.second.taken())
 
     def places(self, part: TaskToBuild) -> Sequence[Path]:
         """Where it is written, and what is taken over."""
@@ -89,6 +94,10 @@ class BuildOnSpark:
     """librdkafka's configuration, secrets filled in."""
     timeout_s: float
     """How long one question to the cluster may take."""
+    second: SecondAnswers
+    """What the policy of a rebuild's payload tells of second subjects."""
+    tell: Callable[[Iterable[str]], None]
+    """Is told what it told."""
 
     def __call__(
         self, asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], staging: Staging, tally: Tally
@@ -99,13 +108,20 @@ class BuildOnSpark:
         :raises StateDirectoryError: if a worker does not see a directory, or this machine does not see what it wrote.
         """
         tasks = tasks_to_build(asked, ranges)
-        work = RebuildWork(asked=asked, kafka=self.kafka, timeout_s=self.timeout_s, folder=str(staging.scratch))
+        work = RebuildWork(
+            asked=asked,
+            kafka=self.kafka,
+            timeout_s=self.timeout_s,
+            folder=str(staging.scratch),
+            second=self.second,
+        )
         built = self.engine.run(work, tasks, doing=f"rebuilding {asked.store.name}")
         if asked.beside is not None:
             take_over(replace(asked, beside=replace(asked.beside, tasks=())), staging, tally)
         for task, each in zip(tasks, built, strict=True):
             take(Path(each.folder), staging.whole / task.path)
             tally.add(each.tally)
+        self.tell(note for each in built for note in each.notes)
         # In the order in which one process writes them: what is taken over, then the store, by partition.
         order = {asked.task(each.partition): each.partition for each in ranges}
         tally.stores.sort(

@@ -2,7 +2,8 @@
 
 Columns: `task`, `partition`, `key` and `value` (bytes; in CSV hexadecimal), `timestamp_ms`, `window_start_ms`, `window_end_ms`,
 `valid_from_ms`, `valid_to_ms`, `key_id`, `value_id`, and `key_json`, `value_json`: what a reader sees, null where nothing was
-decoded.
+decoded; `sequence_number` of a join's windows, `side` (left or right) of its list store, `foreign_key` of subscriptions
+(bytes), `headers` as JSON in the form of `srfix.state-row/1`.
 
 Of a half that is typed (Parquet and Arrow alone) there are, in place of its JSON, `key_row` or `value_row`, a struct of the
 columns that it is read into, and `key_reason` or `value_reason`, why that is null.
@@ -21,7 +22,7 @@ from typing import IO, Any, Final, TypeAlias
 
 from srfix.recovery.facts import DecodedColumn
 from srfix.recovery.state.stores import StoredWindow
-from srfix.recovery.state_report.row_documents import DecodedBatch, row_document
+from srfix.recovery.state_report.row_documents import SIDES, DecodedBatch, headers_document, row_document
 from srfix.recovery.state_report.typed_columns import TypedColumn
 from srfix.serde.arrow import arrow_schema
 from srfix.serde.columns import Columns
@@ -44,6 +45,10 @@ _COLUMNS: Final = {
     "value_id": "int64",
     "key_json": "string",
     "value_json": "string",
+    "sequence_number": "int64",
+    "side": "string",
+    "foreign_key": "binary",
+    "headers": "string",
 }
 
 
@@ -56,8 +61,6 @@ class ExportFormat(Enum):
     ARROW = "arrow"
 
 
-ROWS_TOGETHER: Final = 5_000
-"""Rows that are decoded together: a batch of Arrow is worth more of them than a scan is."""
 HOLDS_TYPES: Final = (ExportFormat.PARQUET, ExportFormat.ARROW)
 """The forms that hold typed columns."""
 _GROUP_ROWS: Final = 65_536
@@ -75,8 +78,7 @@ def exporting(
     """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left.
 
     :param typed: the halves that come typed, with their columns.
-
-    :raises UsageError: if there is such a file, it cannot be made, or pyarrow is not installed.
+    :raises UsageError: if there is such a file, it cannot be made or written (the disk is full), or pyarrow is not installed.
     """
     if typed and form not in HOLDS_TYPES:
         raise UsageError(f"{form.value} holds no typed columns: parquet and arrow do.")
@@ -91,6 +93,12 @@ def exporting(
         with file, _WRITERS[form](file, application, typed or {}) as write:
             yield write
         os.replace(unfinished, path)
+    except OSError as error:  # none but the file's own: what is read from has errors of other kinds
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror or error}. Nothing of it is kept. Check how much room is left, and "
+            "run again; files that are whole stay as they are, so name another place, or --task."
+        ) from error
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
@@ -233,6 +241,10 @@ class _Cells:
             found.values.schema_ids,
             *self._decoded(found.keys),
             *self._decoded(found.values),
+            [None if window is None else window.sequence_number for window in windows],
+            [None if side is None else SIDES[side] for side in batch.sides or nothing],
+            batch.foreign_keys or nothing,
+            [json.dumps(headers_document(headers)) if headers else None for headers in batch.headers or nothing],
         )
 
     def _decoded(self, column: DecodedColumn | TypedColumn) -> tuple[Any, ...]:

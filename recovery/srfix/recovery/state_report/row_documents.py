@@ -9,13 +9,16 @@ from typing import Final
 
 from srfix.recovery.cluster import RawRecord
 from srfix.recovery.facts import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
-from srfix.recovery.state.formats import Side
+from srfix.recovery.state.formats import Headers, Side
 from srfix.recovery.state.stores import RowBatch, StateRow, StateStore
 from srfix.recovery.state_report.typed_columns import TypedColumn, typed_column
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Role
 
-_SIDES: Final = {Side.LEFT: "left", Side.RIGHT: "right"}
+ROWS_DECODED_TOGETHER: Final = 5_000
+"""A batch of Arrow is worth more rows than a scan is."""
+SIDES: Final = {Side.LEFT: "left", Side.RIGHT: "right"}
+"""How the sides of a join are called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +135,7 @@ def row_document(found: DecodedRow, *, application: str) -> dict[str, Json]:
         "value": told["value"],
         "timestamp": row.timestamp_ms,
         "time": None if row.timestamp_ms is None else iso_time(row.timestamp_ms),
-        "headers": [
-            {"name": name, "value": None if value is None else base64.b64encode(value).decode("ascii")}
-            for name, value in row.headers
-        ],
+        "headers": headers_document(row.headers),
         "window": None
         if row.window is None
         else {
@@ -145,9 +145,17 @@ def row_document(found: DecodedRow, *, application: str) -> dict[str, Json]:
         },
         "valid_from_ms": row.valid_from_ms,
         "valid_to_ms": row.valid_to_ms,
-        "side": None if row.side is None else _SIDES[row.side],
+        "side": None if row.side is None else SIDES[row.side],
         "foreign_key": None if row.foreign_key is None else base64.b64encode(row.foreign_key).decode("ascii"),
         "key_schema": told["key_schema"],
         "value_schema": told["value_schema"],
         "errors": told["errors"],
     }
+
+
+def headers_document(headers: Headers) -> list[Json]:
+    """The headers of a record, in order; values in base64."""
+    return [
+        {"name": name, "value": None if value is None else base64.b64encode(value).decode("ascii")}
+        for name, value in headers
+    ]

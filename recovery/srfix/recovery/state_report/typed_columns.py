@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from srfix.recovery.facts import RecordDecoder
 from srfix.serde.arrow import to_arrow
 from srfix.serde.batches import Reason
-from srfix.serde.columns import Columns
 from srfix.serde.interface import SerdeContext
 from srfix.serde.subjects import Role
 from srfix.serde.wire import Headers, SchemaId
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from srfix.serde.columns import Columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +33,9 @@ class TypedColumn:
     """The ids that the payloads carry; None where they carry none."""
 
 
-def typed_halves(decoder: RecordDecoder) -> dict[Role, Columns]:
-    """The halves that a decoder has columns for, with those."""
-    found = {role: decoder.columns_of(role) for role in Role}
-    return {role: columns for role, columns in found.items() if columns is not None}
+def typed_columns(decoder: RecordDecoder) -> dict[Role, Columns]:
+    """The halves of a record that a decoder can give typed, with their columns."""
+    return {role: columns for role in Role if (columns := decoder.columns_of(role)) is not None}
 
 
 def typed_column(

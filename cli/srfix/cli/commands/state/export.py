@@ -8,7 +8,14 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    refuse_within,
+    tell_damage,
+    tell_unseen,
+)
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.completion import path_completion
@@ -21,13 +28,12 @@ from srfix.recovery.state import ApplicationState
 from srfix.recovery.state.stores import StateStore
 from srfix.recovery.state_jobs import SecondAnswers, export_on_spark
 from srfix.recovery.state_report import (
-    HOLDS_TYPES,
-    ROWS_TOGETHER,
+    ROWS_DECODED_TOGETHER,
     ExportFormat,
     Write,
     decoded_batches,
     exporting,
-    typed_halves,
+    typed_columns,
 )
 from srfix.serde.errors import UsageError
 
@@ -76,22 +82,17 @@ def export(
         raise UsageError(f"--to is needed: {enumerated(each.value for each in ExportFormat)}.")
     if one_file and on_spark:
         raise UsageError("--one-file belongs to --engine local: on Spark each task writes a file of its own.")
-    kind = ExportFormat.PARQUET if form is None else ExportFormat(form)
-    if typed and reading.key_columns is None and reading.value_columns is None:
-        raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
-    if typed and kind not in HOLDS_TYPES:
-        raise UsageError(f"{kind.value} holds no typed columns: parquet and arrow do.")
     found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
     target = Path(for_workers(out, engine))
-    if target.resolve().is_relative_to(Path(application.path).resolve()):
-        raise UsageError(
-            f"{out!r} lies in the state directory, which srfix never writes to. Name another place with --out."
-        )
+    refuse_within(out, "--out", directory, application.path)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{out!r} cannot be made: {error.strerror}.") from error
+    kind = ExportFormat.PARQUET if form is None else ExportFormat(form)
+    if typed and reading.key_columns is None and reading.value_columns is None:
+        raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
     if on_spark:
         return _on_spark(engine, found, target, kind, reading, connection, is_typed=typed)
     rows = failed = 0
@@ -100,7 +101,7 @@ def export(
         reading.decoder(connection, application=application.application, store=first.name) as decoder,
         ExitStack() as stack,
     ):
-        columns = typed_halves(decoder) if typed else {}
+        columns = typed_columns(decoder) if typed else {}
         write: Write | None = None
         for _application, store in found:
             if write is None or not one_file:
@@ -110,10 +111,10 @@ def export(
                 write = stack.enter_context(
                     exporting(paths[-1], kind, application=application.application, typed=columns)
                 )
-            batches = store.batches(size=ROWS_TOGETHER)
+            batches = store.batches(size=ROWS_DECODED_TOGETHER)
             for batch in decoded_batches(store, batches, decoder, topic=store.changelog, typed=columns):
                 rows, failed = rows + len(batch), failed + write(batch)
-    return _told(paths, [store for _application, store in found], rows, failed)
+    return _told(paths, found, [store for _application, store in found], rows, failed)
 
 
 def _on_spark(
@@ -145,15 +146,23 @@ def _on_spark(
     tell_notes(note for part in parts for note in part.notes)
     return _told(
         [part.path for part in parts],
+        found,
         [part.store for part in parts],
         sum(part.rows for part in parts),
         sum(part.failed for part in parts),
     )
 
 
-def _told(paths: Sequence[Path | str], stores: Sequence[StateStore], rows: int, failed: int) -> ExitCode:
+def _told(
+    paths: Sequence[Path | str],
+    asked: Sequence[tuple[ApplicationState, StateStore]],
+    stores: Sequence[StateStore],
+    rows: int,
+    failed: int,
+) -> ExitCode:
     for path in paths:
         show(str(path))
     damaged = tell_damage(stores)
+    unseen = tell_unseen(asked)
     say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}, {failed} of them not decoded.", err=True)
-    return ExitCode.FINDINGS if failed or damaged else ExitCode.OK
+    return ExitCode.FINDINGS if failed or damaged else ExitCode.REFUSED if unseen else ExitCode.OK

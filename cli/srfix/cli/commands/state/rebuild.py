@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from srfix.cli.commands.shared import open_cluster, patience_s
-from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
+from srfix.cli.commands.state.choosing import refuse_within
+from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.written import (
     ValuesAnew,
     kind_option,
@@ -39,7 +40,7 @@ from srfix.recovery.rebuild import Build, OnError, Rebuild, Until, build
 from srfix.recovery.rebuild import rebuild as rebuild_store
 from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-from srfix.recovery.state_jobs import BuildOnSpark
+from srfix.recovery.state_jobs import BuildOnSpark, SecondAnswers
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Topic
@@ -120,6 +121,8 @@ def rebuild(
     values.check()
     release = Release.parse(streams_version)
     beside = _state(None if beside_dir is None else for_workers(beside_dir, engine), application)
+    if beside is not None:
+        refuse_within(output_dir, "--output-dir", beside.path)
     target = Path(for_workers(output_dir, engine)) / application
     request: dict[str, Json] = {
         "command": "rebuild",
@@ -139,12 +142,15 @@ def rebuild(
         "take_open": take_open,
         **values.as_json(),
     }
+    second = SecondAnswers() if engine.engine == SPARK else None
     with ExitStack() as stack:
         cluster, _ = stack.enter_context(open_cluster(connection))
         payload = None
         if values.subject is not None:
             registry = stack.enter_context(connection.registry_client())
-            payload = values.reserialiser(registry, application=application, store=store, source=from_topic)
+            payload = values.reserialiser(
+                registry, application=application, store=store, source=from_topic, on_second=second
+            )
         reads = isolation_of(isolation)
         if reads is None:
             found = restore_isolation(cluster, application)
@@ -170,16 +176,22 @@ def rebuild(
             beside=beside,
             takes_open=take_open,
         )
-        report = rebuild_store(asked, cluster, target, request=request, build=_builder(engine, connection, stack))
+        report = rebuild_store(
+            asked, cluster, target, request=request, build=_builder(engine, connection, second, stack)
+        )
     show_written("rebuild", target, str(release), report, output)
     return ExitCode.OK
 
 
-def _builder(engine: CensusEngineChoice, connection: Connection, stack: ExitStack) -> Build:
-    if engine.engine != SPARK:
+def _builder(
+    engine: CensusEngineChoice, connection: Connection, second: SecondAnswers | None, stack: ExitStack
+) -> Build:
+    if second is None:
         return build
     kafka = connection.kafka_config()
-    return BuildOnSpark(engine=WatchedParts(engine, stack), kafka=kafka, timeout_s=patience_s(kafka))
+    return BuildOnSpark(
+        engine=WatchedParts(engine, stack), kafka=kafka, timeout_s=patience_s(kafka), second=second, tell=tell_notes
+    )
 
 
 def _state(beside_dir: str | None, application: str) -> ApplicationState | None:

@@ -9,7 +9,14 @@ from importlib.metadata import version
 import click
 
 from srfix.cli.commands.shared import open_cluster
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, key_bytes, tell_damage
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    key_bytes,
+    tell_damage,
+    tell_unseen,
+)
 from srfix.cli.commands.state.looking import KeyLook
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -102,8 +109,9 @@ def where(
         )
     for why in look.not_looked_at:
         say(f"Not looked at: {why}", err=True)
+    unseen = tell_unseen(pairs)
     wrong = damaged or found.astray or not found.is_found or is_failing(look.reads)
-    return ExitCode.FINDINGS if wrong else ExitCode.OK
+    return ExitCode.FINDINGS if wrong else ExitCode.REFUSED if unseen else ExitCode.OK
 
 
 def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,7 @@ from srfix.recovery.rebuild import OnError, Reserialiser
 from srfix.recovery.state.writing import WrittenKind
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json, RegistryClient
-from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.resolve import ById, DualSubject, Resolver, SecondAnswered, UnderOneSubject
 from srfix.serde.subjects import ChangelogSubject, FixedSubject, Role, Subject, SubjectStrategy, subject_for
 
 SCHEMA: Final = "srfix.state-written/1"
@@ -78,24 +78,38 @@ class ValuesAnew:
             raise UsageError(f"--second-subject is asked by --resolve {DUAL_SUBJECT} only.")
 
     def reserialiser(
-        self, registry: RegistryClient, *, application: str, store: str, source: str | None
+        self,
+        registry: RegistryClient,
+        *,
+        application: str,
+        store: str,
+        source: str | None,
+        on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Reserialiser | None:
         """What writes values anew; None if they stay as they are.
 
         :param source: the topic that they come from; None if it is not known.
+        :param on_second: is told where a second subject answered; None says it on standard error.
         :raises UsageError: if there is no subject to fall back to.
         :raises RegistryError: if the registry does not answer, or has no such subject.
         """
         if self.subject is None:
             return None
+        changelog = ChangelogSubject(application=application, store=store)
         return Reserialiser(
             registry,
             Subject(self.subject),
             version=self.schema_version or "latest",
-            resolver=self._resolver(registry, ChangelogSubject(application=application, store=store), source),
+            resolver=self._resolver(registry, changelog, source, on_second),
         )
 
-    def _resolver(self, registry: RegistryClient, changelog: SubjectStrategy, source: str | None) -> Resolver:
+    def _resolver(
+        self,
+        registry: RegistryClient,
+        changelog: SubjectStrategy,
+        source: str | None,
+        on_second: Callable[[SecondAnswered], None] | None,
+    ) -> Resolver:
         assert self.subject is not None
         first = changelog if self.read_subject is None else FixedSubject(value=self.read_subject)
         if self.resolve == ONE_SUBJECT:
@@ -109,7 +123,7 @@ class ValuesAnew:
             registry,
             first=first,
             second=FixedSubject(value=second),
-            on_second=lambda answered: say(answered.note, err=True),
+            on_second=on_second or (lambda answered: say(answered.note, err=True)),
         )
 
     def as_json(self) -> dict[str, Json]:
