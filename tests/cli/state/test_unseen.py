@@ -61,3 +61,43 @@ class TestInUse:
             done = srfix("state", "scan", str(app), "--store", "ts")
         assert (done.returncode, "tv1" in done.stdout) == (0, True)
         assert "a process holds its lock. Rows that it has not flushed are in its memory, and not here" in done.stderr
+
+
+class TestDamage:
+    @pytest.fixture
+    def broken(self, app: Path) -> Path:
+        for table in (app / "1_0" / "rocksdb" / "ts").glob("*.sst"):
+            table.unlink()
+        return app
+
+    def test_what_could_be_read_is_not_called_all_and_what_to_do_is_said(self, broken: Path) -> None:
+        done = srfix("state", "size", str(broken), "--store", "ts")
+        assert done.returncode == 1
+        assert "0 (damaged)" in done.stdout
+        assert done.stderr.count("To have it whole again: `srfix state rebuild` writes the store from its topic.") == 1
+
+    def test_a_key_is_not_said_to_be_nowhere(self, broken: Path) -> None:
+        done = srfix("state", "where", str(broken), "t1", "--store", "ts")
+        assert done.returncode == 1
+        assert "0 (damaged)" in done.stdout
+
+
+def test_a_global_store_has_no_partition(app: Path) -> None:
+    done = srfix("state", "where", str(app), "g1", "--store", "glob")
+    assert done.returncode == 0, done.stderr
+    assert "a global store holds all" in done.stdout
+    assert "there may be more" not in done.stdout
+
+
+def test_a_folder_within_an_application_names_the_application(app: Path) -> None:
+    done = srfix("state", "scan", str(app / "1_0" / "rocksdb" / "ts"))
+    assert done.returncode == 2
+    assert f"is no state directory, but lies in one: give {str(app)!r}" in done.stderr
+
+
+def test_a_migration_that_is_refused_leaves_no_folder(app: Path, tmp_path: Path) -> None:
+    (app / "1_0" / "rocksdb" / "ts" / "CURRENT").write_bytes(b"")
+    done = srfix("state", "migrate", str(app), "--streams-version", "3.9.2", "--output-dir", str(tmp_path / "new"))
+    assert done.returncode == 2
+    assert "cannot be read as a RocksDB" in done.stderr
+    assert not (tmp_path / "new").exists()

@@ -180,13 +180,26 @@ def tell_unseen(found: Iterable[tuple[ApplicationState, StateStore]]) -> bool:
 
 
 def tell_damage(stores: Iterable[StateStore]) -> bool:
-    """Says on standard error what could not be read; True if there was such."""
-    found = False
+    """Says on standard error what could not be read, and how to have it whole again; True if there was such."""
+    found = can_be_mended = False
     for store in stores:
         for damage in store.damage:
             found = True
             after = f", after {damage.rows_before:,} rows" if damage.rows_before else ""
             say(f"Damaged: store {store.name} of task {store.task.name}{after}: {damage.problem}", err=True)
+            is_shut = not os.access(damage.database, os.R_OK | os.X_OK)
+            can_be_mended = can_be_mended or not (is_shut or store.is_in_use)
         if store.damages > len(store.damage):
             say(f"… and {store.damages - len(store.damage):,} more in task {store.task.name}.", err=True)
+    if can_be_mended:
+        say(
+            "To have it whole again: `srfix state rebuild` writes the store from its topic. Or Kafka Streams restores it, once "
+            "the task's folder is moved aside: run `srfix diagnose` first, which says whether what is restored can be read.",
+            err=True,
+        )
     return found
+
+
+def read_so_far(count: int, store: StateStore) -> str:
+    """A number of rows for a person: with damage it is only how many could be read."""
+    return f"{count:,} (damaged)" if store.damage else f"{count:,}"

@@ -8,7 +8,14 @@ from importlib.metadata import version
 
 import click
 
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage, tell_unseen
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    read_so_far,
+    tell_damage,
+    tell_unseen,
+)
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import config_option, output_option
 from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say, write_report
@@ -79,7 +86,7 @@ def _row(each: StoreSize) -> tuple[str, ...]:
         each.store.task.name,
         each.store.name,
         each.store.format.value,
-        f"{each.entries:,}",
+        read_so_far(each.entries, each.store),
         f"{each.key_bytes + each.value_bytes:,}",
         f"{each.disk_bytes:,}",
         f"{each.tombstones:,}",

@@ -14,6 +14,7 @@ from srfix.cli.commands.state.choosing import (
     choice_options,
     directory_argument,
     key_bytes,
+    read_so_far,
     tell_damage,
     tell_unseen,
 )
@@ -120,7 +121,7 @@ def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Itera
             ("store", title),
             ("key", f"0x{found.key.hex()}"),
             ("murmur2", str(murmur2(found.key))),
-            ("partition", f"{found.partition} of {found.partitions} ({source})"),
+            ("partition", _partition(found, source)),
             ("task", task_of(look.store.task, found.partition)),
         )
     )
@@ -130,7 +131,7 @@ def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Itera
             (
                 each.store.task.name,
                 "yes" if each.is_home else "no",
-                f"{each.rows:,}",
+                read_so_far(each.rows, each.store),
                 enumerated(each.schema_ids) or "-",
                 each.store.directory.path,
             )
@@ -156,6 +157,12 @@ def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Itera
                 "What is not registered there fails a reader that looks the version up under the subject, as Connect's "
                 "AvroConverter and ksqlDB do; a plain deserializer asks for the id alone."
             )
+
+
+def _partition(found: Whereabouts, source: str) -> str:
+    if all(each.store.partition is None for each in found.holders):
+        return "a global store holds all"
+    return f"{found.partition} of {found.partitions} ({source})"
 
 
 def _partitions(
