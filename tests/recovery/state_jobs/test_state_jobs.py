@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -28,6 +29,7 @@ from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_report.exporting import ExportFormat, exporting
 from srfix.recovery.state_report.row_documents import decoded_batches, decoded_rows, row_document
 from srfix.recovery.state_report.row_filter import RowFilter
+from srfix.serde.columns import parse_columns
 from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import RegistryUnreachableError
@@ -153,6 +155,24 @@ class TestExport:
             else:
                 assert Path(part.path).read_bytes() == here.read_bytes()
             here.unlink()
+
+    def test_a_half_with_columns_comes_typed(
+        self, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path
+    ) -> None:
+        decoder = RecordDecoder(ById(RegistryClient(registry.url)), columns=parse_columns("USERID BIGINT"))
+        done = export_on_spark(
+            WorkerHere(),
+            stores_of(state),
+            tmp_path,
+            ExportFormat.PARQUET,
+            application=APPLICATION,
+            decoder=decoder,
+            second=SecondAnswers(),
+            is_typed=True,
+        )
+        table = pq.read_table(done[0].path)
+        assert table.schema.field("value_row").type == pa.struct([("USERID", pa.int64())])
+        assert table["value_reason"].null_count == table.num_rows == done[0].rows > 0
 
     def test_nothing_is_written_over_and_nothing_left(
         self, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path

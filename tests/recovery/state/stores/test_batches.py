@@ -219,7 +219,8 @@ def test_columns_and_what_is_sought_are_what_a_walk_finds(
 
 def sought(store: StateStore, rows: list[StateRow], data: st.DataObject) -> None:
     draw = data.draw
-    key, other = draw(KEYS), draw(KEYS)
+    keys = KEYS | st.sampled_from([row.key for row in rows] or [b""])
+    key, other = draw(keys), draw(keys)
     assert list(store.rows_of(key)) == [row for row in rows if row.key == key]
     lower, upper = draw(st.sampled_from([(key, other), (None, key), (key, None)]))
     within = [row for row in rows if (lower is None or row.key >= lower) and (upper is None or row.key <= upper)]
@@ -243,3 +244,27 @@ def sought(store: StateStore, rows: list[StateRow], data: st.DataObject) -> None
     elif store.format.is_of_sessions:
         expected = [row for row, at, end in spans if (first is None or end >= first) and (last is None or at <= last)]
         assert list(store.sessions(of, earliest_end_ms=first, latest_start_ms=last)) == expected
+
+
+def test_a_short_key_hides_no_version_behind_it(tmp_path: Path) -> None:
+    latest = VersionedRecord(payload=b"v", valid_from_ms=7, valid_to_ms=None)
+    rows = {b"\0": b"", b"\2\3": b"", encode_versioned_key(VersionedKey(key=b"k", segment=-1)): encode_latest(latest)}
+    store = opened(tmp_path, StoreFormat.VERSIONED, [Database(0, {PLAIN: rows})])
+    assert [(row.value, row.timestamp_ms) for row in store.rows_of(b"k")] == [(b"v", 7)]
+    assert [row.key for row in store.range(b"a", b"k")] == [row.key for row in store.prefix(b"k")] == [b"k"]
+
+
+def test_the_last_window_of_a_segment_is_in_it(tmp_path: Path) -> None:
+    databases = [
+        Database(start, {PLAIN: {encode_window_store_key(WindowStoreKey(key=b"k", start_ms=at)): b"v"}})
+        for start, at in ((0, SEGMENT_MS - 1), (SEGMENT_MS, SEGMENT_MS))
+    ]
+    store = opened(tmp_path, StoreFormat.PLAIN_WINDOW, databases)
+
+    def starts(from_ms: int | None, to_ms: int | None) -> list[int]:
+        found = store.fetch(b"k", from_ms=from_ms, to_ms=to_ms)
+        return [row.window.start_ms for row in found if row.window is not None]
+
+    assert starts(SEGMENT_MS - 1, None) == [SEGMENT_MS - 1, SEGMENT_MS]
+    assert starts(None, SEGMENT_MS - 1) == [SEGMENT_MS - 1]
+    assert starts(SEGMENT_MS, SEGMENT_MS) == [SEGMENT_MS]
