@@ -119,7 +119,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
 
-from srfix.cli.commands.shared import on_spark as _on_spark
+from srfix.cli.commands.shared import spark_session
 from srfix.fixtures.pyfiles import build
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ColumnError, EngineRefusedError
@@ -440,4 +440,4 @@ class TestPackaging:
         assert pandas.endswith("<3")
 
     def test_no_session_of_ours_writes_bars(self) -> None:
-        assert _on_spark._QUIET["spark.ui.showConsoleProgress"] == "false"
+        assert spark_session._QUIET["spark.ui.showConsoleProgress"] == "false"

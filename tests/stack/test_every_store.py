@@ -45,10 +45,10 @@ pytestmark = pytest.mark.stack
 
 ROUNDS: Final = 30
 """Of records, before the first close; as many come after it."""
-MORE: Final = 10
-"""Rounds of records that a rebuilt directory meets."""
+REBUILT_ROUNDS: Final = 20
+"""Of them, those that the rebuilt directory knows; what the others make is restored."""
 MIGRATED: Final = ("2.7.0", "4.3.1 with headers")
-"""Of which the directory is written anew before the last start, with a store `plain` that has timestamps then."""
+"""Of which the rebuilt directory is migrated too: its store `plain` gets timestamps."""
 VERSIONS: Final = {"2.6.3": False, "2.7.0": False, "3.9.2": False, "4.3.1": False, "4.3.1 with headers": True}
 FORMATS: Final = {
     "plain": StoreFormat.PLAIN_KV,
@@ -92,14 +92,25 @@ class Run:
     """The last value of each key in the changelog of what `suppress` holds back."""
     closed: Path
     """A copy of the application's folder after the first run."""
+    read: Mapping[str, Rows]
+    """By store, what srfix reads there, which has left every file as it was."""
+    later: EveryStoreSetup
+    """The application from its second start on."""
+    answered_before: Mapping[str, Rows]
+    """By store, of the first run after `REBUILT_ROUNDS`."""
     rebuilt: RebuiltStores
-    """The same stores, rebuilt from their topics."""
-    is_migrated: bool
-    """Whether it is one of `MIGRATED`."""
+    """The stores at that time, rebuilt from their topics."""
 
-    def flushes_when_it_commits(self, store: str) -> bool:
-        """Others are flushed after 10,000 changelog records, or with a full memtable."""
-        return self.setup.version == "2.6.3" or (self.setup.store(store).is_global and self.setup.version != "4.3.1")
+    def flushed(self, store: str, answered: Mapping[str, Rows]) -> Rows:
+        """What is on disk of a store after it restored, and then took further records.
+
+        2.6.3 flushes when it commits, and so does a global store of 2.7.0; from 2.8 on what was restored is flushed; from 4.3
+        on only what fills a memtable. The rest is flushed after 10,000 changelog records, or by a clean close.
+        """
+        version = self.setup.version
+        if version == "2.6.3" or (version == "2.7.0" and self.setup.store(store).is_global):
+            return answered[store]
+        return (self.answered if version == "3.9.2" else self.answered_before)[store]
 
 
 def new_setup(broker: KraftBroker, folder: Path, version: str) -> EveryStoreSetup:
@@ -146,8 +157,8 @@ def as_read(row: StateRow, store: StateStore) -> tuple[object, ...]:
             *(row.foreign_key, told.version, told.instruction),
             *(told.hash, told.primary_key, told.primary_partition),
         )
-    # In the windows of a join a timestamp would be the window's start.
-    timestamp = None if store.format is StoreFormat.JOIN_WINDOW else row.timestamp_ms
+    # In the windows of a join a timestamp would be the window's start; `plain` is asked without its timestamps.
+    timestamp = None if store.format is StoreFormat.JOIN_WINDOW or store.name == "plain" else row.timestamp_ms
     headers: Headers = () if store.format is StoreFormat.JOIN_WINDOW else row.headers
     return (
         *(store.partition, row.key, value, timestamp, headers, window),
@@ -173,10 +184,14 @@ def on_disk(folder: Path) -> dict[str, Rows]:
     return found
 
 
+def headless(stores: Mapping[str, Rows]) -> dict[str, Rows]:
+    return {store: without_headers(rows) for store, rows in stores.items()}
+
+
 def read_until(folder: Path, expected: Mapping[str, Rows], *, timeout_s: float = 20.0) -> dict[str, Rows]:
     """What is on disk once it is what is expected, or the time is up: global stores are flushed after they answer."""
     deadline = time.monotonic() + timeout_s
-    while (found := on_disk(folder)) != expected and time.monotonic() < deadline:
+    while (found := headless(on_disk(folder))) != expected and time.monotonic() < deadline:
         time.sleep(0.1)
     return found
 
@@ -191,47 +206,54 @@ def is_in_use(setup: EveryStoreSetup) -> bool | None:
 
 def expected_formats(setup: EveryStoreSetup) -> dict[str, StoreFormat]:
     with_headers = WITH_HEADERS if setup.headers else {}
-    return {store.name: with_headers.get(FORMATS[store.name], FORMATS[store.name]) for store in setup.stores}
+    formats = {store.name: with_headers.get(FORMATS[store.name], FORMATS[store.name]) for store in setup.stores}
+    return formats | {"plain": StoreFormat.TIMESTAMPED_KV if setup.plain_has_timestamps else StoreFormat.PLAIN_KV}
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def run(request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("every")
     setup = new_setup(broker, folder, request.param)
+    later = replace(setup, plain_has_timestamps=request.param in MIGRATED)
     create_topics(broker, setup)
-    produce(setup, source_records(rounds=ROUNDS))
+    produce(setup, source_records(rounds=REBUILT_ROUNDS))
     with EveryStoreApplication(setup) as application:
         application.wait_for_state("RUNNING")
+        application.wait_for_records()
+        answered_before = answers(application, setup)
+        new = rebuilt(setup, folder / "rebuilt" / setup.application)
+        produce(setup, source_records(first_round=REBUILT_ROUNDS, rounds=ROUNDS - REBUILT_ROUNDS))
         application.wait_for_records()
         answered = answers(application, setup)
         suppressed = {record.key: record.value for record in application.changelog("suppressed-store")}
     closed = folder / "closed" / setup.application
     shutil.copytree(setup.folder, closed)
+    if later != setup:
+        migrated(new.folder, setup.version)
+    before = files_of(closed)
+    read = on_disk(closed)
+    assert files_of(closed) == before
     return Run(
         setup=setup,
         answered=answered,
         suppressed=suppressed,
         closed=closed,
-        rebuilt=rebuilt(setup, folder / "rebuilt" / setup.application),
-        is_migrated=request.param in MIGRATED,
+        read=read,
+        later=later,
+        answered_before=answered_before,
+        rebuilt=new,
     )
 
 
 class TestClosed:
     def test_every_row_is_what_the_application_answered(self, run: Run) -> None:
-        read = on_disk(run.closed)
-        assert sorted(read) == sorted(run.answered)
+        assert sorted(run.read) == sorted(run.answered)
         for store, rows in run.answered.items():
             assert rows, store
-            assert read[store] == rows, store
-
-    def test_nothing_is_left_in_the_folder_that_srfix_reads(self, run: Run) -> None:
-        before = files_of(run.closed)
-        on_disk(run.closed)
-        assert files_of(run.closed) == before
+            assert run.read[store] == rows, store
 
     def test_what_suppress_holds_back_is_in_its_changelog_alone(self, run: Run) -> None:
-        assert "suppressed-store" not in on_disk(run.closed)
+        assert "suppressed-store" not in run.read
         held = {key: decode_buffered_value(value).new for key, value in run.suppressed.items() if value is not None}
         windows = {(row[1], row[5]): row[2] for row in run.answered["suppressed-windows"]}
         # What is emitted within a commit never gets there; what is emitted later leaves a tombstone.
@@ -248,61 +270,50 @@ class TestClosed:
 class TestRebuilt:
     def test_every_row_is_what_the_application_answered(self, run: Run) -> None:
         read = on_disk(run.rebuilt.folder)
-        for store, rows in run.answered.items():
+        assert sorted(read) == sorted(run.answered_before)
+        for store, rows in run.answered_before.items():
             assert without_headers(read[store]) == without_headers(rows), store
 
     def test_each_kind_is_told_by_what_lies_there(self, run: Run) -> None:
         detected = {store.name: store.format for store in open_stores(state_of(run.rebuilt.folder))}
-        assert detected == expected_formats(run.setup)
+        assert detected == expected_formats(run.later)
 
 
 class TestRunning:
-    def test_every_flushed_row_is_read_while_it_runs_and_after_a_kill_and_a_rebuilt_directory_goes_on(
+    def test_a_rebuilt_directory_goes_on_and_every_flushed_row_is_read_while_it_runs_and_after_a_kill(
         self, run: Run
     ) -> None:
-        """It takes more records on the directory that the first run left, is killed, and started again on the rebuilt one."""
-        setup = run.setup
-        produce(setup, source_records(first_round=ROUNDS, rounds=ROUNDS))
+        """It starts on the rebuilt directory, takes further records, is killed, and started again."""
+        setup = run.later
+        shutil.rmtree(setup.folder)
+        shutil.copytree(run.rebuilt.folder, setup.folder)
+        came_after = to_restore(setup, run.rebuilt)
+        assert set(came_after) == set(run.answered)
         with EveryStoreApplication(setup) as application:
             application.wait_for_state("RUNNING")
+            assert restored(application) == came_after
+            assert_answers(application, setup, run.answered)
+            produce(setup, source_records(first_round=ROUNDS, rounds=ROUNDS))
             application.wait_for_records()
             answered = answers(application, setup)
-            flushed = {
-                store.name: (answered if run.flushes_when_it_commits(store.name) else run.answered)[store.name]
-                for store in setup.stores
-            }
+            flushed = {store.name: without_headers(run.flushed(store.name, answered)) for store in setup.stores}
             assert is_in_use(setup) is True
             assert read_until(setup.folder, flushed) == flushed
             application.kill()
         assert is_in_use(setup) is False
-        assert on_disk(setup.folder) == flushed
-
-        shutil.rmtree(setup.folder)
-        shutil.copytree(run.rebuilt.folder, setup.folder)
-        expected = to_restore(setup, run.rebuilt)
-        assert expected
+        assert headless(on_disk(setup.folder)) == flushed
         with EveryStoreApplication(setup) as application:
             application.wait_for_state("RUNNING")
-            assert restored(application) == expected
-            assert_answers(application, setup, answered)
-            produce(setup, source_records(first_round=2 * ROUNDS, rounds=MORE))
             application.wait_for_records()
-            assert restored(application) == expected
             again = answers(application, setup)
         found = on_disk(setup.folder)
-        assert_windows(again["windows"], 2 * ROUNDS + MORE)
+        assert_windows(again["windows"], 2 * ROUNDS)
         if versions := found.get("versioned"):
-            assert {row[1:] for row in versions} == all_versions(2 * ROUNDS + MORE)
+            # After a restart Streams looks into those segments alone that it has written to since: the disk has all.
+            assert again["versioned"] < versions
+            assert {row[1:] for row in versions} == all_versions(2 * ROUNDS)
             again["versioned"] = versions
         assert found == again
-
-        if run.is_migrated:
-            migrated(setup)
-            setup = replace(setup, plain_has_timestamps=True)
-        with EveryStoreApplication(setup) as application:
-            application.wait_for_state("RUNNING")
-            assert restored(application) == {}
-            assert_answers(application, setup, again)
 
 
 def restored(application: EveryStoreApplication) -> dict[str, int]:
@@ -339,13 +350,13 @@ def assert_windows(rows: Rows, rounds: int) -> None:
     assert found == {(key, (start_ms, None)): b"+".join(values) for (key, start_ms), values in expected.items()}
 
 
-def migrated(setup: EveryStoreSetup) -> None:
-    """Writes the application's folder anew, the store `plain` with timestamps."""
-    new = setup.state_directory / "migrated"
+def migrated(folder: Path, version: str) -> None:
+    """Writes an application's folder anew, the store `plain` with timestamps."""
+    new = folder.with_name("migrated")
     changes = {"plain": StoreChange(kind=WrittenKind.TIMESTAMPED_KV)}
-    migrate(state_of(setup.folder), new, Migration(release=Release.parse(setup.version), changes=changes), request={})
-    shutil.rmtree(setup.folder)
-    new.rename(setup.folder)
+    migrate(state_of(folder), new, Migration(release=Release.parse(version), changes=changes), request={})
+    shutil.rmtree(folder)
+    new.rename(folder)
 
 
 def all_versions(rounds: int) -> set[tuple[object, ...]]:

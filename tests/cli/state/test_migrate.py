@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+
+import pytest
 
 from tests.cli.kept_demo import srfix
 
@@ -34,6 +37,16 @@ class TestMigrate:
         assert done.returncode == 0, done.stderr
         assert "rewritten" in done.stdout
         assert "is whole: " in done.stderr
+
+    @pytest.mark.parametrize("place", ["", "new", "shop/new"])
+    def test_it_writes_nothing_into_the_directory_that_it_reads(self, tmp_path: Path, place: str) -> None:
+        shutil.copytree(KINDS / "2.6.3" / "state" / "0_0", tmp_path / "shop" / "0_0")
+        before = sorted(tmp_path.rglob("*"))
+        out = str(tmp_path / place)
+        done = srfix("state", "migrate", str(tmp_path), "--streams-version", "2.7.0", "--output-dir", out)
+        assert done.returncode == 2
+        assert "which srfix never writes to. Name another place with --output-dir." in done.stderr
+        assert sorted(tmp_path.rglob("*")) == before
 
     def test_a_subject_is_of_one_store(self, tmp_path: Path) -> None:
         arguments = ("--streams-version", "2.7", "--subject", "users-value", "--output-dir", str(tmp_path))

@@ -98,3 +98,13 @@ def test_a_store_with_segments_needs_its_retention(parts: Parts, tmp_path: Path)
     code, _, errors = rebuild(parts, tmp_path, kind="session")
     assert code == 2
     assert "give --retention-ms" in errors
+
+
+def test_records_that_were_put_are_not_taken_for_rows(parts: Parts, tmp_path: Path) -> None:
+    code, out, errors = rebuild(parts, tmp_path)
+    assert code == 0, errors
+    document: Any = json.loads(out)
+    assert sum(each["rows"] for each in document["stores"]) > len(values(parts, tmp_path))
+    assert document["notes"] == [
+        f"Of {parts.staged.store} the records put are counted: of a key the last one stays, and a tombstone leaves none."
+    ]

@@ -53,8 +53,39 @@ class TestGet:
         assert done.returncode == 2
         assert "is written text:long:x" in done.stderr
 
+    def test_what_a_key_takes_is_said(self) -> None:
+        done = srfix("state", "get", OLD, "hex:743", "--store", "ts")
+        assert done.returncode == 2
+        assert "'hex:743' is no key: hex: takes hexadecimal digits, two for each byte." in done.stderr
+
+    def test_the_bytes_that_were_looked_for_are_said(self) -> None:
+        done = srfix("state", "get", OLD, "nobody", "--store", "ts")
+        assert (done.returncode, done.stdout) == (1, "No row lies there.\n")
+        assert "Looked for: 0x6e6f626f6479. A key with a schema id in front is another one" in done.stderr
+
+    def test_a_store_that_cannot_be_read_is_not_said_to_be_without_the_row(self, tmp_path: Path) -> None:
+        shutil.copytree(OLD, tmp_path / "app")
+        for table in (tmp_path / "app" / "1_0" / "rocksdb" / "ts").glob("*.sst"):
+            table.unlink()
+        done = srfix("state", "get", str(tmp_path), "t1", "--store", "ts")
+        assert (done.returncode, done.stdout) == (1, "No row was found in what could be read; the store is damaged.\n")
+
 
 class TestScan:
+    def test_rows_that_differ_in_no_bytes_differ_in_a_column(self) -> None:
+        subscriptions = srfix("state", "scan", OLD, "--store", "fkj-subscription-store").stdout.splitlines()
+        assert subscriptions[0].split() == ["task", "time", "foreign", "key", "key", "value"]
+        assert subscriptions[1].split()[2:4] == ["b1", "a1"]
+        sides = srfix("state", "scan", NEW, "--store", "oj-outer-shared-join-store").stdout.splitlines()
+        assert [line.split()[2] for line in sides] == ["side", "left", "right", "left", "left"]
+        numbers = srfix("state", "scan", OLD, "--store", "oj-outer-this-join-store").stdout.splitlines()
+        assert [line.split()[2] for line in numbers] == ["number", "1", "2", "3", "4", "5"]
+
+    def test_the_option_that_is_missing_is_named_as_it_is_here(self) -> None:
+        done = srfix("state", "scan", OLD, "--store", "ts", "--value-format", "kafka")
+        assert done.returncode == 2
+        assert 'needs its column: --value-columns "ID BIGINT"' in done.stderr
+
     def test_it_is_bounded_by_keys_windows_and_a_limit(self) -> None:
         assert keys(lines("scan", OLD, "--store", "ts")) == ["t1", "t2"]
         assert keys(lines("scan", OLD, "--store", "ts", "--from", "t2")) == ["t2"]
@@ -130,11 +161,69 @@ class TestExport:
             rows = pq.ParquetFile(tmp_path / "ts-1_0.parquet").read().to_pylist()
             assert [(row["value"], row["value_json"]) for row in rows] == [(b"tv1", None), (b"tv2", None)]
 
+    def test_typed_columns_hold_what_the_json_says(self, tmp_path: Path) -> None:
+        for form in ("parquet", "arrow"):
+            where = ("--store", "win", "--to", form, "--out", str(tmp_path), "--typed")
+            assert srfix("state", "export", OLD, *where, *LONG).returncode == 0
+        table = pq.ParquetFile(tmp_path / "win-3_0.parquet").read()
+        assert table.schema.field("value_row").type == pa.struct([("N", pa.int64())])
+        assert {"key_json"} == {name for name in table.column_names if name.endswith("_json")}
+        rows = table.to_pylist()
+        assert [row["value_row"] for row in rows] == [{"N": int.from_bytes(row["value"], "big")} for row in rows]
+        assert {row["value_reason"] for row in rows} == {None}
+        with pa.ipc.open_file(str(tmp_path / "win-3_0.arrow")) as file:
+            assert file.read_all().to_pylist() == rows
+
+    def test_why_a_typed_row_is_null_is_said(self, tmp_path: Path) -> None:
+        where = ("--store", "ts", "--to", "parquet", "--out", str(tmp_path), "--typed", *LONG)
+        done = srfix("state", "export", OLD, *where)
+        assert (done.returncode, "2 of them not decoded" in done.stderr) == (1, True)
+        rows = pq.ParquetFile(tmp_path / "ts-1_0.parquet").read().to_pylist()
+        assert [(row["value"], row["value_row"], row["value_reason"]) for row in rows] == [
+            (b"tv1", None, "TRUNCATED"),
+            (b"tv2", None, "TRUNCATED"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (("--to", "csv", *LONG), "csv holds no typed columns: parquet and arrow do."),
+            (("--to", "arrow"), "--typed needs the columns: give --value-columns, --key-columns or both."),
+        ],
+    )
+    def test_types_need_columns_and_a_form_that_holds_them(
+        self, tmp_path: Path, arguments: tuple[str, ...], said: str
+    ) -> None:
+        done = srfix("state", "export", OLD, "--store", "win", "--out", str(tmp_path), "--typed", *arguments)
+        assert done.returncode == 2
+        assert said in done.stderr
+
+    def test_no_row_loses_what_tells_it_from_another(self, tmp_path: Path) -> None:
+        for store in ("fkj-subscription-store", "oj-outer-shared-join-store", "oj-outer-this-join-store"):
+            assert (
+                srfix("state", "export", NEW, "--store", store, "--to", "csv", "--out", str(tmp_path)).returncode == 0
+            )
+        found = {
+            path.name.rsplit("-", 1)[0]: list(csv.DictReader(path.read_text().splitlines()))
+            for path in tmp_path.iterdir()
+        }
+        assert [row["foreign_key"] for row in found["fkj-subscription-store"]] == [b"b1".hex()]
+        assert [row["side"] for row in found["oj-outer-shared-join-store"]] == ["left", "right", "left", "left"]
+        assert [row["sequence_number"] for row in found["oj-outer-this-join-store"]] == ["1", "2", "3", "4", "5"]
+
     def test_nothing_is_written_over(self, tmp_path: Path) -> None:
         (tmp_path / "ts-1_0.csv").write_text("mine")
         done = srfix("state", "export", OLD, "--store", "ts", "--to", "csv", "--out", str(tmp_path))
         assert done.returncode == 2
         assert (tmp_path / "ts-1_0.csv").read_text() == "mine"
+
+    @pytest.mark.parametrize("form", ["csv", "parquet"])
+    def test_a_full_disk_is_told_and_nothing_is_left(self, tmp_path: Path, form: str) -> None:
+        (tmp_path / f".ts-1_0.{form}.unfinished").symlink_to("/dev/full")
+        done = srfix("state", "export", OLD, "--store", "ts", "--to", form, "--out", str(tmp_path))
+        assert done.returncode == 2, done.stderr
+        assert f"ts-1_0.{form} cannot be written: No space left on device" in done.stderr
+        assert list(tmp_path.iterdir()) == []
 
     def test_nothing_is_written_into_the_state_directory(self, tmp_path: Path) -> None:
         shutil.copytree(OLD, tmp_path / "app")
@@ -165,3 +254,13 @@ class TestSize:
         done = srfix("state", "size", str(tmp_path), "--store", "ts")
         assert "compaction is switched off" in done.stdout
         assert "20 files on level 0" in done.stdout
+
+    def test_compression_and_compaction_are_told_where_options_lie_beside(self, tmp_path: Path) -> None:
+        shutil.copytree(OLD, tmp_path / "app")
+        real = Path(__file__).parents[2] / "recovery" / "state_report" / "data" / "2.6.3" / "OPTIONS-000010"
+        shutil.copy(real, tmp_path / "app" / "1_0" / "rocksdb" / "ts" / real.name)
+        done = srfix("state", "size", str(tmp_path), "--output", "json")
+        parts = {each["store"]: each for each in json.loads(done.stdout)["stores"]}
+        told = ("rocksdb", "compression", "compaction", "log_of_errors_alone")
+        assert [parts["ts"][name] for name in told] == [["5.18.4"], ["none"], ["universal"], True]
+        assert [parts["glob"][name] for name in told] == [[], [], [], None]

@@ -29,7 +29,7 @@ EVENTS = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "op
 OURS = (f"state{os.sep}writing{os.sep}", f"recovery{os.sep}rebuild{os.sep}")
 RECORDS = [record(offset, b"k%d" % (offset % 3), b"v%d" % offset) for offset in range(5)]
 NAME = "shop"
-TAIL = 3
+TAIL = 1
 """How many steps before the end the kills are closer together."""
 
 

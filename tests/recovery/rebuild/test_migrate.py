@@ -225,7 +225,7 @@ class TestRefused:
 
     def test_a_segment_that_a_killed_process_left_open(self, tmp_path: Path) -> None:
         left_open(tmp_path / "app" / "0_0" / "w" / "w.0")
-        with pytest.raises(StateDirectoryError, match=r"w\.0 was left open"):
+        with pytest.raises(StateDirectoryError, match=r"w(\.0)? was left open"):
             migrate(
                 state_of(tmp_path / "app"), tmp_path / "a", Migration(release=Release(4, 3), changes={}), request={}
             )

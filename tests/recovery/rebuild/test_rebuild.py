@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from srfix.recovery.errors import RowsUnreadableError, StateDirectoryError
 from srfix.recovery.rebuild import OnError, Rebuild, Until, rebuild
 from srfix.recovery.rebuild.reserialise import Change
 from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.state.formats import SessionKey, WindowStoreKey, encode_session_key, encode_window_store_key
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import TIMESTAMPED
+from srfix.recovery.state.stores import StoreFormat, open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.properties import Isolation
@@ -42,10 +45,11 @@ def asked(
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
     beside: ApplicationState | None = None,
     store: str = "s",
+    kind: WrittenKind = WrittenKind.TIMESTAMPED_KV,
 ) -> Rebuild:
     return Rebuild(
         application="shop",
-        store=StoreToWrite(name=store, kind=WrittenKind.TIMESTAMPED_KV),
+        store=StoreToWrite(name=store, kind=kind, retention_ms=3_600_000 if kind.has_retention else None),
         topic=TOPIC,
         until=until,
         release=Release.parse(version),
@@ -163,6 +167,47 @@ class TestRewritten:
         assert rows(target) == {b"a": (6000, b"3"), b"c": (8000, b"R4")}
         assert isinstance(report, dict)
         assert report["unreadable"] == [{"task": "0_0", "store": "s", "key": "61", "problem": "it is a three"}]
+
+
+KEYS: dict[StoreFormat, Callable[[int], bytes]] = {
+    StoreFormat.VERSIONED: lambda number: b"k%d" % number,
+    StoreFormat.TIME_FIRST_WINDOW: lambda number: encode_window_store_key(
+        WindowStoreKey(key=b"k%d" % number, start_ms=60_000 * number)
+    ),
+    StoreFormat.TIME_FIRST_SESSION: lambda number: encode_session_key(
+        SessionKey(key=b"k%d" % number, start_ms=1000, end_ms=60_000 * number + 1000)
+    ),
+}
+
+
+class TestRewrittenKinds:
+    """Kinds whose rows are more than a value behind a timestamp."""
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            WrittenKind.VERSIONED,
+            WrittenKind.TIME_FIRST_WINDOW,
+            WrittenKind.INDEXED_TIME_FIRST_WINDOW,
+            WrittenKind.HEADERS_TIME_FIRST_WINDOW,
+            WrittenKind.TIME_FIRST_SESSION,
+        ],
+    )
+    def test_every_value_is_written_anew(self, tmp_path: Path, kind: WrittenKind) -> None:
+        key = KEYS[kind.format]
+        records = [record(offset, key(offset % 3), b"v%d" % offset) for offset in range(6)]
+        target = tmp_path / "shop"
+        request = asked(until=Until.END, version="4.3.1", payload=lambda payload: b"R" + payload, kind=kind)
+        report = rebuild(request, TopicOfRecords({0: records}), target, request={})
+        assert isinstance(report, dict)
+        assert report["unreadable_rows"] == 0
+        (state,) = read_state_directory(target)
+        (store,) = open_stores(state)
+        assert store.format is kind.format
+        versions = 6 if kind is WrittenKind.VERSIONED else 3
+        expected = {b"Rv%d" % offset for offset in range(6 - versions, 6)}
+        assert [row.value for row in store if row.value not in expected] == []
+        assert {row.value for row in store} == expected
 
 
 class TestBeside:

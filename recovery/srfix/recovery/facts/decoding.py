@@ -146,16 +146,34 @@ class RecordDecoder:
         context = SerdeContext(topic, role)
         contexts = context if headers is None else [SerdeContext(topic, role, each) for each in headers]
         found = list(deserialize_many(payloads, contexts, deserializer, on_error="quarantine"))
-        peeked = self._peeks[role](payloads)
-        if headers is not None:
-            peeked = peek_headers(headers, peeked, role)
         return DecodedColumn(
             payloads=payloads,
             is_decoded=True,
             values=[None if isinstance(each, BadRow) else each for each in found],
-            schema_ids=[each if is_schema_id(each) else None for each in peeked],
+            schema_ids=self.schema_ids(role, payloads, headers),
             errors={each.position: each.error for each in found if isinstance(each, BadRow)},
         )
+
+    def schema_ids(
+        self, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None = None
+    ) -> Sequence[SchemaId | None]:
+        """The ids that keys or values carry, of a role that is decoded; None for one that carries none."""
+        peeked = self._peeks[role](payloads)
+        if headers is not None:
+            peeked = peek_headers(headers, peeked, role)
+        return [each if is_schema_id(each) else None for each in peeked]
+
+    def columns_of(self, role: Role) -> Columns | None:
+        """The columns of all keys, or of all values; None where it is not decoded, or rows are as the writer has them."""
+        columns_of = getattr(self._deserializers.get(role), "columns_of", None)
+        return None if columns_of is None else columns_of(role)
+
+    def deserializer(self, role: Role) -> Deserializer:
+        """What decodes a role.
+
+        :raises KeyError: if it is not decoded.
+        """
+        return self._deserializers[role]
 
     def part(self, column: DecodedColumn, place: int, role: Role, headers: Headers = None) -> DecodedPart:
         """One of a column, with all that is known of it, as `decode` gives it."""

@@ -194,6 +194,10 @@ def rebuild(
         tally = Tally()
         build(asked, cluster, ranges, staging, tally)
         tally.refuse_unreadable(asked.on_error)
+        if asked.payload is None:
+            tally.notes.append(
+                f"Of {asked.store.name} the records put are counted: of a key the last one stays, and a tombstone leaves none."
+            )
         staging.report = tally.as_json() | {"ranges": [each.as_json() for each in ranges]}
     return staging.report
 

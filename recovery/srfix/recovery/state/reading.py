@@ -26,6 +26,8 @@ _NAMED_TOPOLOGY: Final = re.compile(r"__(.+)__")
 _GLOBAL: Final = "global"
 _ROCKSDB: Final = "rocksdb"
 _CURRENT: Final = "CURRENT"
+_DEEPEST: Final = 4
+"""Folders between an application's and a database's, with a named topology, and one."""
 _CHECKPOINT: Final = ".checkpoint"
 _LOCK: Final = ".lock"
 _PROCESS_METADATA: Final = "kafka-streams-process-metadata"
@@ -48,6 +50,11 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
             "the folder named after the application.id in it; a copy will do."
         ) from error
     if not folders:
+        if (above := _application_above(path)) is not None:
+            raise UsageError(
+                f"{str(path)!r} is no state directory, but lies in one: give {str(above)!r}, and name what you want of it with "
+                "--task and --store."
+            )
         raise UsageError(
             f"{str(path)!r} is no state directory: neither it nor a folder in it has a task directory (such as 0_0), 'global' "
             f"or {_PROCESS_METADATA}. Give the application's state.dir, or the folder named after the application.id in it."
@@ -68,6 +75,11 @@ def _is_application(path: Path) -> bool:
     except PermissionError:
         # Its folder may be shut while its siblings are open; it is reported when it is read.
         return False
+
+
+def _application_above(path: Path) -> Path | None:
+    """The application's folder that a task's, a store's or a database's is in."""
+    return next((above for above in list(path.absolute().parents)[:_DEEPEST] if _is_application(above)), None)
 
 
 def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:

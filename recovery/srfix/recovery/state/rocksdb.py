@@ -7,7 +7,9 @@ without it there is a `LibraryMissingError`.
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
@@ -39,6 +41,9 @@ _COPIED: Final = {
 Not LOCK and LOG, which whoever opens it writes."""
 
 
+_BLAMED: Final = re.compile(r"\s+The file \S*MANIFEST-\d+ may be corrupted\.")
+
+
 @contextmanager
 def linked_view(database: Path) -> Iterator[Path]:
     """A directory of our own in which the database can be opened; gone at the end, or swept after a kill (`views`).
@@ -57,6 +62,8 @@ def linked_view(database: Path) -> Iterator[Path]:
                 shutil.copyfile(entry, scratch / entry.name)
         for entry in database.glob("*.sst"):
             _size(entry, None)
+            if not os.access(entry, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(entry))
             _link(entry.resolve(), scratch / entry.name)
         yield scratch
 
@@ -180,9 +187,32 @@ def opened(database: Path) -> Iterator[OpenedDatabase]:
     :raises LibraryMissingError: if rocksdict is not installed.
     :raises StateDirectoryError: if it is no RocksDB, or cannot be read; while its rows are read too.
     """
-    with _viewing(database) as view, ExitStack() as stack:
-        from rocksdict import AccessType, Options, Rdict
+    with _viewing(database) as view, _opened_view(view) as found:
+        yield found
 
+
+@contextmanager
+def salvaged(database: Path) -> Iterator[OpenedDatabase]:
+    """What is whole in a damaged database, open for reading: RocksDB's own repair, in the view, drops its bad tables.
+
+    Rows of these are missing; and a row that was overwritten or deleted there is found as it was before.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if nothing of it can be read.
+    """
+    with _viewing(database, needs_current=False) as view:
+        from rocksdict import Options, Rdict
+
+        Rdict.repair(str(view), Options(raw_mode=True))
+        with _opened_view(view) as found:
+            yield found
+
+
+@contextmanager
+def _opened_view(view: Path) -> Iterator[OpenedDatabase]:
+    from rocksdict import AccessType, Options, Rdict
+
+    with ExitStack() as stack:
         names = _families(view)
         # An open must name all of them.
         whole = Rdict(
@@ -205,27 +235,37 @@ def _families(view: Path) -> list[str]:
 
 
 @contextmanager
-def _viewing(database: Path) -> Iterator[Path]:
-    if not (database / _CURRENT).is_file():
-        raise StateDirectoryError(f"{database} is no RocksDB: there is no file {_CURRENT} in it.")
+def _viewing(database: Path, *, needs_current: bool = True) -> Iterator[Path]:
     view = database
     try:
+        if needs_current:
+            _refuse_without_current(database)
         with linked_view(database) as view:
             yield view
     except ImportError:
         raise LibraryMissingError from None
     except OSError as error:
         raise StateDirectoryError(
-            f"{database} cannot be read: {error.strerror or error}. Check the permissions; while the application runs, "
-            "files come and go."
+            f"{error.filename or database} cannot be read: {error.strerror or error}. Check the permissions; while the "
+            "application runs, files come and go."
         ) from error
     except StateDirectoryError:
         raise
     except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
         if type(error) is not Exception:
             raise
-        said = str(error).replace(str(view), str(database))
         raise StateDirectoryError(
-            f"{database} cannot be read as a RocksDB: {said}. It is damaged, or changed while it was read: stop the "
-            "application, or take a copy, and look again."
+            f"{database} cannot be read as a RocksDB: {_in_one_line(str(error), view, database)}. It is damaged, or changed "
+            "while it was read: stop the application, or take a copy, and look again."
         ) from error
+
+
+def _refuse_without_current(database: Path) -> None:
+    if not (database / _CURRENT).is_file():
+        raise StateDirectoryError(f"{database} is no RocksDB: there is no file {_CURRENT} in it.")
+
+
+def _in_one_line(said: str, view: Path, database: Path) -> str:
+    """What RocksDB says, in the original's paths. Of a bad table it says, besides, that the manifest may be bad: left out."""
+    told = " ".join(_BLAMED.sub("", said.replace(str(view), str(database))).split())
+    return told.removesuffix(".")

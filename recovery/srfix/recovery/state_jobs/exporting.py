@@ -11,7 +11,7 @@ from srfix.recovery.state.stores import StateStore
 from srfix.recovery.state_jobs.interface import PartsEngine
 from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_jobs.unfinished import new_attempt, take, unfinished_folder
-from srfix.recovery.state_report import ExportFormat, decoded_batches, exporting
+from srfix.recovery.state_report import ROWS_DECODED_TOGETHER, ExportFormat, decoded_batches, exporting, typed_columns
 from srfix.serde.errors import UsageError
 
 
@@ -45,6 +45,8 @@ class ExportWork:
     """What the decoder's policy tells of second subjects."""
     folder: str
     """Where attempts have their folders."""
+    is_typed: bool = False
+    """True for keys and values as typed columns, not as JSON."""
 
     def __call__(self, part: StateStore) -> ExportedPart:
         """A file in a folder of its own.
@@ -55,8 +57,10 @@ class ExportWork:
         """
         path = new_attempt(Path(self.folder)) / file_name(part, self.form)
         rows = failed = 0
-        with exporting(path, self.form, application=self.application) as write:
-            for batch in decoded_batches(part, part.batches(), self.decoder, topic=part.changelog):
+        typed = typed_columns(self.decoder) if self.is_typed else {}
+        with exporting(path, self.form, application=self.application, typed=typed) as write:
+            batches = part.batches(size=ROWS_DECODED_TOGETHER)
+            for batch in decoded_batches(part, batches, self.decoder, topic=part.changelog, typed=typed):
                 rows, failed = rows + len(batch), failed + write(batch)
         return ExportedPart(store=part, path=str(path), rows=rows, failed=failed, notes=self.second.taken())
 
@@ -79,6 +83,7 @@ def export_on_spark(
     application: str,
     decoder: RecordDecoder,
     second: SecondAnswers,
+    is_typed: bool = False,
 ) -> list[ExportedPart]:
     """Writes each part to a file in a directory, `STORE-TASK.parquet` or the like. They take their names when all are
     complete.
@@ -90,7 +95,14 @@ def export_on_spark(
     for place in places:
         _refuse_existing(place)
     with unfinished_folder(out) as folder:
-        work = ExportWork(form=form, application=application, decoder=decoder, second=second, folder=str(folder))
+        work = ExportWork(
+            form=form,
+            application=application,
+            decoder=decoder,
+            second=second,
+            folder=str(folder),
+            is_typed=is_typed,
+        )
         done = engine.run(work, stores, doing=f"exporting {stores[0].name}" if stores else "exporting")
         for part, place in zip(done, places, strict=True):
             _refuse_existing(place)

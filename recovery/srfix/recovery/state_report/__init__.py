@@ -4,7 +4,7 @@ from srfix.recovery.state_report.differences import Comparison, Difference, comp
 from srfix.recovery.state_report.differences import Kind as DifferenceKind
 from srfix.recovery.state_report.estimates import RestoreEstimate, estimate_document, topic_of
 from srfix.recovery.state_report.estimates import estimate as estimate_restore
-from srfix.recovery.state_report.exporting import ExportFormat, Write, exporting
+from srfix.recovery.state_report.exporting import HOLDS_TYPES, ExportFormat, Write, exporting
 from srfix.recovery.state_report.hosts import HostRole, TaskHost, hosts_by_group, hosts_by_ksqldb, task_of
 from srfix.recovery.state_report.key_reads import (
     AskedSubject,
@@ -32,6 +32,8 @@ from srfix.recovery.state_report.rocksdb_options import (
     parse_options,
 )
 from srfix.recovery.state_report.row_documents import (
+    ROWS_DECODED_TOGETHER,
+    SIDES,
     DecodedBatch,
     DecodedRow,
     decoded_batches,
@@ -41,4 +43,5 @@ from srfix.recovery.state_report.row_documents import (
 from srfix.recovery.state_report.row_filter import RowFilter, rows_of_key
 from srfix.recovery.state_report.sizes import AGES, StoreSize, size_document, size_of
 from srfix.recovery.state_report.store_forms import StoreForm, form_of, forms_of, unreadable_stores
+from srfix.recovery.state_report.typed_columns import TypedColumn, typed_columns
 from srfix.recovery.state_report.whereabouts import Holder, Whereabouts, where_document, whereabouts

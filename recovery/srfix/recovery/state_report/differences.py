@@ -1,7 +1,8 @@
 """A store beside the topic that it restores from, key by key: `srfix.state-diff/1`.
 
 What the topic says a store holds is the newest record of each key, tombstones removed. Of each key a digest of its value is
-kept, its schema id and its timestamp, on disk and by key (`spilled`): then both are read side by side, and memory stays flat.
+kept, its schema id and its timestamp, on disk and by key (`state.writing.in_order`): then both are read side by side, and
+memory stays flat.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from srfix.recovery.state.formats import (
     encode_window_store_key,
 )
 from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat
-from srfix.recovery.state_report.spilled import in_order
+from srfix.recovery.state.writing import in_order
 from srfix.serde.registry import Json
 from srfix.serde.wire import is_schema_id
 from srfix.serde.wire_peek import SchemaIdPeek

@@ -14,8 +14,9 @@ from itertools import islice
 from typing import Final
 
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.facts import Place
 from srfix.recovery.findings import Weight
-from srfix.recovery.state import ApplicationState, StoreDirectory, StoreKind, Task, stores_on_disk
+from srfix.recovery.state import ApplicationState, OffsetMeaning, StoreDirectory, StoreKind, Task, stores_on_disk
 from srfix.recovery.state_report.listing import databases_of
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Topic
@@ -107,8 +108,9 @@ def estimate(
         committed = cluster.committed(application.application, [(topic, each) for each in wanted])
         logs = {each: (begin, min(end, committed.get((topic, each)) or begin)) for each, (begin, end) in logs.items()}
     records = sum(max(0, end - begin) for begin, end in logs.values())
-    starts = _starts(task, store, topic)
-    left = sum(max(0, end - max(begin, starts.get(each, begin))) for each, (begin, end) in logs.items())
+    place = Place(state=application, task=task, store=store)
+    starts = {each: _start(place, topic, each) for each in logs}
+    left = sum(max(0, end - max(begin, starts[each])) for each, (begin, end) in logs.items())
     mean, measured = _sampled(cluster, topic, logs)
     return RestoreEstimate(
         task=task.name,
@@ -123,14 +125,9 @@ def estimate(
     )
 
 
-def _starts(task: Task, store: StoreDirectory, topic: Topic) -> dict[int, int]:
-    """Per partition where a restore begins with this directory. One record more where the offset may be a position."""
-    entries = (
-        store.offsets.entries
-        if store.offsets is not None
-        else (() if task.checkpoint is None else task.checkpoint.entries)
-    )
-    return {each.partition: each.offset for each in entries if each.topic == topic and each.offset is not None}
+def _start(place: Place, topic: Topic, partition: int) -> int:
+    """Where a restore begins with this directory. One record before that where the offset may be a position."""
+    return place.reached(topic, partition, OffsetMeaning.POSITION) or 0
 
 
 def _sampled(cluster: Cluster, topic: Topic, logs: dict[int, tuple[int, int]]) -> tuple[float | None, float | None]:

@@ -2,7 +2,11 @@
 
 Columns: `task`, `partition`, `key` and `value` (bytes; in CSV hexadecimal), `timestamp_ms`, `window_start_ms`, `window_end_ms`,
 `valid_from_ms`, `valid_to_ms`, `key_id`, `value_id`, and `key_json`, `value_json`: what a reader sees, null where nothing was
-decoded.
+decoded; `sequence_number` of a join's windows, `side` (left or right) of its list store, `foreign_key` of subscriptions
+(bytes), `headers` as JSON in the form of `srfix.state-row/1`.
+
+Of a half that is typed (Parquet and Arrow alone) there are, in place of its JSON, `key_row` or `value_row`, a struct of the
+columns that it is read into, and `key_reason` or `value_reason`, why that is null.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -18,10 +22,14 @@ from typing import IO, Any, Final, TypeAlias
 
 from srfix.recovery.facts import DecodedColumn
 from srfix.recovery.state.stores import StoredWindow
-from srfix.recovery.state_report.row_documents import DecodedBatch, row_document
+from srfix.recovery.state_report.row_documents import SIDES, DecodedBatch, headers_document, row_document
+from srfix.recovery.state_report.typed_columns import TypedColumn
+from srfix.serde.arrow import arrow_schema
+from srfix.serde.columns import Columns
 from srfix.serde.errors import PayloadBoundError, UsageError
 from srfix.serde.interface import Value
 from srfix.serde.json_values import JsonTexts
+from srfix.serde.subjects import Role
 
 _COLUMNS: Final = {
     "task": "string",
@@ -37,13 +45,11 @@ _COLUMNS: Final = {
     "value_id": "int64",
     "key_json": "string",
     "value_json": "string",
+    "sequence_number": "int64",
+    "side": "string",
+    "foreign_key": "binary",
+    "headers": "string",
 }
-_GROUP_ROWS: Final = 65_536
-_GROUP_BYTES: Final = 32 << 20
-"""What is collected before it goes to a file of Parquet or Arrow, as a row group or record batch."""
-
-Write: TypeAlias = Callable[[DecodedBatch], int]
-"""Takes rows to the file; how many of them could not be decoded."""
 
 
 class ExportFormat(Enum):
@@ -55,12 +61,27 @@ class ExportFormat(Enum):
     ARROW = "arrow"
 
 
+HOLDS_TYPES: Final = (ExportFormat.PARQUET, ExportFormat.ARROW)
+"""The forms that hold typed columns."""
+_GROUP_ROWS: Final = 65_536
+_GROUP_BYTES: Final = 32 << 20
+"""What is collected before it goes to a file of Parquet or Arrow, as a row group or record batch."""
+
+Write: TypeAlias = Callable[[DecodedBatch], int]
+"""Takes rows to the file; how many of them could not be decoded."""
+
+
 @contextmanager
-def exporting(path: Path, form: ExportFormat, *, application: str) -> Iterator[Write]:
+def exporting(
+    path: Path, form: ExportFormat, *, application: str, typed: Mapping[Role, Columns] | None = None
+) -> Iterator[Write]:
     """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left.
 
-    :raises UsageError: if there is such a file, it cannot be made, or pyarrow is not installed.
+    :param typed: the halves that come typed, with their columns.
+    :raises UsageError: if there is such a file, it cannot be made or written (the disk is full), or pyarrow is not installed.
     """
+    if typed and form not in HOLDS_TYPES:
+        raise UsageError(f"{form.value} holds no typed columns: parquet and arrow do.")
     if path.exists():
         raise UsageError(f"{path} is there already; srfix writes over nothing. Name another place, or remove it.")
     unfinished = path.with_name(f".{path.name}.unfinished")
@@ -69,16 +90,22 @@ def exporting(path: Path, form: ExportFormat, *, application: str) -> Iterator[W
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
     try:
-        with file, _WRITERS[form](file, application) as write:
+        with file, _WRITERS[form](file, application, typed or {}) as write:
             yield write
         os.replace(unfinished, path)
+    except OSError as error:  # none but the file's own: what is read from has errors of other kinds
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror or error}. Nothing of it is kept. Check how much room is left, and "
+            "run again; files that are whole stay as they are, so name another place, or --task."
+        ) from error
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
-def _jsonl(file: IO[bytes], application: str) -> Iterator[Write]:
+def _jsonl(file: IO[bytes], application: str, _typed: Mapping[Role, Columns]) -> Iterator[Write]:
     def write(batch: DecodedBatch) -> int:
         failed = 0
         for row in batch.rows():
@@ -90,7 +117,7 @@ def _jsonl(file: IO[bytes], application: str) -> Iterator[Write]:
 
 
 @contextmanager
-def _csv(file: IO[bytes], application: str) -> Iterator[Write]:
+def _csv(file: IO[bytes], _application: str, _typed: Mapping[Role, Columns]) -> Iterator[Write]:
     import io
 
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
@@ -112,23 +139,24 @@ def _in_hexadecimal(column: Iterable[object]) -> Iterable[object]:
 
 
 @contextmanager
-def _arrow(file: IO[bytes], application: str) -> Iterator[Write]:
+def _arrow(file: IO[bytes], _application: str, typed: Mapping[Role, Columns]) -> Iterator[Write]:
     pa = _pyarrow()
-    with pa.ipc.new_file(file, _schema(pa)) as writer:
-        yield from _in_groups(pa, writer)
+    schema = _schema(pa, typed)
+    with pa.ipc.new_file(file, schema) as writer:
+        yield from _in_groups(pa, writer, schema)
 
 
 @contextmanager
-def _parquet(file: IO[bytes], application: str) -> Iterator[Write]:
+def _parquet(file: IO[bytes], _application: str, typed: Mapping[Role, Columns]) -> Iterator[Write]:
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(file, _schema(pa)) as writer:
-        yield from _in_groups(pa, writer)
+    schema = _schema(pa, typed)
+    with pq.ParquetWriter(file, schema) as writer:
+        yield from _in_groups(pa, writer, schema)
 
 
-def _in_groups(pa: Any, writer: Any) -> Iterator[Write]:
-    schema = _schema(pa)
+def _in_groups(pa: Any, writer: Any, schema: Any) -> Iterator[Write]:
     kept: list[Any] = []
 
     def flush() -> None:
@@ -137,7 +165,10 @@ def _in_groups(pa: Any, writer: Any) -> Iterator[Write]:
 
     def write(batch: DecodedBatch) -> int:
         cells = _Cells(batch)
-        arrays = [pa.array(column, type=field.type) for column, field in zip(cells.columns(), schema, strict=True)]
+        arrays = [
+            column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
+            for column, field in zip(cells.columns(), schema, strict=True)
+        ]
         kept.append(pa.record_batch(arrays, schema=schema))
         if sum(each.num_rows for each in kept) >= _GROUP_ROWS or sum(each.nbytes for each in kept) >= _GROUP_BYTES:
             flush()
@@ -166,8 +197,16 @@ def _pyarrow() -> Any:
     return pa
 
 
-def _schema(pa: Any) -> Any:
-    return pa.schema([(name, getattr(pa, kind)()) for name, kind in _COLUMNS.items()])
+def _schema(pa: Any, typed: Mapping[Role, Columns]) -> Any:
+    fields: list[tuple[str, Any]] = []
+    for name, kind in _COLUMNS.items():
+        half, _, what = name.partition("_")
+        columns = typed.get(Role(half)) if what == "json" else None
+        if columns is None:
+            fields.append((name, getattr(pa, kind)()))
+        else:
+            fields += [(f"{half}_row", pa.struct(arrow_schema(columns))), (f"{half}_reason", pa.string())]
+    return pa.schema(fields)
 
 
 class _Cells:
@@ -183,7 +222,7 @@ class _Cells:
         """How many rows could not be decoded, among them those that nest too deep for JSON; known behind `columns`."""
         return len(self._failed)
 
-    def columns(self) -> tuple[Sequence[object], ...]:
+    def columns(self) -> tuple[Any, ...]:
         """In the order of `_COLUMNS`."""
         found, batch, rows = self._found, self._found.batch, len(self._found)
         nothing: Sequence[None] = [None] * rows
@@ -200,9 +239,16 @@ class _Cells:
             batch.valid_to_ms or nothing,
             found.keys.schema_ids,
             found.values.schema_ids,
-            self._json(found.keys),
-            self._json(found.values),
+            *self._decoded(found.keys),
+            *self._decoded(found.values),
+            [None if window is None else window.sequence_number for window in windows],
+            [None if side is None else SIDES[side] for side in batch.sides or nothing],
+            batch.foreign_keys or nothing,
+            [json.dumps(headers_document(headers)) if headers else None for headers in batch.headers or nothing],
         )
+
+    def _decoded(self, column: DecodedColumn | TypedColumn) -> tuple[Any, ...]:
+        return (column.rows, column.reasons) if isinstance(column, TypedColumn) else (self._json(column),)
 
     def _json(self, column: DecodedColumn) -> Sequence[str | None]:
         if not column.is_decoded:

@@ -7,7 +7,7 @@ An INI file: `[Version]` with `rocksdb_version`, `[DBOptions]`, then for each co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,23 @@ from srfix.serde.files import read_file
 
 _FILE: Final = re.compile(r"OPTIONS-(\d+)")
 _SECTION: Final = re.compile(r'\[(?P<kind>[A-Za-z/]+)(?: "(?P<family>.*)")?\]')
+
+_COMPRESSIONS: Final = {
+    "kNoCompression": "none",
+    "kSnappyCompression": "snappy",
+    "kZlibCompression": "zlib",
+    "kBZip2Compression": "bzip2",
+    "kLZ4Compression": "lz4",
+    "kLZ4HCCompression": "lz4hc",
+    "kXpressCompression": "xpress",
+    "kZSTD": "zstd",
+}
+_COMPACTIONS: Final = {
+    "kCompactionStyleLevel": "level",
+    "kCompactionStyleUniversal": "universal",
+    "kCompactionStyleFIFO": "fifo",
+    "kCompactionStyleNone": "none",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,21 +51,21 @@ class RocksDBOptions:
     @property
     def compressions(self) -> tuple[str, ...]:
         """How the column families of rows are compressed, sorted: `none`, `lz4`, `snappy`, `zstd`, …"""
-        return self._of_rows("compression", lambda value: _named(value, "k", "Compression"))
+        return self._of_rows("compression", _COMPRESSIONS)
 
     @property
     def compactions(self) -> tuple[str, ...]:
         """How they are compacted, sorted: `universal`, `level`, `fifo`, `none`."""
-        return self._of_rows("compaction_style", lambda value: _named(value, "kCompactionStyle", ""))
+        return self._of_rows("compaction_style", _COMPACTIONS)
 
     @property
     def logs_errors_alone(self) -> bool:
         """True if the LOG tells of errors alone, as Streams sets it: of no stall, and no tombstone."""
         return self.database.get("info_log_level") in ("ERROR_LEVEL", "FATAL_LEVEL")
 
-    def _of_rows(self, name: str, told: Callable[[str], str]) -> tuple[str, ...]:
+    def _of_rows(self, name: str, words: Mapping[str, str]) -> tuple[str, ...]:
         found = {of[name] for family, of in self.families.items() if family != OFFSETS_COLUMN_FAMILY and name in of}
-        return tuple(sorted(map(told, found)))
+        return tuple(sorted(words.get(value, value) for value in found))
 
 
 def parse_options(text: str) -> RocksDBOptions:
@@ -120,11 +137,6 @@ def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
     ):
         said.append(f"max_open_files is {options.database['max_open_files']}: files are opened again and again.")
     return tuple(said)
-
-
-def _named(value: str, before: str, behind: str) -> str:
-    name = value.removeprefix(before).removesuffix(behind).lower()
-    return "none" if name == "no" else name
 
 
 def _number(options: Mapping[str, str], name: str) -> int | None:

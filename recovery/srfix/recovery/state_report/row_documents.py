@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.cluster import RawRecord
 from srfix.recovery.facts import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
-from srfix.recovery.state.formats import Side
+from srfix.recovery.state.formats import Headers, Side
 from srfix.recovery.state.stores import RowBatch, StateRow, StateStore
+from srfix.recovery.state_report.typed_columns import TypedColumn, typed_column
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Role
 
-_SIDES: Final = {Side.LEFT: "left", Side.RIGHT: "right"}
+ROWS_DECODED_TOGETHER: Final = 5_000
+"""A batch of Arrow is worth more rows than a scan is."""
+SIDES: Final = {Side.LEFT: "left", Side.RIGHT: "right"}
+"""How the sides of a join are called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +43,9 @@ class DecodedBatch:
     """In bytes."""
     topic: str
     """The topic that serdes were told."""
-    keys: DecodedColumn
+    keys: DecodedColumn | TypedColumn
     """Their keys, decoded as far as that was asked for."""
-    values: DecodedColumn
+    values: DecodedColumn | TypedColumn
     """Their values likewise."""
     decoder: RecordDecoder
     """What decoded them."""
@@ -50,7 +54,9 @@ class DecodedBatch:
         return len(self.batch)
 
     def rows(self) -> Iterator[DecodedRow]:
-        """The same rows, one by one, as `decoded_rows` gives them."""
+        """The same rows, one by one, as `decoded_rows` gives them; none of typed columns."""
+        assert isinstance(self.keys, DecodedColumn)
+        assert isinstance(self.values, DecodedColumn)
         for place, row in enumerate(self.batch.rows()):
             record = DecodedRecord(
                 topic=self.topic,
@@ -64,20 +70,32 @@ class DecodedBatch:
 
 
 def decoded_batches(
-    store: StateStore, batches: Iterable[RowBatch], decoder: RecordDecoder, *, topic: str
+    store: StateStore,
+    batches: Iterable[RowBatch],
+    decoder: RecordDecoder,
+    *,
+    topic: str,
+    typed: Collection[Role] = (),
 ) -> Iterator[DecodedBatch]:
     """Many rows at a time, in the order given: several times as quick as `decoded_rows`.
 
     :param topic: the topic that serdes are told.
+    :param typed: the halves that come as `TypedColumn`: the decoder has columns for them.
     :raises RegistryError: if the registry could not be asked.
     """
     for batch in batches:
+        keys, values = (
+            (typed_column if role in typed else RecordDecoder.decode_column)(
+                decoder, topic, role, payloads, batch.headers
+            )
+            for role, payloads in ((Role.KEY, batch.keys), (Role.VALUE, batch.values))
+        )
         yield DecodedBatch(
             store=store,
             batch=batch,
             topic=topic,
-            keys=decoder.decode_column(topic, Role.KEY, batch.keys, batch.headers),
-            values=decoder.decode_column(topic, Role.VALUE, batch.values, batch.headers),
+            keys=keys,
+            values=values,
             decoder=decoder,
         )
 
@@ -117,10 +135,7 @@ def row_document(found: DecodedRow, *, application: str) -> dict[str, Json]:
         "value": told["value"],
         "timestamp": row.timestamp_ms,
         "time": None if row.timestamp_ms is None else iso_time(row.timestamp_ms),
-        "headers": [
-            {"name": name, "value": None if value is None else base64.b64encode(value).decode("ascii")}
-            for name, value in row.headers
-        ],
+        "headers": headers_document(row.headers),
         "window": None
         if row.window is None
         else {
@@ -130,9 +145,17 @@ def row_document(found: DecodedRow, *, application: str) -> dict[str, Json]:
         },
         "valid_from_ms": row.valid_from_ms,
         "valid_to_ms": row.valid_to_ms,
-        "side": None if row.side is None else _SIDES[row.side],
+        "side": None if row.side is None else SIDES[row.side],
         "foreign_key": None if row.foreign_key is None else base64.b64encode(row.foreign_key).decode("ascii"),
         "key_schema": told["key_schema"],
         "value_schema": told["value_schema"],
         "errors": told["errors"],
     }
+
+
+def headers_document(headers: Headers) -> list[Json]:
+    """The headers of a record, in order; values in base64."""
+    return [
+        {"name": name, "value": None if value is None else base64.b64encode(value).decode("ascii")}
+        for name, value in headers
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -95,6 +96,71 @@ def test_columns_hold_what_precedes_damage_however_many_are_read_together(tmp_pa
         assert max(map(len, batches)) == size
         assert [pair for each in batches for pair in zip(each.keys, each.values, strict=True)] == before
         assert [(each.ends_it, each.rows_before) for each in store.damage] == [(True, len(before))]
+
+
+def in_tables(path: Path, tables: int) -> None:
+    """A plain store whose rows lie in several tables, one range of keys in each."""
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_disable_auto_compactions(True)
+    path.mkdir(parents=True)
+    database = Rdict(str(path), options)
+    for number in range(tables):
+        for n in range(1000):
+            database[key_of(number * 1000 + n)] = b"v" * 50
+        database.flush()
+    database.close()
+
+
+def lose_table(path: Path) -> None:
+    sorted(path.glob("*.sst"))[1].unlink()
+
+
+def cut_table(path: Path) -> None:
+    os.truncate(sorted(path.glob("*.sst"))[1], 500)
+
+
+def flip_in_table(path: Path) -> None:
+    table = sorted(path.glob("*.sst"))[1]
+    content = bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    table.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("damage", [lose_table, cut_table, flip_in_table])
+def test_one_bad_table_hides_no_row_of_the_others(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    path = tmp_path / "shop" / "0_0" / "rocksdb" / "users"
+    in_tables(path, 3)
+    damage(path)
+    before = {each.name: each.read_bytes() for each in path.iterdir()}
+    store = opened(tmp_path, salvages=True)
+    assert store.format is StoreFormat.PLAIN_KV
+    read = [row.key for row in store]
+    whole = {key_of(n) for n in (*range(1000), *range(2000, 3000))}
+    assert whole <= set(read)
+    assert read == sorted(set(read))
+    (told,) = store.damage
+    assert not told.ends_it
+    assert "shows as it was before" in told.problem
+    assert "\n" not in told.problem
+    assert (found := store.get(key_of(2999))) is not None
+    assert found.value == b"v" * 50
+    assert store.damages == 1
+    assert len(list(opened(tmp_path))) < len(whole), "who does not ask for it is not given what may be out of date"
+    assert {each.name: each.read_bytes() for each in path.iterdir()} == before
+
+
+def lose_current(path: Path) -> None:
+    (path / "CURRENT").unlink()
+
+
+@pytest.mark.parametrize("damage", [lose_manifest, lose_current])
+def test_without_its_catalogue_all_rows_are_saved(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    damage(a_store(tmp_path))
+    store = opened(tmp_path, salvages=True)
+    assert [row.key for row in store] == [key_of(n) for n in range(ROWS)]
+    (told,) = store.damage
+    assert (told.ends_it, told.rows_before) == (False, 0)
 
 
 def test_a_batch_has_a_row_at_least(tmp_path: Path) -> None:

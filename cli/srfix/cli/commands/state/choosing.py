@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -60,12 +61,15 @@ class StoreChoice:
         if self.store is not None and self.store not in named:
             near = nearest(self.store[:100], named)
             meant = f" Did you mean {near}?" if near else ""
-            raise UsageError(f"{directory!r} holds no store {self.store!r}.{meant} There are: {enumerated(named)}.")
+            shut = "".join(f" {path} may not be read." for each in applications for path in _shut(each))
+            raise UsageError(
+                f"{directory!r} holds no store {self.store!r}.{meant} There are: {enumerated(named)}.{shut}"
+            )
         tasks = sorted({task.name for each in applications for task in each.tasks})
         if self.task is not None and self.task not in tasks:
             raise UsageError(f"{directory!r} holds no task {self.task!r}. There are: {enumerated(tasks)}.")
         for application in applications:
-            for store in open_stores(application, self.store, task=self.task):
+            for store in open_stores(application, self.store, task=self.task, salvages=True):
                 yield application, store
 
     def one_store(self, directory: str) -> list[tuple[ApplicationState, StateStore]]:
@@ -94,7 +98,31 @@ choice_options = handing_over(
 )
 """Adds `--application`, `--store`, `--task`; the command gets `choice: StoreChoice`."""
 
+
+def refuse_within(given: str, option: str, *directories: str) -> None:
+    """Nothing is written to a directory that is read, nor into one of its folders.
+
+    :param given: where a command is to write; `option` said so.
+    :param directories: those that it reads.
+    :raises UsageError: if it lies in one of them.
+    """
+    for directory in directories:
+        if Path(given).resolve().is_relative_to(Path(directory).resolve()):
+            raise UsageError(
+                f"{given!r} lies in the state directory {directory!r}, which srfix never writes to. Name another place with "
+                f"{option}."
+            )
+
+
 _NUMBERS: Final = {"int": ">i", "long": ">q", "double": ">d"}
+_TAKES: Final = {
+    "hex": "hexadecimal digits, two for each byte",
+    "base64": "base64, filled up with = to a multiple of four characters",
+    "int": "a whole number of 32 bits",
+    "long": "a whole number of 64 bits",
+    "double": "a number",
+    "text": "text in UTF-8",
+}
 
 
 def key_bytes(text: str) -> bytes:
@@ -115,7 +143,7 @@ def key_bytes(text: str) -> bytes:
         return read[kind](rest)
     except (ValueError, struct.error):
         raise UsageError(
-            f"{text!r} is no key: what stands behind {kind}: is none. A key that begins so itself is written text:{text}."
+            f"{text!r} is no key: {kind}: takes {_TAKES[kind]}. A key that begins so itself is written text:{text}."
         ) from None
 
 
@@ -124,14 +152,54 @@ def _number(kind: str) -> Callable[[str], bytes]:
     return lambda given: struct.pack(_NUMBERS[kind], read(given))
 
 
+def _shut(application: ApplicationState) -> Iterator[str]:
+    """The folders of the application that this user may not look into."""
+    for problem in application.problems:
+        if os.path.isdir(problem.path) and not os.access(problem.path, os.R_OK | os.X_OK):
+            yield problem.path
+
+
+def tell_unseen(found: Iterable[tuple[ApplicationState, StateStore]]) -> bool:
+    """Says on standard error which rows may be missing though nothing is damaged; True if something could not be looked at.
+
+    Rows in the memory of an application that runs are said, and are no failure: the help says that they are not on disk.
+    """
+    applications = {each.path: each for each, _store in found}
+    unseen = False
+    for application in applications.values():
+        if application.is_in_use:
+            say(
+                f"{application.path}: a process holds its lock. Rows that it has not flushed are in its memory, and not here: "
+                "stop the application, and look again.",
+                err=True,
+            )
+        for path in _shut(application):
+            unseen = True
+            say(f"Not looked at: {path}: Permission denied. It may hold rows of the store.", err=True)
+    return unseen
+
+
 def tell_damage(stores: Iterable[StateStore]) -> bool:
-    """Says on standard error what could not be read; True if there was such."""
-    found = False
+    """Says on standard error what could not be read, and how to have it whole again; True if there was such."""
+    found = can_be_mended = False
     for store in stores:
         for damage in store.damage:
             found = True
             after = f", after {damage.rows_before:,} rows" if damage.rows_before else ""
             say(f"Damaged: store {store.name} of task {store.task.name}{after}: {damage.problem}", err=True)
+            is_shut = not os.access(damage.database, os.R_OK | os.X_OK)
+            can_be_mended = can_be_mended or not (is_shut or store.is_in_use)
         if store.damages > len(store.damage):
             say(f"… and {store.damages - len(store.damage):,} more in task {store.task.name}.", err=True)
+    if can_be_mended:
+        say(
+            "To have it whole again: `srfix state rebuild` writes the store from its topic. Or Kafka Streams restores it, once "
+            "the task's folder is moved aside: run `srfix diagnose` first, which says whether what is restored can be read.",
+            err=True,
+        )
     return found
+
+
+def read_so_far(count: int, store: StateStore) -> str:
+    """A number of rows for a person: with damage it is only how many could be read."""
+    return f"{count:,} (damaged)" if store.damage else f"{count:,}"

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    refuse_within,
+    tell_damage,
+    tell_unseen,
+)
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.completion import path_completion
@@ -20,7 +27,14 @@ from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.state import ApplicationState
 from srfix.recovery.state.stores import StateStore
 from srfix.recovery.state_jobs import SecondAnswers, export_on_spark
-from srfix.recovery.state_report import ExportFormat, Write, decoded_batches, exporting
+from srfix.recovery.state_report import (
+    ROWS_DECODED_TOGETHER,
+    ExportFormat,
+    Write,
+    decoded_batches,
+    exporting,
+    typed_columns,
+)
 from srfix.serde.errors import UsageError
 
 
@@ -37,6 +51,11 @@ from srfix.serde.errors import UsageError
     "--out", required=True, metavar="DIR", help="Where the files go; made if it is not there.", **path_completion("DIR")
 )
 @click.option("--one-file", is_flag=True, help="One file for all tasks, with --engine local. Default: one for each.")
+@click.option(
+    "--typed",
+    is_flag=True,
+    help="Keys and values as typed columns of --key-columns and --value-columns, not as JSON (parquet, arrow).",
+)
 @reading_options
 @connection_options
 @task_engine_options
@@ -46,6 +65,7 @@ def export(
     form: str | None,
     out: str,
     one_file: bool,
+    typed: bool,
     reading: RowReading,
     connection: Connection,
     engine: CensusEngineChoice,
@@ -65,33 +85,36 @@ def export(
     found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
     target = Path(for_workers(out, engine))
-    if target.resolve().is_relative_to(Path(application.path).resolve()):
-        raise UsageError(
-            f"{out!r} lies in the state directory, which srfix never writes to. Name another place with --out."
-        )
+    refuse_within(out, "--out", directory, application.path)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{out!r} cannot be made: {error.strerror}.") from error
     kind = ExportFormat.PARQUET if form is None else ExportFormat(form)
+    if typed and reading.key_columns is None and reading.value_columns is None:
+        raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
     if on_spark:
-        return _on_spark(engine, found, target, kind, reading, connection)
+        return _on_spark(engine, found, target, kind, reading, connection, is_typed=typed)
     rows = failed = 0
     paths: list[Path] = []
     with (
         reading.decoder(connection, application=application.application, store=first.name) as decoder,
         ExitStack() as stack,
     ):
+        columns = typed_columns(decoder) if typed else {}
         write: Write | None = None
         for _application, store in found:
             if write is None or not one_file:
                 stack.close()  # the file before is complete
                 name = first.name if one_file else f"{store.name}-{store.task.name}"
                 paths.append(target / f"{name}.{kind.value}")
-                write = stack.enter_context(exporting(paths[-1], kind, application=application.application))
-            for batch in decoded_batches(store, store.batches(), decoder, topic=store.changelog):
+                write = stack.enter_context(
+                    exporting(paths[-1], kind, application=application.application, typed=columns)
+                )
+            batches = store.batches(size=ROWS_DECODED_TOGETHER)
+            for batch in decoded_batches(store, batches, decoder, topic=store.changelog, typed=columns):
                 rows, failed = rows + len(batch), failed + write(batch)
-    return _told(paths, [store for _application, store in found], rows, failed)
+    return _told(paths, found, [store for _application, store in found], rows, failed)
 
 
 def _on_spark(
@@ -101,6 +124,8 @@ def _on_spark(
     kind: ExportFormat,
     reading: RowReading,
     connection: Connection,
+    *,
+    is_typed: bool,
 ) -> ExitCode:
     application, first = found[0]
     second = SecondAnswers()
@@ -116,19 +141,28 @@ def _on_spark(
             application=application.application,
             decoder=decoder,
             second=second,
+            is_typed=is_typed,
         )
     tell_notes(note for part in parts for note in part.notes)
     return _told(
         [part.path for part in parts],
+        found,
         [part.store for part in parts],
         sum(part.rows for part in parts),
         sum(part.failed for part in parts),
     )
 
 
-def _told(paths: Sequence[Path | str], stores: Sequence[StateStore], rows: int, failed: int) -> ExitCode:
+def _told(
+    paths: Sequence[Path | str],
+    asked: Sequence[tuple[ApplicationState, StateStore]],
+    stores: Sequence[StateStore],
+    rows: int,
+    failed: int,
+) -> ExitCode:
     for path in paths:
         show(str(path))
     damaged = tell_damage(stores)
+    unseen = tell_unseen(asked)
     say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}, {failed} of them not decoded.", err=True)
-    return ExitCode.FINDINGS if failed or damaged else ExitCode.OK
+    return ExitCode.FINDINGS if failed or damaged else ExitCode.REFUSED if unseen else ExitCode.OK

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 import click
 
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, key_bytes, tell_damage
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    key_bytes,
+    tell_damage,
+    tell_unseen,
+)
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.rows_shown import write_rows
 from srfix.cli.connection import Connection
@@ -47,7 +54,17 @@ def get(
         decoded = (
             each for store, row in rows() for each in decoded_rows(store, (row,), decoder, topic=store.changelog)
         )
-        read, failed = write_rows(decoded, output, application=application)
-    damaged = tell_damage(store for _application, store in found)
+        stores = [store for _application, store in found]
+        read, failed = write_rows(decoded, output, application=application, stores=stores)
+    damaged = tell_damage(stores)
+    unseen = tell_unseen(found)
+    if not read:
+        say(
+            f"Looked for: 0x{wanted.hex()}. A key with a schema id in front is another one (hex:00000000…): `srfix state scan` "
+            "shows keys as they lie there.",
+            err=True,
+        )
     say(f"{counted(read, 'row')} in {counted(len(found), 'task')}, {failed} of them not decoded.", err=True)
-    return ExitCode.FINDINGS if failed or damaged or not read else ExitCode.OK
+    if failed or damaged or (not read and not unseen):
+        return ExitCode.FINDINGS
+    return ExitCode.REFUSED if unseen else ExitCode.OK

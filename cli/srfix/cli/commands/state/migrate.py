@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from srfix.cli.commands.state.choosing import refuse_within
 from srfix.cli.commands.state.written import (
     ValuesAnew,
     kind_option,
@@ -74,6 +75,7 @@ def migrate(
         known = ", ".join(each.application for each in read_state_directory(Path(directory)))
         raise UsageError(f"{directory} has the applications {known}: name one of them with --application.")
     (state,) = states
+    refuse_within(output_dir, "--output-dir", directory, state.path)
     release = Release.parse(streams_version)
     target = Path(output_dir) / state.application
     request: dict[str, Json] = {

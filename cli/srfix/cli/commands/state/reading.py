@@ -84,6 +84,8 @@ class RowReading:
 
 
 def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions:
+    if form == Format.KAFKA.value and columns is None:
+        raise UsageError(f'The format kafka needs its column: --{role.value}-columns "ID BIGINT", say.')
     return DecodeOptions(
         roles=(role,),
         format=None if form in (None, _BY_SCHEMA) else Format(form),

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from srfix.cli.commands.shared import open_cluster, patience_s
+from srfix.cli.commands.state.choosing import refuse_within
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.written import (
     ValuesAnew,
@@ -120,6 +121,8 @@ def rebuild(
     values.check()
     release = Release.parse(streams_version)
     beside = _state(None if beside_dir is None else for_workers(beside_dir, engine), application)
+    if beside is not None:
+        refuse_within(output_dir, "--output-dir", beside.path)
     target = Path(for_workers(output_dir, engine)) / application
     request: dict[str, Json] = {
         "command": "rebuild",

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
 
 from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Table, show_json, write_report
 from srfix.recovery.facts import DecodedPart, iso_time
-from srfix.recovery.state_report import DecodedRow, row_document
+from srfix.recovery.state.stores import StateStore
+from srfix.recovery.state_report import SIDES, DecodedRow, row_document
 from srfix.serde.json_values import to_json
 from srfix.serde.printable import is_printable
 
 
-def write_rows(rows: Iterable[DecodedRow], output: OutputFormat, *, application: str) -> tuple[int, int]:
-    """Writes the rows; how many there were, and how many could not be decoded."""
+def write_rows(
+    rows: Iterable[DecodedRow], output: OutputFormat, *, application: str, stores: Iterable[StateStore]
+) -> tuple[int, int]:
+    """Writes the rows; how many there were, and how many could not be decoded.
+
+    :param stores: where they are read; with damage in one of them, no row is not known to be there or not.
+    """
     if output is OutputFormat.JSON:
         read = failed = 0
         for row in rows:
@@ -24,25 +32,20 @@ def write_rows(rows: Iterable[DecodedRow], output: OutputFormat, *, application:
         sys.stdout.flush()
         return read, failed
     kept = list(rows)
-    write_report(Report(document={}, blocks=tuple(_blocks(kept))), output)
+    is_damaged = any(store.damage for store in stores)
+    write_report(Report(document={}, blocks=tuple(_blocks(kept, is_damaged=is_damaged))), output)
     return len(kept), sum(row.record.failed for row in kept)
 
 
-def _blocks(rows: list[DecodedRow]) -> Iterable[Block]:
+def _blocks(rows: list[DecodedRow], *, is_damaged: bool) -> Iterable[Block]:
     if not rows:
-        yield Paragraph("No row lies there.")
+        yield Paragraph(
+            "No row was found in what could be read; the store is damaged." if is_damaged else "No row lies there."
+        )
         return
-    has_windows = any(row.row.window is not None for row in rows)
-    has_versions = any(row.row.valid_from_ms is not None for row in rows)
-    columns = (
-        "task",
-        *(("window",) if has_windows else ()),
-        *(("valid",) if has_versions else ()),
-        "time",
-        "key",
-        "value",
-    )
-    yield Table(columns, tuple(_cells(row, has_windows=has_windows, has_versions=has_versions) for row in rows))
+    shown = [column for column in _COLUMNS if column.is_always or any(map(column.cell, rows))]
+    cells = tuple(tuple(column.cell(row) or "-" for column in shown) for row in rows)
+    yield Table(tuple(column.name for column in shown), cells)
     problems = {
         f"{row.store.task.name}: {part.error.message}"
         for row in rows
@@ -54,26 +57,32 @@ def _blocks(rows: list[DecodedRow]) -> Iterable[Block]:
         yield ItemList(tuple(sorted(problems)))
 
 
-def _cells(found: DecodedRow, *, has_windows: bool, has_versions: bool) -> tuple[str, ...]:
-    row = found.row
-    window = () if not has_windows else ("-" if row.window is None else _span(row.window.start_ms, row.window.end_ms),)
-    valid = () if not has_versions else (_span(row.valid_from_ms, row.valid_to_ms),)
-    return (
-        found.store.task.name,
-        *window,
-        *valid,
-        _time(row.timestamp_ms),
-        _shown(found.record.key),
-        _shown(found.record.value),
-    )
-
-
 def _span(start_ms: int | None, end_ms: int | None) -> str:
     return _time(start_ms) if end_ms is None else f"{_time(start_ms)} to {_time(end_ms)}"
 
 
 def _time(time_ms: int | None) -> str:
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
+
+
+def _window(found: DecodedRow) -> str | None:
+    window = found.row.window
+    return None if window is None else _span(window.start_ms, window.end_ms)
+
+
+def _number(found: DecodedRow) -> str | None:
+    window = found.row.window
+    return str(window.sequence_number) if window is not None and window.sequence_number else None
+
+
+def _valid(found: DecodedRow) -> str | None:
+    row = found.row
+    return None if row.valid_from_ms is None else _span(row.valid_from_ms, row.valid_to_ms)
+
+
+def _foreign_key(found: DecodedRow) -> str | None:
+    key = found.row.foreign_key
+    return None if key is None else _bytes(key)
 
 
 def _shown(part: DecodedPart) -> str:
@@ -83,8 +92,35 @@ def _shown(part: DecodedPart) -> str:
         return "null"
     if part.is_decoded:
         return json.dumps(to_json(part.value), ensure_ascii=False)
+    return _bytes(part.payload)
+
+
+def _bytes(payload: bytes) -> str:
     try:
-        text = part.payload.decode("utf-8")
+        text = payload.decode("utf-8")
     except UnicodeDecodeError:
         text = None
-    return text if text is not None and is_printable(text) else f"0x{part.payload.hex()}"
+    return text if text is not None and is_printable(text) else f"0x{payload.hex()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    name: str
+    cell: Callable[[DecodedRow], str | None]
+    """What stands there for a row; None for nothing."""
+    is_always: bool = False
+    """False if it is there only where a row has something for it."""
+
+
+_COLUMNS: Final = (
+    _Column(name="task", cell=lambda found: found.store.task.name, is_always=True),
+    _Column(name="window", cell=_window),
+    _Column(name="number", cell=_number),
+    _Column(name="valid", cell=_valid),
+    _Column(name="time", cell=lambda found: _time(found.row.timestamp_ms), is_always=True),
+    _Column(name="side", cell=lambda found: None if found.row.side is None else SIDES[found.row.side]),
+    _Column(name="foreign key", cell=_foreign_key),
+    _Column(name="key", cell=lambda found: _shown(found.record.key), is_always=True),
+    _Column(name="value", cell=lambda found: _shown(found.record.value), is_always=True),
+)
+"""What two rows can differ in has a column: rows of a join's window have numbers, those of its list store sides."""

@@ -8,7 +8,14 @@ from itertools import islice
 
 import click
 
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, key_bytes, tell_damage
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    key_bytes,
+    tell_damage,
+    tell_unseen,
+)
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.rows_shown import write_rows
@@ -86,8 +93,9 @@ def scan(
             stores = [part.store for part in parts]
             tell_notes(note for part in parts for note in part.notes)
             rows = (row for part in parts for row in part.rows)
-        read, failed = write_rows(islice(rows, limit), output, application=application)
+        read, failed = write_rows(islice(rows, limit), output, application=application, stores=stores)
     damaged = tell_damage(stores)
+    unseen = tell_unseen(found)
     more = " That is the --limit: there may be more." if read == limit else ""
     say(f"{counted(read, 'row')}, {failed} of them not decoded.{more}", err=True)
-    return ExitCode.FINDINGS if failed or damaged else ExitCode.OK
+    return ExitCode.FINDINGS if failed or damaged else ExitCode.REFUSED if unseen else ExitCode.OK

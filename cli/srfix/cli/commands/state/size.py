@@ -8,7 +8,14 @@ from importlib.metadata import version
 
 import click
 
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    read_so_far,
+    tell_damage,
+    tell_unseen,
+)
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import config_option, output_option
 from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say, write_report
@@ -32,15 +39,15 @@ def size(directory: str, choice: StoreChoice, output: OutputFormat) -> ExitCode:
     Exit code 1 if a store is damaged.
     """
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
-    found = [
-        (application.application, size_of(store, now_ms=now_ms)) for application, store in choice.stores(directory)
-    ]
+    parts = list(choice.stores(directory))
+    found = [(application.application, size_of(store, now_ms=now_ms)) for application, store in parts]
     document = size_document(found, directory=directory, srfix_version=version("srfix"), generated_at=now())
     write_report(Report(document=document, blocks=tuple(_blocks([each for _name, each in found]))), output)
     damaged = tell_damage(each.store for _name, each in found)
+    unseen = tell_unseen(parts)
     entries = sum(each.entries for _name, each in found)
     say(f"{counted(entries, 'row')} in {counted(len(found), 'part')} of stores.", err=True)
-    return ExitCode.FINDINGS if damaged else ExitCode.OK
+    return ExitCode.FINDINGS if damaged else ExitCode.REFUSED if unseen else ExitCode.OK
 
 
 def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
@@ -79,7 +86,7 @@ def _row(each: StoreSize) -> tuple[str, ...]:
         each.store.task.name,
         each.store.name,
         each.store.format.value,
-        f"{each.entries:,}",
+        read_so_far(each.entries, each.store),
         f"{each.key_bytes + each.value_bytes:,}",
         f"{each.disk_bytes:,}",
         f"{each.tombstones:,}",

@@ -9,7 +9,15 @@ from importlib.metadata import version
 import click
 
 from srfix.cli.commands.shared import open_cluster
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, key_bytes, tell_damage
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    directory_argument,
+    key_bytes,
+    read_so_far,
+    tell_damage,
+    tell_unseen,
+)
 from srfix.cli.commands.state.looking import KeyLook
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -102,8 +110,9 @@ def where(
         )
     for why in look.not_looked_at:
         say(f"Not looked at: {why}", err=True)
+    unseen = tell_unseen(pairs)
     wrong = damaged or found.astray or not found.is_found or is_failing(look.reads)
-    return ExitCode.FINDINGS if wrong else ExitCode.OK
+    return ExitCode.FINDINGS if wrong else ExitCode.REFUSED if unseen else ExitCode.OK
 
 
 def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:
@@ -112,7 +121,7 @@ def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Itera
             ("store", title),
             ("key", f"0x{found.key.hex()}"),
             ("murmur2", str(murmur2(found.key))),
-            ("partition", f"{found.partition} of {found.partitions} ({source})"),
+            ("partition", _partition(found, source)),
             ("task", task_of(look.store.task, found.partition)),
         )
     )
@@ -122,7 +131,7 @@ def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Itera
             (
                 each.store.task.name,
                 "yes" if each.is_home else "no",
-                f"{each.rows:,}",
+                read_so_far(each.rows, each.store),
                 enumerated(each.schema_ids) or "-",
                 each.store.directory.path,
             )
@@ -148,6 +157,12 @@ def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Itera
                 "What is not registered there fails a reader that looks the version up under the subject, as Connect's "
                 "AvroConverter and ksqlDB do; a plain deserializer asks for the id alone."
             )
+
+
+def _partition(found: Whereabouts, source: str) -> str:
+    if all(each.store.partition is None for each in found.holders):
+        return "a global store holds all"
+    return f"{found.partition} of {found.partitions} ({source})"
 
 
 def _partitions(

@@ -16,11 +16,12 @@ What a name alone tells is not certain, nor what rows of another kind could look
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.internal_topics import JoinStore, join_store
@@ -102,14 +103,19 @@ class Detected:
     """False if only its name says so, or rows that those of another kind could look like."""
 
 
-def detect_format(store: StoreDirectory) -> Detected:
+Opening: TypeAlias = Callable[[Path], AbstractContextManager[OpenedDatabase]]
+"""What opens a database for reading."""
+
+
+def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detected:
     """The form of a store's rows.
 
+    :param opening: `salvaged` for what can be saved of a damaged one.
     :raises LibraryMissingError: if rocksdict is not installed.
     :raises StateDirectoryError: if none of its databases can be read, or it is of another make.
     """
     if store.kind is StoreKind.KEY_VALUE:
-        with opened(Path(store.path)) as database:
+        with opening(Path(store.path)) as database:
             return _key_value(store.name, database)
     segments = databases(store)
     if not segments:
@@ -117,7 +123,7 @@ def detect_format(store: StoreDirectory) -> Detected:
             f"{store.path} has no segment in it, nor is it a key-value store of Kafka Streams: it was made empty, or by a "
             "store of the application's own."
         )
-    return _segmented(store, segments)
+    return _segmented(store, segments, opening)
 
 
 def databases(store: StoreDirectory) -> tuple[Path, ...]:
@@ -212,14 +218,14 @@ _PROOFS: Final[dict[StoreFormat, Callable[[bytes, bytes, str], bool]]] = {
 """Whether a row is what the store's name says."""
 
 
-def _segmented(store: StoreDirectory, segments: Sequence[Path]) -> Detected:
+def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening) -> Detected:
     problem: StateDirectoryError | None = None
     fitting_: set[StoreFormat] | None = None
     of_join: list[bool] = []
     for path in list(reversed(segments))[:_SEGMENTS]:
         span = _span(path, store, segments)
         try:
-            with opened(path) as database:
+            with opening(path) as database:
                 told = _by_family(database, span, store)
                 if told is not None:
                     return told

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from heapq import merge
 from operator import itemgetter
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Final, TypeAlias
 
 from srfix.recovery.errors import FormatError, LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
-from srfix.recovery.state.rocksdb import OpenedDatabase, opened
+from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.stores.batches import RowBatch, decoder_of_many
 from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
@@ -23,60 +25,131 @@ __all__ = ["Note", "look_up", "read_batches"]
 _NEWEST_FIRST: Final[tuple[str, ...]] = (WITH_HEADERS, WINDOW_WITH_HEADERS, SESSION_WITH_HEADERS, TIMESTAMPED, PLAIN)
 """Column families with rows; of a key in several the newest counts, as Kafka Streams reads it while it upgrades a store."""
 
+_SAVED: Final = (
+    "What RocksDB's repair of the view saves behind it was read too; a row that was overwritten or deleted where it is damaged "
+    "shows as it was before"
+)
+
 Note: TypeAlias = Callable[[int, str, bool], None]
 """Takes damage: how many rows were read before it, what is wrong, and whether it ends the database."""
 _Stored: TypeAlias = tuple[Decode, bytes, bytes]
 """A key and value behind what reads them."""
 
 
-def read_batches(path: Path, form: StoreFormat, where: Where, note: Note, *, size: int) -> Iterator[RowBatch]:
+@dataclass(slots=True)
+class _Reached:
+    """How far the reading of a database has come."""
+
+    key: bytes | None = None
+    """The last stored key that was read; None if none was."""
+    rows: int = 0
+    """How many were read."""
+
+    def past(self, intervals: Iterable[Interval]) -> Iterator[Interval]:
+        """What is left of them."""
+        for each in intervals:
+            if self.key is None:
+                yield each
+                continue
+            following = self.key + b"\0"
+            if each.end is None or each.end > following:
+                yield Interval(following if each.start is None else max(each.start, following), each.end)
+
+
+def read_batches(
+    path: Path, form: StoreFormat, where: Where, note: Note, *, size: int, salvages: bool
+) -> Iterator[RowBatch]:
     """The rows of a database, by stored key. Damage is noted: a row of another form is passed over, anything else ends it.
 
     :param size: how many stored rows are read together at most.
+    :param salvages: True to go on behind damage that ends it with what RocksDB's repair saves, see `salvaged`.
     :raises LibraryMissingError: if rocksdict is not installed.
     """
-    read = 0
+    reached = _Reached()
     try:
         with opened(path) as database:
-            families = _of_rows(database)
-            first, *older = families
-            if not any(next(database.rows(family), None) for family in older):
-                decode, decode_many = decoder(form, first), decoder_of_many(form, first)
-                for pairs in _pairs(database, first, where(database, families), size):
-                    batch = None if decode_many is None else decode_many(pairs)
-                    if batch is None:
-                        batch = _one_by_one([(decode, key, value) for key, value in pairs], note, read)
-                    read += len(pairs)
-                    if len(batch):
-                        yield batch
-                return
-            for interval in where(database, families):
-                for stored in _newest(database, form, families, interval, size):
-                    batch = _one_by_one(stored, note, read)
-                    read += len(stored)
-                    if len(batch):
-                        yield batch
+            yield from _batches(database, form, where, note, reached, size)
     except LibraryMissingError:
         raise
     except StateDirectoryError as error:
-        note(read, error.message.removesuffix("."), True)
+        problem = error.message.removesuffix(".")
+        if salvages:
+            yield from _saved(path, problem, form, where, note, reached, size)
+        else:
+            note(reached.rows, problem, True)
 
 
-def look_up(path: Path, form: StoreFormat, key: bytes, note: Note) -> StateRow | None:
+def _batches(
+    database: OpenedDatabase, form: StoreFormat, where: Where, note: Note, reached: _Reached, size: int
+) -> Iterator[RowBatch]:
+    families = _of_rows(database)
+    first, *older = families
+    if not any(next(database.rows(family), None) for family in older):
+        decode, decode_many = decoder(form, first), decoder_of_many(form, first)
+        for pairs in _pairs(database, first, reached.past(where(database, families)), size):
+            batch = None if decode_many is None else decode_many(pairs)
+            if batch is None:
+                batch = _one_by_one([(decode, key, value) for key, value in pairs], note, reached.rows)
+            reached.rows += len(pairs)
+            reached.key = pairs[-1][0]
+            if len(batch):
+                yield batch
+        return
+    for interval in reached.past(where(database, families)):
+        for stored in _newest(database, form, families, interval, size):
+            batch = _one_by_one(stored, note, reached.rows)
+            reached.rows += len(stored)
+            reached.key = stored[-1][1] if stored else reached.key
+            if len(batch):
+                yield batch
+
+
+def _saved(
+    path: Path, problem: str, form: StoreFormat, where: Where, note: Note, reached: _Reached, size: int
+) -> Iterator[RowBatch]:
+    """The rows behind a damage, of tables that are whole."""
+    read = reached.rows
+    try:
+        with salvaged(path) as database:
+            batches = _batches(database, form, where, note, reached, size)
+            first = next(batches, None)
+            if first is not None:
+                note(read, f"{problem}. {_SAVED}", False)
+                yield first
+                yield from batches
+                return
+    except StateDirectoryError:
+        pass  # it is damaged too far: the problem says with what
+    note(read, problem, True)
+
+
+def look_up(path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool) -> StateRow | None:
     """The row that stands under a key; None if there is none. Damage is noted.
 
+    :param salvages: as of `read_batches`.
+
     :raises LibraryMissingError: if rocksdict is not installed.
     """
     try:
         with opened(path) as database:
-            for family in _of_rows(database):
-                value = database.get(family, key)
-                if value is not None:
-                    return next(iter(decoder(form, family)(key, value)), None)
+            return _found(database, form, key)
     except LibraryMissingError:
         raise
     except StateDirectoryError as error:
-        note(0, error.message.removesuffix("."), True)
+        problem = error.message.removesuffix(".")
+    saved: StateRow | None = None
+    if salvages:
+        with suppress(StateDirectoryError), salvaged(path) as database:
+            saved = _found(database, form, key)
+    note(0, problem if saved is None else f"{problem}. {_SAVED}", saved is None)
+    return saved
+
+
+def _found(database: OpenedDatabase, form: StoreFormat, key: bytes) -> StateRow | None:
+    for family in _of_rows(database):
+        value = database.get(family, key)
+        if value is not None:
+            return next(iter(decoder(form, family)(key, value)), None)
     return None
 
 

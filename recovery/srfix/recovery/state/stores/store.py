@@ -7,13 +7,14 @@ goes on with the next database, or the next row where one alone has another form
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
-from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK
+from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, salvaged
 from srfix.recovery.state.stores.batches import RowBatch
 from srfix.recovery.state.stores.detection import Detected, StoreFormat, databases, detect_format, segments
 from srfix.recovery.state.stores.reading import Note, look_up, read_batches
@@ -56,6 +57,8 @@ class StateStore:
     """What its own changelog would be called, whether or not it exists."""
     is_in_use: bool | None
     """True if a process holds the application's lock: rows in its memory are not seen. None if that cannot be told."""
+    salvages: bool = False
+    """True to read behind damage what RocksDB's repair of the view saves; a damage that was read behind does not end it."""
     damage: list[StoreDamage] = field(default_factory=list)
     """What could not be read so far; the first 20."""
     damages: int = 0
@@ -108,7 +111,7 @@ class StateStore:
         if not self.format.is_key_value:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no single row of a key.")
         for path in databases(self.directory):
-            found = look_up(path, self.format, key, self._noting(path))
+            found = look_up(path, self.format, key, self._noting(path), salvages=self.salvages)
             if found is not None:
                 return found
         return None
@@ -205,7 +208,7 @@ class StateStore:
             yield from batch.rows()
 
     def _batches(self, path: Path, where: Where, *, size: int = ROWS_IN_A_CHUNK) -> Iterator[RowBatch]:
-        return read_batches(path, self.format, where, self._noting(path), size=size)
+        return read_batches(path, self.format, where, self._noting(path), size=size, salvages=self.salvages)
 
     def _noting(self, path: Path) -> Note:
         def note(read: int, problem: str, ends_it: bool) -> None:
@@ -214,11 +217,16 @@ class StateStore:
         return note
 
     def _note(self, path: Path, read: int, problem: str, *, ends_it: bool) -> None:
-        if any((each.database, each.problem) == (str(path), problem) for each in self.damage):
-            return  # read once more
+        told = StoreDamage(database=str(path), rows_before=read, problem=problem, ends_it=ends_it)
+        for index, each in enumerate(self.damage):
+            is_of_this = each.database in (str(path), self.directory.path)
+            if is_of_this and (problem.startswith(each.problem) or each.problem.startswith(problem)):
+                # Read once more, or behind what told the form: what says more stays.
+                self.damage[index] = told if len(problem) > len(each.problem) else each
+                return
         self.damages += 1
         if len(self.damage) < _MOST_DAMAGES:
-            self.damage.append(StoreDamage(database=str(path), rows_before=read, problem=problem, ends_it=ends_it))
+            self.damage.append(told)
 
 
 def open_stores(
@@ -227,12 +235,14 @@ def open_stores(
     *,
     task: str | None = None,
     form: StoreFormat | None = None,
+    salvages: bool = False,
 ) -> Iterator[StateStore]:
     """The stores of an application, task after task; each is opened when its rows are read.
 
     :param name: of one store; None for all.
     :param task: of one task; None for all.
     :param form: what the store is, where a person says so; None to have it told from what lies there.
+    :param salvages: True to read behind damage, too: `StateStore.salvages`.
     :raises LibraryMissingError: if rocksdict is not installed.
     """
     for each in state.tasks:
@@ -241,15 +251,21 @@ def open_stores(
         for directory in each.stores:
             if name not in (None, directory.name):
                 continue
-            yield open_store(state, each, directory, form=form)
+            yield open_store(state, each, directory, form=form, salvages=salvages)
 
 
 def open_store(
-    state: ApplicationState, task: Task, directory: StoreDirectory, *, form: StoreFormat | None = None
+    state: ApplicationState,
+    task: Task,
+    directory: StoreDirectory,
+    *,
+    form: StoreFormat | None = None,
+    salvages: bool = False,
 ) -> StateStore:
     """One store of a task; its databases are opened when its rows are read. What keeps it from being told is its damage.
 
     :param form: what the store is, where a person says so; None to have it told from what lies there.
+    :param salvages: True to read behind damage, too: `StateStore.salvages`.
     :raises LibraryMissingError: if rocksdict is not installed.
     """
     problem: str | None = None
@@ -262,10 +278,7 @@ def open_store(
             raise
         except StateDirectoryError as error:
             problem = error.message.removesuffix(".")
-            guess = (
-                StoreFormat.TIMESTAMPED_KV if directory.kind is StoreKind.KEY_VALUE else StoreFormat.TIMESTAMPED_WINDOW
-            )
-            detected = Detected(format=guess, why="it could not be read", is_certain=False)
+            detected = _detected_of_damaged(directory, salvages=salvages)
     store = StateStore(
         name=directory.name,
         task=task,
@@ -273,8 +286,19 @@ def open_store(
         detected=detected,
         changelog=state.changelog(task, directory.name),
         is_in_use=state.is_in_use,
+        salvages=salvages,
     )
     if problem is not None:
         store.damages = 1
         store.damage.append(StoreDamage(database=directory.path, rows_before=0, problem=problem, ends_it=True))
     return store
+
+
+def _detected_of_damaged(directory: StoreDirectory, *, salvages: bool) -> Detected:
+    if salvages:
+        with suppress(StateDirectoryError):
+            found = detect_format(directory, opening=salvaged)
+            return Detected(format=found.format, why=f"of what can be saved: {found.why}", is_certain=False)
+    is_key_value = directory.kind is StoreKind.KEY_VALUE
+    guess = StoreFormat.TIMESTAMPED_KV if is_key_value else StoreFormat.TIMESTAMPED_WINDOW
+    return Detected(format=guess, why="it could not be read", is_certain=False)

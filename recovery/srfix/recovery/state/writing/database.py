@@ -45,6 +45,7 @@ class DatabaseWriter:
         self._options.disable_wal = True  # type: ignore[method-assign,assignment]
         self._batch = self._new_batch()
         self._has_deleted: set[str] = set()
+        self._read: dict[str, Rdict] = {}
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Puts a row.
@@ -73,7 +74,9 @@ class DatabaseWriter:
     def get(self, family: str, key: bytes) -> bytes | None:
         """The value of a row; None if there is none."""
         self._write_if(not self._batch.is_empty())
-        found = self._database.get_column_family(family).get(key)
+        if family not in self._read:
+            self._read[family] = self._database.get_column_family(family)
+        found = self._read[family].get(key)
         return found if isinstance(found, bytes) else None
 
     def finish(self) -> None:
@@ -89,8 +92,10 @@ class DatabaseWriter:
 
     def close(self) -> None:
         """Closes the database as it is: what has not gone to tables is lost."""
-        for name in self._handles:
-            self._database.get_column_family(name).close()  # an open handle keeps the database open
+        # An open handle keeps the database open.
+        for family in (*self._read.values(), *map(self._database.get_column_family, self._handles)):
+            family.close()
+        self._read.clear()
         self._handles.clear()
         self._database.close()
 

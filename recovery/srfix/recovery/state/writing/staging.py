@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
@@ -85,6 +85,7 @@ def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
     """
     _refuse_existing(target)
     unfinished = unfinished_path(target)
+    is_new = not target.parent.exists()
     with ExitStack() as stack:
         with _in_words(target):
             _refuse_foreign(unfinished)
@@ -95,8 +96,11 @@ def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
         staging = Staging(whole=unfinished / _WHOLE, scratch=unfinished / _SCRATCH)
         try:
             yield staging
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             shutil.rmtree(unfinished, ignore_errors=True)
+            if is_new:
+                with suppress(OSError):  # somebody else has put something there
+                    target.parent.rmdir()
             raise
         with _in_words(target):
             _finish(staging, unfinished, target, about)

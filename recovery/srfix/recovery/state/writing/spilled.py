@@ -10,10 +10,8 @@ from typing import Final
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import PLAIN
 from srfix.recovery.state.views import view_directory
-from srfix.recovery.state.writing import Release
 from srfix.recovery.state.writing.database import new_database
-
-__all__ = ["in_order"]
+from srfix.recovery.state.writing.releases import Release
 
 _RELEASE: Final = Release(4, 0)
 """Any would do: nobody but this process opens it."""

@@ -1,0 +1,103 @@
+"""What `srfix state` says of rows that it cannot see: shut folders, an application that runs, a store that cannot be read."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kept_demo import SRFIX, environment, srfix
+
+KINDS = Path(__file__).parents[2] / "recovery" / "state" / "data" / "kinds"
+NO_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+"""Root reads whatever is shut; without these two capabilities it is as anybody."""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """A copy of an application's folder."""
+    return Path(shutil.copytree(KINDS / "3.9.2" / "state", tmp_path / "app"))
+
+
+def as_anybody(*arguments: str) -> subprocess.CompletedProcess[str]:
+    prefix = NO_OVERRIDE if os.geteuid() == 0 else ()
+    command = [*prefix, SRFIX, "state", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), check=False, timeout=60)
+
+
+class TestPermission:
+    def test_a_shut_store_is_a_sentence_and_not_called_damaged(self, app: Path) -> None:
+        store = app / "1_0" / "rocksdb" / "ts"
+        store.chmod(0)
+        try:
+            done = as_anybody("scan", str(app), "--store", "ts")
+        finally:
+            store.chmod(0o755)
+        assert done.returncode == 1, done.stderr
+        assert f"{store / 'CURRENT'} cannot be read: Permission denied. Check the permissions" in done.stderr
+        assert "It is damaged" not in done.stderr
+
+    def test_a_shut_task_may_hold_the_store_that_is_not_found(self, app: Path) -> None:
+        (app / "4_0").chmod(0)
+        try:
+            unknown = as_anybody("scan", str(app), "--store", "fka")
+            known = as_anybody("get", str(app), "t1", "--store", "ts")
+        finally:
+            (app / "4_0").chmod(0o755)
+        assert unknown.returncode == 2
+        assert f"{app / '4_0'} may not be read." in unknown.stderr
+        assert (known.returncode, "tv1" in known.stdout) == (2, True)
+        assert f"Not looked at: {app / '4_0'}: Permission denied. It may hold rows of the store." in known.stderr
+
+
+class TestInUse:
+    def test_the_rows_in_memory_are_said_to_be_missing(self, app: Path) -> None:
+        with (app / ".lock").open("r+b") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+            done = srfix("state", "scan", str(app), "--store", "ts")
+        assert (done.returncode, "tv1" in done.stdout) == (0, True)
+        assert "a process holds its lock. Rows that it has not flushed are in its memory, and not here" in done.stderr
+
+
+class TestDamage:
+    @pytest.fixture
+    def broken(self, app: Path) -> Path:
+        for table in (app / "1_0" / "rocksdb" / "ts").glob("*.sst"):
+            table.unlink()
+        return app
+
+    def test_what_could_be_read_is_not_called_all_and_what_to_do_is_said(self, broken: Path) -> None:
+        done = srfix("state", "size", str(broken), "--store", "ts")
+        assert done.returncode == 1
+        assert "0 (damaged)" in done.stdout
+        assert done.stderr.count("To have it whole again: `srfix state rebuild` writes the store from its topic.") == 1
+
+    def test_a_key_is_not_said_to_be_nowhere(self, broken: Path) -> None:
+        done = srfix("state", "where", str(broken), "t1", "--store", "ts")
+        assert done.returncode == 1
+        assert "0 (damaged)" in done.stdout
+
+
+def test_a_global_store_has_no_partition(app: Path) -> None:
+    done = srfix("state", "where", str(app), "g1", "--store", "glob")
+    assert done.returncode == 0, done.stderr
+    assert "a global store holds all" in done.stdout
+    assert "there may be more" not in done.stdout
+
+
+def test_a_folder_within_an_application_names_the_application(app: Path) -> None:
+    done = srfix("state", "scan", str(app / "1_0" / "rocksdb" / "ts"))
+    assert done.returncode == 2
+    assert f"is no state directory, but lies in one: give {str(app)!r}" in done.stderr
+
+
+def test_a_migration_that_is_refused_leaves_no_folder(app: Path, tmp_path: Path) -> None:
+    (app / "1_0" / "rocksdb" / "ts" / "CURRENT").write_bytes(b"")
+    done = srfix("state", "migrate", str(app), "--streams-version", "3.9.2", "--output-dir", str(tmp_path / "new"))
+    assert done.returncode == 2
+    assert "cannot be read as a RocksDB" in done.stderr
+    assert not (tmp_path / "new").exists()

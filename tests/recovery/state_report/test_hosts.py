@@ -1,0 +1,138 @@
+"""Which hosts hold a key's task, and what readers of its row meet."""
+
+from __future__ import annotations
+
+import pytest
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.recovery.cluster import Cluster, StreamsMember, StreamsMembers
+from srfix.recovery.facts import Membership
+from srfix.recovery.state import Task, Traces
+from srfix.recovery.state_report import (
+    AskedSubject,
+    HostRole,
+    KeyRead,
+    asked_subjects,
+    hosts_by_group,
+    is_failing,
+    newest_record,
+    task_of,
+)
+from srfix.serde.registry import Schema
+from srfix.serde.subjects import Subject, Topic
+from srfix.serde.wire import SchemaId
+
+TASK = Task(name="0_0", path="", subtopology=0, partition=0)
+GLOBAL = Task(name="global", path="", subtopology=None, partition=None)
+NAMED = Task(name="orders__0_0", path="", subtopology=0, partition=0, topology="orders")
+USERS = Topic("users")
+CHANGELOG = Topic("shop-users-store-changelog")
+KNOWN = Schema(text='"string"')
+
+
+def member(name: str, active: str, standby: str, endpoint: str | None = None) -> StreamsMember:
+    return StreamsMember(
+        client_id=name, address="10.0.0.7", endpoint=endpoint, active=(active,), standby=(standby,) if standby else ()
+    )
+
+
+GROUP = StreamsMembers(
+    group="shop",
+    members=(member("a", "0_0", "0_1", "one:8080"), member("b", "0_1", "0_0"), member("c", "orders__0_1", "")),
+    problem=None,
+)
+
+
+class TestHostsByGroup:
+    @pytest.mark.parametrize(
+        ("task", "partition", "expected"),
+        [
+            (TASK, 1, [("one:8080", HostRole.STANDBY), ("10.0.0.7", HostRole.ACTIVE)]),
+            (TASK, 0, [("one:8080", HostRole.ACTIVE), ("10.0.0.7", HostRole.STANDBY)]),
+            (TASK, 7, []),
+            (NAMED, 1, [("10.0.0.7", HostRole.ACTIVE)]),
+            (GLOBAL, 3, [("one:8080", HostRole.EVERY), ("10.0.0.7", HostRole.EVERY), ("10.0.0.7", HostRole.EVERY)]),
+        ],
+    )
+    def test_each_member_that_has_the_task_is_named(
+        self, task: Task, partition: int, expected: list[tuple[str, HostRole]]
+    ) -> None:
+        assert [(each.host, each.role) for each in hosts_by_group(GROUP, task, partition)] == expected
+
+    def test_a_task_is_called_as_its_directory(self) -> None:
+        assert [task_of(task, 4) for task in (TASK, NAMED, GLOBAL)] == ["0_4", "orders__0_4", "global"]
+
+
+def traces(*, is_late: bool) -> Traces:
+    return Traces(
+        has_process_metadata=True,
+        has_task_locks=False,
+        has_position_files=is_late,
+        has_offsets_column_families=False,
+    )
+
+
+class TestAskedSubjects:
+    @pytest.mark.parametrize(
+        ("topic", "is_late", "subjects"),
+        [
+            (CHANGELOG, False, [f"{CHANGELOG}-value"]),
+            (None, False, [f"{CHANGELOG}-value"]),
+            (USERS, False, [f"{CHANGELOG}-value", "users-value"]),
+            (USERS, True, ["users-value"]),  # 3.2 and later
+        ],
+    )
+    def test_they_are_those_that_the_version_asks(
+        self, topic: Topic | None, is_late: bool, subjects: list[str]
+    ) -> None:
+        assert [each.subject for each in asked_subjects(CHANGELOG, topic, traces(is_late=is_late))] == subjects
+
+
+def read(code: int | None, *, row: str = "task 0_0", schema: Schema | None = KNOWN) -> KeyRead:
+    return KeyRead(
+        row=row,
+        is_in_topic=False,
+        schema_id=SchemaId(7),
+        asked=AskedSubject(subject=Subject("s"), asked_by="Kafka Streams"),
+        membership=Membership(schema_id=SchemaId(7), schema=schema, error_code=code, answered_id=None),
+    )
+
+
+class TestIsFailing:
+    @pytest.mark.parametrize(
+        ("reads", "expected"),
+        [
+            ([], False),
+            ([read(None)], False),
+            ([read(40403), read(None)], True),  # the incident
+            ([read(40401), read(None)], False),  # nobody has ever written under the first one
+            ([read(40401), read(40401)], True),
+            ([read(None, schema=None)], True),  # the registry has lost it
+            ([read(None), read(40401, row="another")], True),
+        ],
+    )
+    def test_a_row_fails_where_somebody_asks_a_subject_without_it(self, reads: list[KeyRead], expected: bool) -> None:
+        assert is_failing(reads) is expected
+
+
+def test_the_newest_record_of_a_key_is_looked_for_from_the_end() -> None:
+    with EmbeddedBroker(topics={"users": 1}) as broker:
+        keys = ["old", "new", *(f"k{number}" for number in range(1_500)), "new"]
+        broker.produce(
+            [
+                ProducedRecord(topic="users", partition=0, key=key.encode(), value=str(number).encode())
+                for number, key in enumerate(keys)
+            ]
+        )
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            new = newest_record(cluster, USERS, 0, b"new")
+            old = newest_record(cluster, USERS, 0, b"old")
+            near = newest_record(cluster, USERS, 0, b"old", most=1_200)
+            nobody = newest_record(cluster, USERS, 0, b"nobody")
+    assert new.record is not None
+    assert (new.record.value, new.looked_at, new.is_all) == (b"1502", 1_000, False)
+    assert old.record is not None
+    assert (old.record.value, old.looked_at, old.is_all) == (b"0", 1_503, True)
+    assert (near.record, near.looked_at, near.is_all) == (None, 1_200, False)
+    assert (nobody.record, nobody.is_all) == (None, True)
