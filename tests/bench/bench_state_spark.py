@@ -4,8 +4,7 @@
 
 CPU time of this process, on Spark of the JVM and its Python workers too, without the broker's, and wall time: the least of the
 rounds, in one session of two cores whose workers have started already; the routes take turns. Both engines must say the same.
-A job costs Spark some two seconds of CPU whatever the store is, so figures are told, and held to nothing. A job costs Spark some two seconds of CPU whatever the store: the
-figures are those of a store of this size, and are told, not held.
+A job costs Spark some two seconds of CPU whatever the store is, so figures are told, and held to nothing.
 """
 
 from __future__ import annotations
