@@ -74,6 +74,7 @@ SLOWEST: Final = (
     "test_cli_on_spark",
     "test_packages",
     "test_as_a_user_starts_it",
+    "test_state_on_spark",
 )
 """The modules that start processes of their own: begun first, so that no worker waits for the other at the end."""
 TOGETHER: Final = ("test_census", "test_connect", "test_parity", "test_shipping", "test_traps")
