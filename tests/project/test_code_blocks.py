@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import io
 import json
 import re
 import runpy
@@ -17,11 +18,15 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import fastavro
 import pytest
 import yaml
+from fastavro.utils import generate_one
 
+from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind, store_writer
+from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import Parts, srfix, staged_parts
 
 ROOT: Final = Path(__file__).parents[2]
@@ -68,6 +73,7 @@ CODES: Final[Mapping[str, tuple[int, ...]]] = {
     ),
     "guard --topology topology.txt --application shop --streams-version 2.6.3 --optimization all --to 3.9": (1,),
     "guard --subject users-value --schema new.avsc": (1,),
+    "state where state ann --store users": (1,),
 }
 """A line → its exit codes, the first time and each later one; 0 where there is none. README's session repairs the incident, and
 rolls back."""
@@ -81,6 +87,9 @@ FILES: Final = {
     "new.avsc": '{{"type":"record","name":"User","namespace":"com.example.shop","fields":[{{"name":"userId","type":"long"}}]}}',
 }
 """A file of the reader's that a line names → what stands in it here."""
+
+STATE: Final = "state"
+"""The state directory of the reader's that `srfix state` is shown on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,12 +187,28 @@ def test_the_shell_s_lines_run_from_top_to_bottom(parts: Parts, tmp_path: Path) 
 def run_one(arguments: list[str], ran: list[str], parts: Parts, folder: Path, block: Fenced) -> None:
     """Runs a command of a session; who would ask a person is told yes."""
     line = " ".join(arguments)
+    if arguments[0] == "state" and not (folder / STATE).exists():
+        with_users(folder / STATE, parts)
     yes = ["--yes"] if arguments[0] in ("apply", "rollback") and "--yes" not in arguments else []
     done = parts.srfix(*(own_file(word, parts, folder) for word in arguments), *yes, cwd=folder)
     codes = CODES.get(line, (0,))
     expected = codes[min(ran.count(line), len(codes) - 1)]
     assert done.returncode == expected, f"{block.place}: srfix {line}\n{done.stdout}{done.stderr}"
     ran.append(line)
+
+
+def with_users(folder: Path, parts: Parts) -> None:
+    """A state directory with the table of the topic users, as Kafka Streams leaves it."""
+    subjects: Any = parts.registry.dump()["subjects"]
+    version = subjects["users-value"][-1]
+    schema = fastavro.parse_schema(json.loads(version["schema"]))
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, schema, generate_one(schema))
+    users = StoreToWrite(name="users", kind=WrittenKind.TIMESTAMPED_KV)
+    with store_writer(users, folder / "0_0", Release(2, 6, 3)) as writer:
+        writer.restore(b"ann", frame_id(version["id"], body.getvalue()), timestamp_ms=1_700_000_000_000)
+        writer.finish(())
+    (folder / "0_0" / ".checkpoint").write_text("0\n1\nusers 0 0\n")
 
 
 def own_file(word: str, parts: Parts, folder: Path) -> str:
