@@ -31,6 +31,9 @@ ONE_IN: Final = {
     "tests/hostile/test_topics.py::test_headers_that_name_no_schema": 4,
     "tests/hostile/test_values_json.py::test_a_document_that_wants_too_much_hides_no_good_one": 2,
     "tests/hostile/test_values_json.py::test_the_same_in_a_document_with_a_schema": 2,
+    "tests/recovery/repair/planning/test_exact_ids.py::test_it_is_taken_up_again_wherever_it_died": 3,
+    "tests/recovery/repair/planning/test_foreseen_ids.py::test_it_is_taken_up_again_wherever_it_died": 3,
+    "tests/stack/test_guard_foretells.py::test_what_it_foretells_of_a_topology_is_what_running_it_does": 3,
 }
 """A test → of how many of its cases, in the order they come in, the first is run."""
 

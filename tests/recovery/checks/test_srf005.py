@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from srfix.fixtures.state_directory import write_task
+from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, W1
@@ -63,6 +66,19 @@ class TestTheFinding:
             f"id {reader}, its own under {PHANTOM_KEY}: record ROWKEY (ID null or long)."
         )
         assert finding.next.startswith("No registration helps, and srfix cannot repair it.")
+
+    def test_rows_on_disk_tell_how_many_are_missed(
+        self, world: World, producer: int, reader: int, tmp_path: Path
+    ) -> None:
+        rows = {key(producer, 1): value(1), key(producer, 2): value(1), key(reader, 2): value(1)}
+        folder = tmp_path / "shop"
+        folder.mkdir()
+        write_task(folder, "0_0", "users-store", rows, checkpoint={("users", 0): 1})
+        world.supplied = Supplied(state=read_state_directory(tmp_path))
+        assert asymmetric(world).explanation.endswith(
+            f" On disk rows carry schema id {producer} (2 rows, in the store of partition 0), which no look-up under the "
+            f"reader's id meets. Others carry schema id {reader} (1 row, in the store of partition 0), as the reader writes it."
+        )
 
     def test_ids_behind_the_committed_offset_count_too(self, world: World, producer: int, reader: int) -> None:
         world.commit("shop", users=0)

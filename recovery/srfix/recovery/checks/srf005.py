@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.on_disk import rows_in_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import MOST_NAMED, listed
 from srfix.serde.subjects import Role
@@ -59,9 +60,26 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         f"{store.name} of application {store.application} {_what_it_writes(found, role, context.registry)} A store compares "
         f"keys byte for byte, and the schema id is part of the bytes. So after a restore a look-up of {such_a_key} "
         "finds nothing, without any error: a join gives null, and the next update makes a second row for the same key. The "
-        "two keys may belong to different partitions too.",
+        f"two keys may belong to different partitions too.{_on_disk(facts, found)}",
         next_step=_next(found, role, source_subject),
     )
+
+
+def _on_disk(facts: StoreFacts, found: KeyAsymmetry) -> str:
+    """What the rows on disk show of it, with a blank before it; empty if none were read, or none carry such ids."""
+    if facts.rows is None:
+        return ""
+    carried = facts.rows.ids(Role.KEY)
+    missed = carried.intersection(found.missed_ids)
+    own = carried.intersection(() if found.reader_id is None else (found.reader_id,))
+    told = ""
+    if missed:
+        unmet = "" if found.reader_id is None else ", which no look-up under the reader's id meets"
+        told = f" On disk rows carry {rows_in_words(facts.rows, Role.KEY, missed)}{unmet}."
+    if own:
+        who = "Others" if missed else "On disk rows"
+        told += f" {who} carry {rows_in_words(facts.rows, Role.KEY, own)}, as the reader writes it."
+    return told
 
 
 def _others(found: KeyAsymmetry) -> str:
@@ -167,7 +185,8 @@ CHECK: Final = Check(
         detection="The ids in the keys of the source topic, beside the latest version of the phantom key subject that is the "
         "application's own: one that the topic's keys do not carry and the source's key subject does not have. Where the "
         "keys carry several ids, some look-ups miss whichever of them the reader writes, as it writes one only. Without a "
-        "phantom key subject nothing tells what the reader writes, and nothing is claimed.",
+        "phantom key subject nothing tells what the reader writes, and nothing is claimed. Rows in a state directory show "
+        "how many keys of either kind the store holds.",
         remedy="No registration repairs it, and srfix plan leaves it alone. Let the reader write keys under the producer's "
         "schema, or write the topic anew with keys under the reader's, and let the store be rebuilt.",
         checked_since="0.1.0",
