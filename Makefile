@@ -111,7 +111,7 @@ jars: java $(STAMP) ## Fetch real Kafka, Kafka Streams, Connect and the jars tha
 	$(BIN)/python -m srfix.fixtures.jars
 
 stack: jars $(KERNEL) ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Apicurio
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/stack
+	$(BIN)/python -m pytest -n 3 --dist loadfile tests/stack
 
 stack-smoke: jars ## Its first case: the incident and its repair on Kafka Streams 2.6.3
 	$(BIN)/python -m pytest tests/stack/test_case_01_incident.py

@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 ONE_IN: Final = {
+    "tests/cli/sessions/test_cron.py::test_a_report_that_is_lost_is_no_success": 3,
     "tests/hostile/test_answers.py::test_a_ksqldb_that_says_nonsense_is_a_sentence": 3,
     "tests/hostile/test_answers.py::test_a_registry_that_never_ends_is_given_up": 2,
     "tests/hostile/test_answers.py::test_a_saved_answer_of_ksqldb_is_read_with_the_same_care": 3,

@@ -63,7 +63,7 @@ COLUMNS: Final = parse_columns(
     "M MAP<STRING, STRUCT<A INT>>, R ARRAY<STRUCT<A INT>>, GONE STRING"
 )
 _ROUNDS: Final = 4
-_TIMES: Final = 400
+_TIMES: Final = 150
 
 
 @pytest.fixture

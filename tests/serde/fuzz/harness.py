@@ -16,7 +16,7 @@ from srfix.serde.errors import SrfixError
 
 __all__ = ["PAYLOADS", "PER_CASE", "Fuzz", "Hang", "fuzzed", "seeds"]
 
-PAYLOADS: Final = int(os.environ.get("SRFIX_FUZZ", "0")) or 5_000
+PAYLOADS: Final = int(os.environ.get("SRFIX_FUZZ", "0")) or 2_500
 """How many payloads of each format are read; `make fuzz` reads a million."""
 PER_CASE: Final = 100
 """How many payloads are made for one schema, its columns and its rows."""
