@@ -31,7 +31,7 @@ from tests.spark.conftest import RELEASE
 pytestmark = pytest.mark.skipif(RELEASE == "3.5", reason="PySpark 3.5 does not bring a server of Spark Connect")
 SPARK_HOME: Final = Path(pyspark.__file__).parent
 START_S: Final = 90.0
-CHECKS_S: Final = 240.0
+CHECKS_S: Final = 600.0
 
 
 @contextmanager
