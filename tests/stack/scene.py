@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -27,6 +25,7 @@ from srfix.serde.registry.models import Json
 from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
 from srfix.serde.subjects.strategies import ChangelogSubject
 from srfix.serde.wire import frame_id
+from tests.stack.command import run_srfix
 
 SECONDS: Final = 30.0
 """How long the broker may take for what concerns topics."""
@@ -162,10 +161,7 @@ def srfix(scene: Scene, *arguments: str, code: int = 0) -> str:
         "SRFIX_BOOTSTRAP_SERVERS": scene.broker.bootstrap_servers,
         "SRFIX_REGISTRY": scene.registry.url,
     }
-    command = Path(sys.executable).with_name("srfix")
-    ran = subprocess.run(
-        [command, *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    ran = run_srfix(*arguments, env=environment)
     assert ran.returncode == code, f"srfix {arguments} exited with {ran.returncode}: {ran.stdout}{ran.stderr}"
     return ran.stdout
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from srfix.fixtures.streams.model import ProjectedColumn, Row, SerdeCall, SerdeK
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, subject_for
 from srfix.serde.subjects.strategies import ChangelogSubject
 from srfix.serde.wire import frame_id
+from tests.stack.command import run_srfix
 from tests.stack.scene import without_what_is_made
 
 __all__ = ["ANN", "ANN_ROW", "COLUMNS", "KEY_COLUMNS", "World", "deserialize", "new_world", "serialize"]
@@ -105,8 +104,7 @@ class World:
             "SRFIX_BOOTSTRAP_SERVERS": self.broker.bootstrap_servers,
             "SRFIX_REGISTRY": self.registry.url,
         }
-        command = (str(Path(sys.executable).with_name("srfix")), "diagnose", "--output", "json", *arguments)
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        ran = run_srfix("diagnose", "--output", "json", *arguments, env=environment)
         assert ran.returncode in (0, 1), ran.stderr
         found: list[dict[str, Any]] = json.loads(ran.stdout)["findings"]
         return found

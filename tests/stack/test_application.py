@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from srfix.fixtures.fetching import cache_folder
 from srfix.fixtures.streams.application import StreamsApplication
 from srfix.fixtures.streams.model import ProjectedColumn, StreamsError, StreamsSetup
 
@@ -38,6 +39,16 @@ sys.stdin.read()
 
 
 class TestStreamsApplication:
+    def test_maps_the_classes_that_the_one_before_left(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        cache, jars = tmp_path / "cache", cache_folder(os.environ) / "jars"
+        cache.mkdir()
+        (cache / "jars").symlink_to(jars)
+        monkeypatch.setenv("SRFIX_CACHE", str(cache))
+        for is_left in (False, True):
+            with StreamsApplication(_setup(tmp_path), columns=COLUMNS) as application:
+                mapped = Path(f"/proc/{application.process_id}/maps").read_text()
+                assert (f"{cache}/classes/" in mapped) is is_left
+
     def test_tells_the_java_exception_that_kept_it_from_starting(self, tmp_path: Path) -> None:
         with pytest.raises(StreamsError, match=r"^app \(Streams 2\.6\.3\) answers 'start' with") as caught:
             StreamsApplication(_setup(tmp_path, bootstrap_servers="nonsense"), columns=COLUMNS)

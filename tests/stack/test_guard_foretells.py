@@ -9,8 +9,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,6 +23,7 @@ from srfix.fixtures.streams.application import StreamsApplication, lose_state
 from srfix.fixtures.streams.model import SerdeKind, StreamsError, TopologyKind
 from srfix.recovery.internal_topics import recognise
 from srfix.serde.subjects.names import split_subject
+from tests.stack.command import run_srfix
 from tests.stack.scene import WRITER_SCHEMA, Scene, srfix
 from tests.stack.streams_world import ANN, ANN_ROW, World, new_world
 
@@ -61,13 +60,13 @@ class Guarded:
             environment["SRFIX_REGISTRY"] = world.registry.url
         before = world.registry.dump()
         command = [
-            *(str(Path(sys.executable).with_name("srfix")), "guard", "--output", "json"),
+            *("guard", "--output", "json"),
             *("--topology", str(self.topology), "--application", world.setup.application),
             *("--streams-version", self.version),
             *("--optimization", "none" if kind in WITHOUT_LOGGING else "all"),
             *arguments,
         ]
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        ran = run_srfix(*command, env=environment)
         assert ran.returncode in (0, 1, 2), ran.stderr
         assert ran.stdout, ran.stderr
         assert code is None or ran.returncode == code, ran.stdout + ran.stderr

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +21,7 @@ from srfix.fixtures.streams.application import lose_state
 from srfix.fixtures.streams.model import Row, SerdeKind, StreamsSetup
 from srfix.recovery.cluster import Cluster, RawRecord
 from srfix.recovery.state.rocksdb import opened
+from tests.stack.command import SRFIX, run_srfix
 from tests.stack.scene import Scene, srfix, without_what_is_made
 
 pytestmark = pytest.mark.stack
@@ -158,14 +158,9 @@ class Stage:
         broker.commit(self.application, {(self.topic, partition): end for partition, end in ends.items()})
 
     def srfix(self, *arguments: str, code: int = 0) -> str:
-        ran = subprocess.run(
-            self.command(*arguments), capture_output=True, text=True, timeout=120, check=False, env=self.environment
-        )
+        ran = run_srfix(*arguments, env=self.environment)
         assert ran.returncode == code, f"{arguments}: {ran.returncode} {ran.stdout}{ran.stderr}"
         return ran.stdout
-
-    def command(self, *arguments: str) -> list[str]:
-        return [str(Path(sys.executable).with_name("srfix")), *arguments]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -175,7 +170,7 @@ class Stage:
         """Kills a run so long after its journal has so many lines; False if it was done before."""
         journal = Path(f"{self.plan}.journal.jsonl")
         with subprocess.Popen(
-            self.command(*arguments),
+            [SRFIX, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

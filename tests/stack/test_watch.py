@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.streams.application import StreamsApplication, lose_state
 from srfix.fixtures.streams.model import Row
+from tests.stack.command import SRFIX
 from tests.stack.scene import WRITER_SCHEMA, Scene, assert_query_fails, make_plan, srfix
 
 pytestmark = pytest.mark.stack
@@ -47,13 +47,12 @@ def wait_for(condition: Callable[[], bool], *, timeout_s: float = 120.0) -> None
 @contextmanager
 def watching(scene: Scene, plan: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A watch beside the scene, whose log is in a file; killed at the end if it still runs."""
-    command = Path(sys.executable).with_name("srfix")
     places = {"SRFIX_BOOTSTRAP_SERVERS": scene.broker.bootstrap_servers, "SRFIX_REGISTRY": scene.registry.url}
     options = ["--allow", str(plan), "--interval", "1", "--listen", "off", "--output", "json"]
     with (
         log.open("ab") as out,
         subprocess.Popen(
-            [command, "watch", *options], stdout=out, stderr=subprocess.STDOUT, env=os.environ | places
+            [SRFIX, "watch", *options], stdout=out, stderr=subprocess.STDOUT, env=os.environ | places
         ) as process,
     ):
         try:
