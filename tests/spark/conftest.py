@@ -31,6 +31,9 @@ RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
 RAISED: Final = (PySparkException, Py4JJavaError)
 """What a job fails with: the latter on Spark 3.5, where `raise_error` raises a bare RuntimeException."""
 
+# Sessions are short: to compile what runs in them as for days takes Java as long as the work itself.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
+
 # Workers run `python3` of the PATH otherwise, which need not be this environment's.
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
