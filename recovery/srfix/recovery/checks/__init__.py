@@ -12,6 +12,7 @@ from srfix.recovery.checks.interface import (
     Want,
     Width,
 )
+from srfix.recovery.checks.missing import is_untold, missing_ids
 from srfix.recovery.checks.srf001 import want_of_phantom
 from srfix.recovery.checks.srf008 import CODE as FOREIGN_KEY_JOIN
 from srfix.recovery.checks.srf009 import CODE as LITTER

@@ -197,7 +197,7 @@ class _Gathered:
             self.skipped.append(not_looked_at.not_allowed(verdict.store, error))
             return ()
         self.facts.append(learned)
-        self.skipped.extend(not_looked_at.of_examined(learned))
+        self.skipped.extend(not_looked_at.of_examined(learned, context))
         application = verdict.store.application
         of_it = not_looked_at.isolation(application, self.survey.restore_isolation(application))
         self.skipped.extend(skipped for skipped in of_it if skipped not in self.skipped)
@@ -229,7 +229,7 @@ class _Gathered:
                 continue
             for finding in _check_without_source(replace(learned, source=None), context, which):
                 findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
-            unclear = tuple(not_looked_at.of_examined(learned))
+            unclear = tuple(not_looked_at.of_examined(learned, context))
             skipped |= dict.fromkeys(unclear)
             is_open = is_open or _is_wrong(_check(learned, context)) or any(piece.could_hide for piece in unclear)
         if is_open and not _is_wrong(findings.values()):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.checks import is_untold, missing_ids
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import Bodies, RestoreIsolation, StoreFacts, Suspect, SuspectStore
+from srfix.recovery.facts import Bodies, CheckContext, RestoreIsolation, StoreFacts, Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Subject, Topic
 
 
-def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
+def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
     """What the examination of a store left out."""
     census = facts.census
     if census is None:
         return
+    yield from _not_told(facts, context)
     configs = facts.source_configs
     if configs is not None and configs.is_compacted is None:
         yield Skipped(
@@ -59,6 +61,26 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
                     could_hide=True,
                     subjects=(facts.store.subject(role),),
                 )
+
+
+def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
+    """Ids that are missing under subjects of which nothing shows that they are asked."""
+    store, source = facts.store, facts.source
+    roles = [role for role in facts.roles.values() if missing_ids(facts, role)]
+    if source is None or not roles or context.does_without(roles[0].subject) or not is_untold(facts, context):
+        return
+    again = context.given.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
+    asked = " and ".join(role.subject for role in roles)
+    own = " and ".join(store.source_subject(source.topic, role.role) for role in roles)
+    yield Skipped(
+        what=f"which subjects the serdes of {store.in_words} ask",
+        reason=f"it restores the bytes of topic {source.topic} as they are, and which Kafka Streams runs is not known. Up to "
+        f"2.6 its serdes ask {asked}, of which there is none: then no restored row can be read by a reader that looks the "
+        f"version up (SRF001, of a global store SRF006). From 2.7 on they ask {own}, and nothing of the kind is wrong. What "
+        f"stands on the cluster and on disk is the same; the version tells, such as {again}",
+        could_hide=True,
+        subjects=tuple(role.subject for role in roles),
+    )
 
 
 def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
