@@ -197,7 +197,8 @@ def _processed(
     if found is None or not found.transformed or not keys.is_role or len(keys.census.ids(Role.KEY)) < 2:
         return found
     why = "the topic's keys carry several schema ids, so a row may be that of a record whose key carries another one"
-    return replace(found, transformed=0, example=None, not_compared=why)
+    untold = found.untold + found.transformed
+    return replace(found, transformed=0, untold=untold, example=None, not_compared=why)
 
 
 def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) -> StoreFacts:

@@ -97,18 +97,7 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
             could_hide=rows.could_hide,
             subjects=store.subjects,
         )
-    processed = facts.processed
-    is_open = processed is not None and processed.not_compared is not None and not processed.transformed
-    if processed is not None and processed.processor is not None and is_open:
-        yield Skipped(
-            what=f"rows of global store {store.name} of application {store.application}",
-            reason=f"processor {processed.processor} in {processed.origin} is one of your own, and before Kafka Streams 3.8 a "
-            "restore copies the topic's records past it; whether it changes them, so that a restore brings others (SRF019), "
-            f"is not known: {processed.not_compared}. --state-dir has the rows compared, and --streams-version says if 3.8 or "
-            "later runs",
-            could_hide=True,
-            subjects=store.subjects,
-        )
+    yield from _not_compared(facts)
     guids = 0 if rows is None else sum(rows.guids.values())
     if guids:
         yield Skipped(
@@ -118,6 +107,28 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
             could_hide=True,
             subjects=store.subjects,
         )
+
+
+def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
+    """Rows of a global store of which nothing tells whether a processor made them: a restore before 3.8 goes past it."""
+    store, found = facts.store, facts.processed
+    if found is None or found.not_compared is None or found.transformed or not (found.processor or found.untold):
+        return
+    where = "" if found.origin is None else f" in {found.origin}"
+    who = (
+        "a global table fills it, or a processor of your own (addGlobalStore), for both have the same names; and"
+        if found.processor is None
+        else f"processor {found.processor}{where} is one of your own, and"
+    )
+    change = "what a processor stores differs from them" if found.processor is None else "it changes them"
+    yield Skipped(
+        what=f"rows of global store {store.name} of application {store.application}",
+        reason=f"{who} before Kafka Streams 3.8 a restore copies the topic's records past it; whether {change}, so that a "
+        f"restore brings others (SRF019), is not known: {found.not_compared}. --state-dir has the rows compared, and "
+        "--streams-version says if 3.8 or later runs",
+        could_hide=True,
+        subjects=store.subjects,
+    )
 
 
 def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) -> Iterator[Skipped]:
