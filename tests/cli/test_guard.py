@@ -69,7 +69,7 @@ class TestByNames:
         found = document(done, 1)
         assert [(each["code"], each["certainty"]) for each in found["foretold"]] == [("SRF001", "possible")]
         assert found["assumed"] == {"streams_version": "2.6", "to": None, "optimization": ["all"], "reader": "connect"}
-        assert found["looked_at"] == {"cluster": False, "registry": False}
+        assert found["looked_at"] == {"cluster": False, "registry": False, "rows": False}
         assert found["summary"] == {"certain": 0, "possible": 1, "cannot be told from here": 0, "notes": 0}
 
     def test_what_breaks_nothing_ends_in_0(self, topology: Path) -> None:
@@ -182,7 +182,7 @@ class TestSchema:
             env={"SRFIX_REGISTRY": parts.registry.url},
         )
         found = document(done, 1)
-        assert found["looked_at"] == {"cluster": False, "registry": True}
+        assert found["looked_at"] == {"cluster": False, "registry": True, "rows": False}
         assert [(each["code"], each["certainty"]) for each in found["foretold"]] == [
             ("SRF001", "certain"),
             ("SRF012", "certain"),

@@ -74,7 +74,7 @@ CHECK: Final = Check(
         "evidence: StreamsBuilder.addGlobalStore calls its own KTABLE-SOURCE-…, as globalTable does. Behind such a "
         "name a field that the record has not is a processor's where the row's Avro schema has no default for it, or another "
         "one; in JSON, and where bytes cannot be decoded, a table's serde may have written it, and it is undecided and said. "
-        "Where a printed topology (--topology) shows a name of your own, such fields and bytes tell too; and without rows it is "
+        "Where a printed topology (--topology) shows a name of your own, such fields and bytes tell too; without rows it is "
         "said then that this was not looked at.",
         remedy="Upgrade to 3.8.0 or later (KIP-1024), or fill the topic with rows that need no transformation.",
         checked_since="0.1.0",

@@ -192,7 +192,7 @@ class _Gathered:
     def _of_source(self, verdict: Verdict, topic: Topic, context: CheckContext) -> Sequence[Finding]:
         """What every check finds in a store whose source is decided."""
         try:
-            learned = learn(self.survey, self.counter, verdict.store, topic, verdict, context.streams_version)
+            learned = learn(self.survey, self.counter, verdict.store, topic, verdict.evidence, context.streams_version)
         except AccessDeniedError as error:  # one topic that may not be read hides no other store
             self.skipped.append(not_looked_at.not_allowed(verdict.store, error))
             return ()
@@ -222,7 +222,9 @@ class _Gathered:
                 is_open = True
                 continue
             try:
-                learned = learn(self.survey, self.counter, each.store, each.topic, verdict, context.streams_version)
+                learned = learn(
+                    self.survey, self.counter, each.store, each.topic, verdict.evidence, context.streams_version
+                )
             except AccessDeniedError as error:
                 skipped[not_looked_at.not_allowed(each.store, error)] = None
                 is_open = True

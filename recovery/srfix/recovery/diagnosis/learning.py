@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.diagnosis.rows import learn_processed, learn_rows
-from srfix.recovery.evidence import Verdict, read_topics
+from srfix.recovery.evidence import read_topics
 from srfix.recovery.facts import (
     Bodies,
     KeyRole,
@@ -30,7 +30,7 @@ from srfix.recovery.facts import (
     read_subject_state,
     whole_bodies,
 )
-from srfix.recovery.findings import Source
+from srfix.recovery.findings import Evidence, Source
 from srfix.recovery.state import RowIds
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic
@@ -129,11 +129,12 @@ def learn(
     counter: Counter,
     suspect: SuspectStore,
     topic: Topic,
-    verdict: Verdict,
+    evidence: tuple[Evidence, ...],
     streams: StreamsVersion | None = None,
 ) -> StoreFacts:
     """What is known of a store that restores from a topic.
 
+    :param evidence: what was seen of its source.
     :param streams: which Kafka Streams runs it, as far as that is known: it tells what the numbers in checkpoints mean.
     :raises AccessDeniedError: if this user may not read the topic.
     :raises ClusterError: if the broker does not answer.
@@ -167,7 +168,7 @@ def learn(
     return StoreFacts(
         store=suspect,
         source=Source(topic=topic, subject=suspect.source_subject(topic, Role.VALUE)),
-        evidence=verdict.evidence,
+        evidence=evidence,
         census=census,
         roles=roles,
         bodies=counter.bodies(group, tuple(roles), keys, suspect.context),
