@@ -72,6 +72,18 @@ class TestByNames:
         assert found["looked_at"] == {"cluster": False, "registry": False, "rows": False}
         assert found["summary"] == {"certain": 0, "possible": 1, "cannot be told from here": 0, "notes": 0}
 
+    def test_what_nobody_handed_over_is_listed_and_hides_nothing(self, topology: Path) -> None:
+        said = ("--topology", topology, *SAID, "--optimization", "all")
+        listed = document(srfix("guard", *said, "--output", "json"), 1)["skipped"]
+        assert [(each["what"], each["could_hide_a_finding"]) for each in listed] == [
+            ("readers with use.latest.version", False),
+            ("the records of source topics", False),
+            ("the registry", False),
+            ("rows of shop/users-store on disk", False),
+        ]
+        words = " ".join(srfix("guard", *said).stdout.split())
+        assert "the registry: none was named (--registry); SRF005 and SRF015 are not told from it" in words
+
     def test_what_breaks_nothing_ends_in_0(self, topology: Path) -> None:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none", "--output", "json")
         assert document(done, 0)["foretold"] == []
@@ -148,6 +160,15 @@ class TestWithClusterAndRegistry:
         assert (broken["code"], broken["certainty"], broken["subject"]) == ("SRF001", "certain", PHANTOM)
         assert broken["schema_ids"]
         assert {each["subject"]: each["exists"] for each in found["subjects"]}[PHANTOM] is True
+        assert parts.registry.writes == 0
+
+    def test_puts_of_an_application_that_registers_nothing_are_refused(self, parts: Parts, topology: Path) -> None:
+        given = ("--topology", topology, *SAID, "--optimization", "all", "--output", "json")
+        found = document(parts.srfix("guard", *given), 1)["foretold"]
+        assert "SRF015" not in {each["code"] for each in found}
+        found = document(parts.srfix("guard", *given, "--no-auto-register"), 1)["foretold"]
+        refused = {each["code"]: each for each in found if each["role"] == "value"}["SRF015"]
+        assert (refused["moment"], refused["subject"]) == ("put", "shop-users-store-changelog-value")
         assert parts.registry.writes == 0
 
 

@@ -22,7 +22,7 @@ def on_restore(judged: JudgedStore) -> Iterator[Foretold]:
     asks = judged.asks_the_phantom(judged.running)
     for role in _roles(judged):
         yield from phantom_lacks(judged, role, asks, Moment.RESTORE)
-        yield from refuses_puts(judged, role)
+        yield from refuses_puts(judged, role, judged.running, Moment.PUT)
     yield from misses_keys(judged)
     yield from loses_rows(judged)
     yield from untransformed(judged)
@@ -38,7 +38,10 @@ def on_upgrade(judged: JudgedStore) -> Iterator[Foretold]:
     for role in _roles(judged):
         if crosses is not Certainty.EXCLUDED:
             yield from source_lacks(judged, role, crosses)
-            yield from source_refuses(judged, role, crosses)
+            if judged.assumed.no_auto_register:  # then nothing is registered that a subject could refuse, or take
+                yield from refuses_puts(judged, role, target, Moment.UPGRADE)
+            else:
+                yield from source_refuses(judged, role, crosses)
         if back is not Certainty.EXCLUDED:
             yield from phantom_lacks(judged, role, back, Moment.UPGRADE)
     yield from cannot_open(judged, target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from srfix.recovery.census import Census
 from srfix.recovery.facts import KeyAsymmetry, StoreFacts
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard.judged import JudgedStore
@@ -23,13 +24,14 @@ def misses_keys(judged: JudgedStore) -> Iterator[Foretold]:
     found = None if facts is None else facts.key_asymmetry
     if facts is None or found is None:
         return
-    census = facts.census
-    live = census is not None and any(is_live(census, Role.KEY, schema_id) for schema_id in found.missed_ids)
+    live = facts.census is not None and _are_live(facts.census, found)
+    # Where the serde may be handed the source topic's name, the phantom subject tells what the reader wrote before.
+    writes = judged.asks_the_phantom(judged.running) is Certainty.CERTAIN
     yield judged.foretold(
         CODE,
         Role.KEY,
         severity=Severity.SILENT,
-        certainty=weakest((restores, Certainty.CERTAIN if live else Certainty.POSSIBLE)),
+        certainty=weakest((restores, Certainty.CERTAIN if live and writes else Certainty.POSSIBLE)),
         moment=Moment.RESTORE,
         subject=judged.store.changelog_subject(Role.KEY),
         schema_ids=found.missed_ids,
@@ -41,6 +43,14 @@ def misses_keys(judged: JudgedStore) -> Iterator[Foretold]:
     )
 
 
+def _are_live(census: Census, found: KeyAsymmetry) -> bool:
+    """True if a restore at this moment loads keys that a look-up misses, whichever id the reader writes."""
+    if census.is_partial:
+        return False
+    live = [schema_id for schema_id in found.missed_ids if is_live(census, Role.KEY, schema_id)]
+    return len(live) > (found.reader_id is None)
+
+
 def _explanation(judged: JudgedStore, facts: StoreFacts, found: KeyAsymmetry, *, live: bool) -> str:
     store = judged.store
     writes = (
@@ -50,9 +60,10 @@ def _explanation(judged: JudgedStore, facts: StoreFacts, found: KeyAsymmetry, *,
     )
     carried = set() if facts.rows is None else facts.rows.ids(Role.KEY) & set(found.missed_ids)
     of_rows = f" Rows on disk carry {named_ids(tuple(sorted(carried)))} already." if carried else ""
-    when = "A restore brings" if live else "Once they are committed, a restore brings"
+    when = "A restore brings" if live else "Where it loads such keys, a restore brings"
+    missed = "some of which such look-ups miss" if found.reader_id is None else "which such look-ups miss"
     return (
         f"The keys of topic {store.topic} carry {named_ids(found.topic_ids)}, and the reader of store {store.name} looks keys "
-        f"up {writes}. A store compares keys byte for byte, ids too. {when} rows under {named_ids(found.missed_ids)}, which "
-        f"such look-ups miss without any error; the next update makes a second row.{of_rows}"
+        f"up {writes}. A store compares keys byte for byte, ids too. {when} rows under {named_ids(found.missed_ids)}, "
+        f"{missed} without any error; the next update makes a second row.{of_rows}"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from srfix.recovery.checks import why_none_registers
-from srfix.recovery.facts import NO_SUCH_QUESTION, CheckContext, Reader, SubjectState
+from srfix.recovery.facts import NO_SUCH_QUESTION, CheckContext, Reader, StreamsVersion, SubjectState
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import RoleKnown
@@ -18,14 +18,17 @@ from srfix.serde.subjects import Role
 CODE: Final = "SRF015"
 
 
-def refuses_puts(judged: JudgedStore, role: Role) -> Iterator[Foretold]:
-    """What the subject that its serde writes to takes: the phantom one, or from 2.7 on the source topic's own."""
+def refuses_puts(judged: JudgedStore, role: Role, version: StreamsVersion | None, moment: Moment) -> Iterator[Foretold]:
+    """What the subject that its serde writes to takes: the phantom one, or from 2.7 on the source topic's own.
+
+    :param version: the Kafka Streams that puts.
+    """
     known = judged.known(role)
     if known is None or judged.sight.registry is None:
         return
     asked = (
-        (judged.asks_the_phantom(judged.running), known.phantom),
-        (judged.asks_the_source(judged.running), known.source),
+        (judged.asks_the_phantom(version), known.phantom),
+        (judged.asks_the_source(version), known.source),
     )
     for writes, state in asked:
         if writes is Certainty.EXCLUDED or (state is known.source and judged.reader is Reader.DUAL):
@@ -34,7 +37,7 @@ def refuses_puts(judged: JudgedStore, role: Role) -> Iterator[Foretold]:
             continue  # it may hold what the application writes
         why = _why_none(judged, state)
         if why is not None:
-            yield _foretold(judged, role, known, state, writes, why)
+            yield _foretold(judged, role, known, state, writes, why, moment)
 
 
 def _why_none(judged: JudgedStore, state: SubjectState) -> str | None:
@@ -60,17 +63,26 @@ def _why_none(judged: JudgedStore, state: SubjectState) -> str | None:
 
 
 def _foretold(
-    judged: JudgedStore, role: Role, known: RoleKnown, state: SubjectState, writes: Certainty, why: str
+    judged: JudgedStore,
+    role: Role,
+    known: RoleKnown,
+    state: SubjectState,
+    writes: Certainty,
+    why: str,
+    moment: Moment,
 ) -> Foretold:
     store, own = judged.store, known.own if state is known.source else ()
-    is_said = judged.assumed.reader is not Reader.UNKNOWN or bool(known.own)
+    is_told = judged.assumed.reader is not Reader.UNKNOWN or bool(known.own)
+    if state.live:  # what it lacks is what the application writes if it is what it wrote last
+        last = max(known.phantom.live, key=lambda version: version.version, default=None)
+        is_told = last is not None and last.schema_id in known.own
     lacks = f"lacks {named_ids(own)}, the application's own" if own else "has no live version"
     return judged.foretold(
         CODE,
         role,
         severity=Severity.BROKEN,
-        certainty=weakest((writes, Certainty.CERTAIN if is_said else Certainty.POSSIBLE)),
-        moment=Moment.PUT,
+        certainty=weakest((writes, Certainty.CERTAIN if is_told else Certainty.POSSIBLE)),
+        moment=moment,
         subject=state.subject,
         schema_ids=own,
         explanation=f"The {role.value} serde of store {store.name} writes under {state.subject}, which {lacks}, and {why}: the "

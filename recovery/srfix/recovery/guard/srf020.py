@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from srfix.recovery.facts import schema_behind
-from srfix.recovery.findings import Severity
+from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Certainty, Foretold, Moment, NewSchema
@@ -63,13 +63,24 @@ def in_words(
             writer = schema_behind(sight.registry, schema_id, sight.context_of(subject))
         except SchemaNotFoundError:
             continue
-        found, _untold = unreadable(latest, writer)
+        found, untold = unreadable(latest, writer)
         if found:
             reasons[schema_id] = found[0].rstrip(".")
+        elif untold is not None:
+            sight.skip(_not_compared(subject, schema_id, untold))
     if not reasons:
         return None
     bad = tuple(sorted(reasons))
     return bad, (
         f"a reader with use.latest.version reads every record by it, and not those of {named_ids(bad)} ({reasons[bad[0]]}). "
         "Nobody said whether there is one."
+    )
+
+
+def _not_compared(subject: Subject, schema_id: SchemaId, why: str) -> Skipped:
+    return Skipped(
+        what=f"whether a reader with use.latest.version of {subject} reads the records of schema id {schema_id} ({CODE})",
+        reason=why,
+        could_hide=False,  # a note at most
+        subjects=(subject,),
     )
