@@ -69,8 +69,20 @@ class TestByNames:
         found = document(done, 1)
         assert [(each["code"], each["certainty"]) for each in found["foretold"]] == [("SRF001", "possible")]
         assert found["assumed"] == {"streams_version": "2.6", "to": None, "optimization": ["all"], "reader": "connect"}
-        assert found["looked_at"] == {"cluster": False, "registry": False}
+        assert found["looked_at"] == {"cluster": False, "registry": False, "rows": False}
         assert found["summary"] == {"certain": 0, "possible": 1, "cannot be told from here": 0, "notes": 0}
+
+    def test_what_nobody_handed_over_is_listed_and_hides_nothing(self, topology: Path) -> None:
+        said = ("--topology", topology, *SAID, "--optimization", "all")
+        listed = document(srfix("guard", *said, "--output", "json"), 1)["skipped"]
+        assert [(each["what"], each["could_hide_a_finding"]) for each in listed] == [
+            ("readers with use.latest.version", False),
+            ("the records of source topics", False),
+            ("the registry", False),
+            ("rows of shop/users-store on disk", False),
+        ]
+        words = " ".join(srfix("guard", *said).stdout.split())
+        assert "the registry: none was named (--registry); SRF005 and SRF015 are not told from it" in words
 
     def test_what_breaks_nothing_ends_in_0(self, topology: Path) -> None:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none", "--output", "json")
@@ -150,6 +162,15 @@ class TestWithClusterAndRegistry:
         assert {each["subject"]: each["exists"] for each in found["subjects"]}[PHANTOM] is True
         assert parts.registry.writes == 0
 
+    def test_puts_of_an_application_that_registers_nothing_are_refused(self, parts: Parts, topology: Path) -> None:
+        given = ("--topology", topology, *SAID, "--optimization", "all", "--output", "json")
+        found = document(parts.srfix("guard", *given), 1)["foretold"]
+        assert "SRF015" not in {each["code"] for each in found}
+        found = document(parts.srfix("guard", *given, "--no-auto-register"), 1)["foretold"]
+        refused = {each["code"]: each for each in found if each["role"] == "value"}["SRF015"]
+        assert (refused["moment"], refused["subject"]) == ("put", "shop-users-store-changelog-value")
+        assert parts.registry.writes == 0
+
 
 class TestSchema:
     def test_what_it_says_to_do_first_is_all_that_it_takes(
@@ -182,7 +203,7 @@ class TestSchema:
             env={"SRFIX_REGISTRY": parts.registry.url},
         )
         found = document(done, 1)
-        assert found["looked_at"] == {"cluster": False, "registry": True}
+        assert found["looked_at"] == {"cluster": False, "registry": True, "rows": False}
         assert [(each["code"], each["certainty"]) for each in found["foretold"]] == [
             ("SRF001", "certain"),
             ("SRF012", "certain"),

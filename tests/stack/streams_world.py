@@ -100,14 +100,25 @@ class World:
 
     def findings(self, *arguments: str) -> list[dict[str, Any]]:
         """What `srfix diagnose` finds, as its document says it."""
+        found: list[dict[str, Any]] = self.document(*arguments)["findings"]
+        return found
+
+    def skipped(self, *arguments: str) -> list[dict[str, Any]]:
+        """What `srfix diagnose` did not look at, and what may hide a finding so."""
+        skipped: list[dict[str, Any]] = self.document(*arguments)["skipped"]
+        return [each for each in skipped if each["could_hide_a_finding"]]
+
+    def document(self, *arguments: str) -> dict[str, Any]:
+        """What `srfix diagnose` says: 2 is that it found nothing, and did not look at all."""
         environment = os.environ | {
             "SRFIX_BOOTSTRAP_SERVERS": self.broker.bootstrap_servers,
             "SRFIX_REGISTRY": self.registry.url,
         }
         ran = run_srfix("diagnose", "--output", "json", *arguments, env=environment)
-        assert ran.returncode in (0, 1), ran.stderr
-        found: list[dict[str, Any]] = json.loads(ran.stdout)["findings"]
-        return found
+        assert ran.returncode in (0, 1, 2), ran.stderr
+        assert ran.stdout, ran.stderr
+        document: dict[str, Any] = json.loads(ran.stdout)
+        return document
 
     def key(self, login: str) -> bytes:
         """A key as a producer of Avro keys writes it."""

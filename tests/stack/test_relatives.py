@@ -320,10 +320,13 @@ class TestHealthyClusters:
             world.produce((world.key("ann"), ANN))
             described = run(world)
             assert codes(world) == []
-            # Nothing that 2.7.0 leaves tells it from 2.6.
-            said = ("--streams-version", version) if version == FIXED else ()
-            assert codes(world, *state_of(world), *said) == []
-            assert codes(world, *printed(world, described, tmp_path), *said) == []
+            assert codes(world, *state_of(world)) == []
+            assert codes(world, *printed(world, described, tmp_path)) == []
+            # Nothing that 2.7.0 leaves tells it from 2.6: there it is undecided, and the version tells.
+            for handed_over in (state_of(world), printed(world, described, tmp_path)):
+                undecided = [each for each in world.skipped(*handed_over) if each["what"].startswith("which subjects")]
+                assert bool(undecided) == (version == FIXED)
+                assert not world.skipped(*handed_over, "--streams-version", version)
 
     def test_a_foreign_key_join_that_projects_leaves_only_its_schemas_under_the_source(
         self, broker: KraftBroker, tmp_path: Path

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery.facts.reader import Reader, StreamsVersion
+from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Role, Topic, subject_for
 from srfix.serde.wire import frame_id
@@ -153,6 +158,57 @@ class TestTheSubject:
         finding = incident(world)
         assert finding.registered_ids == (3,)
         assert "holds schema id 3 (soft-deleted), but not 1 (40403)." in finding.explanation
+
+
+class TestWhereNothingShowsThatTheSubjectIsAsked:
+    """A state directory names its stores on every Kafka Streams alike, and 2.7.0 leaves what 2.6.1 leaves: without a phantom
+    subject nothing tells whether one is ever asked for. A foreign-key join on 2.7.0 was called broken so.
+    """
+
+    @pytest.fixture
+    def healthy(self, world: World, tmp_path: Path) -> World:
+        """A table of an application without a phantom subject, and the pseudo-topic's subject of its foreign-key join."""
+        world.sources = {}
+        world.put("users", ("a", V1))
+        world.commit("tills", users=1)
+        join = "tills-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000006-topic"
+        for topic in (join, join.replace("REGISTRATION", "RESPONSE")):
+            world.broker.create_topic(topic, 1)
+        world.registry.seed(f"{join}-vh-value", W1)
+        self.hand_over(world, tmp_path)
+        return world
+
+    def hand_over(self, world: World, folder: Path, payload: bytes = V1) -> None:
+        application = write_application(folder, "tills")
+        write_task(application, "0_0", STORE, {b"a": payload}, checkpoint={("users", 0): 0})
+        (application / "kafka-streams-process-metadata").unlink()  # 2.7.0 writes none, nor do 2.6.1 and older
+        world.supplied = Supplied(state=read_state_directory(folder))
+
+    def test_it_is_undecided_and_said(self, healthy: World) -> None:
+        diagnosis = healthy.examine().diagnosis
+        assert diagnosis.findings == ()
+        assert diagnosis.is_inconclusive
+        (skipped,) = [each for each in diagnosis.skipped if each.what.startswith("which subjects")]
+        assert skipped.what == "which subjects the serdes of store users-store of application tills ask"
+        assert skipped.subjects == ("tills-users-store-changelog-value",)
+        assert "Up to 2.6 its serdes ask tills-users-store-changelog-value, of which there is none" in skipped.reason
+        assert "From 2.7 on they ask users-value" in skipped.reason
+        assert skipped.reason.endswith("`srfix diagnose --application tills --streams-version 2.6.3`")
+
+    def test_the_version_decides_it(self, healthy: World) -> None:
+        assert set(healthy.findings(streams_version="2.6.3")) == {"SRF001"}
+        fixed = healthy.examine(application="tills", streams_version="2.7").diagnosis
+        assert fixed.findings == ()
+        assert [each for each in fixed.skipped if each.could_hide] == []
+
+    def test_a_reader_that_needs_no_version_is_fine_either_way(self, healthy: World) -> None:
+        diagnosis = healthy.examine(application="tills", reader=Reader.PLAIN).diagnosis
+        assert diagnosis.findings == ()
+        assert [each for each in diagnosis.skipped if each.could_hide] == []
+
+    def test_a_phantom_of_the_other_role_shows_that_it_is(self, healthy: World) -> None:
+        healthy.registry.seed("tills-users-store-changelog-key", KEY_SCHEMA)
+        assert "SRF001" in {finding.code for finding in healthy.examine().diagnosis.findings}
 
 
 class TestKeys:

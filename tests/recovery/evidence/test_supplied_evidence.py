@@ -70,9 +70,10 @@ def topology(text: str = TABLE_TEXT, application: str | None = None) -> Supplied
 
 
 def examine(world: World, supplied: Supplied, *, application: str | None = None, **sources: str) -> Examination:
+    """As on 2.6.3, where a store whose phantom subject does not exist is in danger too."""
     survey = world.survey(**sources)
     survey.supplied = supplied
-    return world.examine(survey=survey, application=application)
+    return world.examine(survey=survey, application=application, streams_version="2.6.3")
 
 
 def incident(examination: Examination) -> Finding:

@@ -58,6 +58,7 @@ def seen(
         world.cluster if has_cluster else None,
         world.client() if has_registry else None,
         world.engine,
+        supplied=handed_over,
         max_records=max_records,
     )
     found = foretell(

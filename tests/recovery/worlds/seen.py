@@ -14,6 +14,7 @@ __all__ = [
     "asks_source",
     "is_known_global",
     "is_told_global",
+    "is_untold",
     "lives",
     "looks_global",
     "on_disk",
@@ -99,6 +100,16 @@ def asks_source(world: World, store: TrueStore) -> bool | None:
         return True
     group = world.groups.get(store.application)
     return None if group is not None and group.metadata not in ("", STREAMS_METADATA) else False
+
+
+def is_untold(world: World, store: TrueStore) -> bool:
+    """True if no version is said, and neither of the store's subjects exists: Kafka Streams from 2.7 on leaves the same.
+
+    ksqlDB's serdes ask for them on every version.
+    """
+    subjects = (world.table_subject(store, role) for role in ("key", "value"))
+    is_of_ksqldb = store.application.startswith("_confluent-ksql-")
+    return not world.is_upgraded and not is_of_ksqldb and not any(subject in world.subjects for subject in subjects)
 
 
 def lives(world: World, application: str) -> bool:

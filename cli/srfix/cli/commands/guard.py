@@ -93,6 +93,7 @@ def guard(
         optimization=parse_optimization(optimization),
         reader=Reader(selection.reader),
         is_of_one_store=selection.store is not None,
+        no_auto_register=selection.no_auto_register,
         given=given,
     )
     new = _new_schema(subject, schema_file)

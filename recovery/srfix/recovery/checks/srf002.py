@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks import srf001
+from srfix.recovery.checks import missing_in_words, srf001
 from srfix.recovery.checks.counting import at_fault
 from srfix.recovery.checks.interface import Advice, AdviceRequest, CatalogueEntry, Check, Repair
+from srfix.recovery.checks.missing import is_untold, missing_ids, missing_on_disk
 from srfix.recovery.checks.on_disk import prove_absent, read_in_words
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, IdAtFault, Severity
@@ -21,9 +22,11 @@ CODE = "SRF002"
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role with missing ids none of which is in the store."""
+    if is_untold(facts, context):
+        return
     for role in facts.roles.values():
-        missing = srf001.missing_ids(facts, role)
-        if srf001.missing_on_disk(facts, role, context):
+        missing = missing_ids(facts, role)
+        if missing_on_disk(facts, role, context):
             continue  # it is broken now
         if not missing or facts.census is None or facts.rows is None or not prove_absent(facts, role, missing):
             continue
@@ -47,19 +50,19 @@ def _explanation(
 ) -> str:
     own = sorted(rows.ids(role.role))
     sentences = [
-        srf001.what_it_restores(facts, faults),
-        srf001.what_the_subject_lacks(role, faults),
+        missing_in_words.what_it_restores(facts, faults),
+        missing_in_words.what_the_subject_lacks(role, faults),
         f"On disk none of these ids is in the store: all its rows were read ({read_in_words(rows)}), and they carry "
         f"schema {'id' if len(own) == 1 else 'ids'} {listed(own)}.",
     ]
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        sentences.append(srf001.why_nothing_fails(role, context))
+        sentences.append(missing_in_words.why_nothing_fails(role, context))
     else:
         sentences.append(
             "So what these directories hold can be read. The next restore puts them in, be it after a lost state directory, a "
             "move of the partition to another instance or a standby's take-over, and then "
-            f"{srf001.failing_read(facts, role, faults, context)}. That is what the state directories hold which were handed "
-            "over: standbys, and an instance that has restored since they were copied, are not seen in them."
+            f"{missing_in_words.failing_read(facts, role, faults, context)}. That is what the state directories hold "
+            "which were handed over: standbys, and an instance that has restored since they were copied, are not seen in them."
         )
     return " ".join(sentences) + stands_beside(facts)
 

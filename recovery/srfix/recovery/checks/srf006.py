@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf001
 from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.missing import is_of_global_store
 from srfix.recovery.findings import Finding
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ CODE = "SRF006"
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role of a global store with missing ids, where a Kafka Streams before 2.7 may run."""
-    if srf001.is_of_global_store(facts, context):
+    if is_of_global_store(facts, context):
         yield from srf001.found(CODE, facts, context)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.counting import at_fault
 from srfix.recovery.checks.interface import CatalogueEntry, Check
-from srfix.recovery.checks.srf001 import missing_ids
+from srfix.recovery.checks.missing import is_untold, missing_ids
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import listed
 
@@ -26,8 +26,9 @@ CODE = "SRF012"
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One note per role whose repair would be refused as things stand, or on which an earlier one left its traces."""
+    is_told = facts.source is not None and not is_untold(facts, context)
     for role in facts.roles.values():
-        missing = missing_ids(facts, role) if facts.source is not None else ()
+        missing = missing_ids(facts, role) if is_told else ()
         refusals = context.refusals(role, [role.memberships[schema_id] for schema_id in missing])
         traces = tuple(_traces(role.state, context.registry))
         if not refusals and not traces:

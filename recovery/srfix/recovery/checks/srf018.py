@@ -28,8 +28,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     configs = facts.source_configs
     if facts.source is None or configs is None or configs.values is None or configs.is_compacted is None:
         return
-    limits = _limits(configs.values)
-    if not limits:
+    found = limits(configs.values)
+    if not found:
         return
     topic = facts.source.topic
     yield facts.finding(
@@ -38,13 +38,13 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         severity=Severity.SILENT,
         subject=facts.source.subject,
         registered_ids=(),
-        explanation=_explanation(facts, topic, configs.values["cleanup.policy"], limits, configs.is_compacted),
+        explanation=_explanation(facts, topic, configs.values["cleanup.policy"], found, configs.is_compacted),
         next_step=_next(facts, topic, context),
     )
 
 
-def _explanation(facts: StoreFacts, topic: Topic, policy: str, limits: tuple[str, ...], is_compacted: bool) -> str:
-    of_it = f"(cleanup.policy={policy}, {', '.join(limits)})"
+def _explanation(facts: StoreFacts, topic: Topic, policy: str, by: tuple[str, ...], is_compacted: bool) -> str:
+    of_it = f"(cleanup.policy={policy}, {', '.join(by)})"
     how = (
         f"which is compacted, but by retention as well {of_it}. Compaction keeps the latest record of each key, and "
         "retention deletes that one too when its segment is old or the partition too large"
@@ -71,7 +71,7 @@ def _next(facts: StoreFacts, topic: Topic, context: CheckContext) -> str:
     )
 
 
-def _limits(values: Mapping[str, str]) -> tuple[str, ...]:
+def limits(values: Mapping[str, str]) -> tuple[str, ...]:
     """What deletes records: nothing does where `delete` is not in the policy, or both limits are lifted.
 
     A limit that the broker does not name is taken for one (`retention.ms` is a week by default).

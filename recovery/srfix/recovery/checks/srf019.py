@@ -71,9 +71,11 @@ CHECK: Final = Check(
         detection="The rows of a global store in a state directory (--state-dir), compared with the topic's latest record of "
         "the same key as far as the checkpoint says that the store has come. Rows that only say the same in another encoding "
         "(fewer fields, another letter case of their names, another schema id) do not differ. The processor's name is no "
-        "evidence: StreamsBuilder.addGlobalStore calls its own KTABLE-SOURCE-…, as globalTable does. Only where a printed "
-        "topology (--topology) shows a name of your own, fields that the topic has not, and bytes that are no text, tell "
-        "too; and without rows it is said then that this was not looked at.",
+        "evidence: StreamsBuilder.addGlobalStore calls its own KTABLE-SOURCE-…, as globalTable does. Behind such a "
+        "name a field that the record has not is a processor's where the row's Avro schema has no default for it, or another "
+        "one; in JSON, and where bytes cannot be decoded, a table's serde may have written it, and it is undecided and said. "
+        "Where a printed topology (--topology) shows a name of your own, such fields and bytes tell too; without rows it is "
+        "said then that this was not looked at.",
         remedy="Upgrade to 3.8.0 or later (KIP-1024), or fill the topic with rows that need no transformation.",
         checked_since="0.1.0",
     ),

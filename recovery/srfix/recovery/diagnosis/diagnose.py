@@ -192,12 +192,12 @@ class _Gathered:
     def _of_source(self, verdict: Verdict, topic: Topic, context: CheckContext) -> Sequence[Finding]:
         """What every check finds in a store whose source is decided."""
         try:
-            learned = learn(self.survey, self.counter, verdict.store, topic, verdict, context.streams_version)
+            learned = learn(self.survey, self.counter, verdict.store, topic, verdict.evidence, context.streams_version)
         except AccessDeniedError as error:  # one topic that may not be read hides no other store
             self.skipped.append(not_looked_at.not_allowed(verdict.store, error))
             return ()
         self.facts.append(learned)
-        self.skipped.extend(not_looked_at.of_examined(learned))
+        self.skipped.extend(not_looked_at.of_examined(learned, context))
         application = verdict.store.application
         of_it = not_looked_at.isolation(application, self.survey.restore_isolation(application))
         self.skipped.extend(skipped for skipped in of_it if skipped not in self.skipped)
@@ -222,14 +222,16 @@ class _Gathered:
                 is_open = True
                 continue
             try:
-                learned = learn(self.survey, self.counter, each.store, each.topic, verdict, context.streams_version)
+                learned = learn(
+                    self.survey, self.counter, each.store, each.topic, verdict.evidence, context.streams_version
+                )
             except AccessDeniedError as error:
                 skipped[not_looked_at.not_allowed(each.store, error)] = None
                 is_open = True
                 continue
             for finding in _check_without_source(replace(learned, source=None), context, which):
                 findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
-            unclear = tuple(not_looked_at.of_examined(learned))
+            unclear = tuple(not_looked_at.of_examined(learned, context))
             skipped |= dict.fromkeys(unclear)
             is_open = is_open or _is_wrong(_check(learned, context)) or any(piece.could_hide for piece in unclear)
         if is_open and not _is_wrong(findings.values()):

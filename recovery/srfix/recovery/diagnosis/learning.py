@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.diagnosis.rows import learn_processed, learn_rows
-from srfix.recovery.evidence import Verdict, read_topics
+from srfix.recovery.evidence import read_topics
 from srfix.recovery.facts import (
     Bodies,
     KeyRole,
@@ -30,7 +30,7 @@ from srfix.recovery.facts import (
     read_subject_state,
     whole_bodies,
 )
-from srfix.recovery.findings import Source
+from srfix.recovery.findings import Evidence, Source
 from srfix.recovery.state import RowIds
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic
@@ -129,11 +129,12 @@ def learn(
     counter: Counter,
     suspect: SuspectStore,
     topic: Topic,
-    verdict: Verdict,
+    evidence: tuple[Evidence, ...],
     streams: StreamsVersion | None = None,
 ) -> StoreFacts:
     """What is known of a store that restores from a topic.
 
+    :param evidence: what was seen of its source.
     :param streams: which Kafka Streams runs it, as far as that is known: it tells what the numbers in checkpoints mean.
     :raises AccessDeniedError: if this user may not read the topic.
     :raises ClusterError: if the broker does not answer.
@@ -167,7 +168,7 @@ def learn(
     return StoreFacts(
         store=suspect,
         source=Source(topic=topic, subject=suspect.source_subject(topic, Role.VALUE)),
-        evidence=verdict.evidence,
+        evidence=evidence,
         census=census,
         roles=roles,
         bodies=counter.bodies(group, tuple(roles), keys, suspect.context),
@@ -197,7 +198,8 @@ def _processed(
     if found is None or not found.transformed or not keys.is_role or len(keys.census.ids(Role.KEY)) < 2:
         return found
     why = "the topic's keys carry several schema ids, so a row may be that of a record whose key carries another one"
-    return replace(found, transformed=0, example=None, not_compared=why)
+    untold = found.untold + found.transformed
+    return replace(found, transformed=0, untold=untold, example=None, not_compared=why)
 
 
 def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) -> StoreFacts:

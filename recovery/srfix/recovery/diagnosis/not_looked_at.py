@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from srfix.recovery.checks import is_untold, missing_ids
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import Bodies, RestoreIsolation, StoreFacts, Suspect, SuspectStore
+from srfix.recovery.facts import Bodies, CheckContext, RestoreIsolation, StoreFacts, Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Subject, Topic
 
 
-def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
+def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
     """What the examination of a store left out."""
     census = facts.census
     if census is None:
         return
+    yield from _not_told(facts, context)
     configs = facts.source_configs
     if configs is not None and configs.is_compacted is None:
         yield Skipped(
@@ -61,6 +63,26 @@ def of_examined(facts: StoreFacts) -> Iterator[Skipped]:
                 )
 
 
+def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
+    """Ids that are missing under subjects of which nothing shows that they are asked."""
+    store, source = facts.store, facts.source
+    roles = [role for role in facts.roles.values() if missing_ids(facts, role)]
+    if source is None or not roles or context.does_without(roles[0].subject) or not is_untold(facts, context):
+        return
+    again = context.given.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
+    asked = " and ".join(role.subject for role in roles)
+    own = " and ".join(store.source_subject(source.topic, role.role) for role in roles)
+    yield Skipped(
+        what=f"which subjects the serdes of {store.in_words} ask",
+        reason=f"it restores the bytes of topic {source.topic} as they are, and which Kafka Streams runs is not known. Up to "
+        f"2.6 its serdes ask {asked}, of which there is none: then no restored row can be read by a reader that looks the "
+        f"version up (SRF001, of a global store SRF006). From 2.7 on they ask {own}, and nothing of the kind is wrong. What "
+        f"stands on the cluster and on disk is the same; the version tells, such as {again}",
+        could_hide=True,
+        subjects=tuple(role.subject for role in roles),
+    )
+
+
 def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
     """Rows of a state directory that was handed over: ids that the registry has lost may be in them (SRF014)."""
     store, rows = facts.store, facts.rows
@@ -75,18 +97,7 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
             could_hide=rows.could_hide,
             subjects=store.subjects,
         )
-    processed = facts.processed
-    is_open = processed is not None and processed.not_compared is not None and not processed.transformed
-    if processed is not None and processed.processor is not None and is_open:
-        yield Skipped(
-            what=f"rows of global store {store.name} of application {store.application}",
-            reason=f"processor {processed.processor} in {processed.origin} is one of your own, and before Kafka Streams 3.8 a "
-            "restore copies the topic's records past it; whether it changes them, so that a restore brings others (SRF019), "
-            f"is not known: {processed.not_compared}. --state-dir has the rows compared, and --streams-version says if 3.8 or "
-            "later runs",
-            could_hide=True,
-            subjects=store.subjects,
-        )
+    yield from _not_compared(facts)
     guids = 0 if rows is None else sum(rows.guids.values())
     if guids:
         yield Skipped(
@@ -96,6 +107,28 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
             could_hide=True,
             subjects=store.subjects,
         )
+
+
+def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
+    """Rows of a global store of which nothing tells whether a processor made them: a restore before 3.8 goes past it."""
+    store, found = facts.store, facts.processed
+    if found is None or found.not_compared is None or found.transformed or not (found.processor or found.untold):
+        return
+    where = "" if found.origin is None else f" in {found.origin}"
+    who = (
+        "a global table fills it, or a processor of your own (addGlobalStore), for both have the same names; and"
+        if found.processor is None
+        else f"processor {found.processor}{where} is one of your own, and"
+    )
+    change = "what a processor stores differs from them" if found.processor is None else "it changes them"
+    yield Skipped(
+        what=f"rows of global store {store.name} of application {store.application}",
+        reason=f"{who} before Kafka Streams 3.8 a restore copies the topic's records past it; whether {change}, so that a "
+        f"restore brings others (SRF019), is not known: {found.not_compared}. --state-dir has the rows compared, and "
+        "--streams-version says if 3.8 or later runs",
+        could_hide=True,
+        subjects=store.subjects,
+    )
 
 
 def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) -> Iterator[Skipped]:

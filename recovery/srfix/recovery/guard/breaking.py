@@ -8,17 +8,23 @@ from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.models import Certainty, Foretold, Moment, weakest
 from srfix.recovery.guard.srf001 import phantom_lacks
 from srfix.recovery.guard.srf004 import source_lacks
+from srfix.recovery.guard.srf005 import misses_keys
+from srfix.recovery.guard.srf015 import refuses_puts
 from srfix.recovery.guard.srf016 import source_refuses
+from srfix.recovery.guard.srf018 import loses_rows
 from srfix.recovery.guard.srf019 import untransformed
 from srfix.recovery.guard.state_format import cannot_open
 from srfix.serde.subjects import Role
 
 
 def on_restore(judged: JudgedStore) -> Iterator[Foretold]:
-    """What the next restore brings about, under the version that runs."""
+    """What the next restore and the next put bring about, under the version that runs."""
     asks = judged.asks_the_phantom(judged.running)
     for role in _roles(judged):
         yield from phantom_lacks(judged, role, asks, Moment.RESTORE)
+        yield from refuses_puts(judged, role, judged.running, Moment.PUT)
+    yield from misses_keys(judged)
+    yield from loses_rows(judged)
     yield from untransformed(judged)
 
 
@@ -32,7 +38,10 @@ def on_upgrade(judged: JudgedStore) -> Iterator[Foretold]:
     for role in _roles(judged):
         if crosses is not Certainty.EXCLUDED:
             yield from source_lacks(judged, role, crosses)
-            yield from source_refuses(judged, role, crosses)
+            if judged.assumed.no_auto_register:  # then nothing is registered that a subject could refuse, or take
+                yield from refuses_puts(judged, role, target, Moment.UPGRADE)
+            else:
+                yield from source_refuses(judged, role, crosses)
         if back is not Certainty.EXCLUDED:
             yield from phantom_lacks(judged, role, back, Moment.UPGRADE)
     yield from cannot_open(judged, target)

@@ -19,7 +19,11 @@ def forecast_document(forecast: Forecast, *, srfix_version: str, generated_at: s
             "optimization": None if assumed.optimization.values is None else list[Json](assumed.optimization.values),
             "reader": assumed.reader.value,
         },
-        "looked_at": {"cluster": forecast.has_cluster, "registry": forecast.has_registry},
+        "looked_at": {
+            "cluster": forecast.has_cluster,
+            "registry": forecast.has_registry,
+            "rows": forecast.has_rows,
+        },
         "new_schema": None
         if schema is None
         else {"subject": schema.subject, "file": schema.origin, "type": schema.schema.schema_type},
@@ -29,7 +33,7 @@ def forecast_document(forecast: Forecast, *, srfix_version: str, generated_at: s
         "subjects": [_subject(each) for each in forecast.subjects],
         "skipped": [
             {"what": each.what, "reason": each.reason, "could_hide_a_finding": each.could_hide}
-            for each in forecast.skipped
+            for each in (*forecast.skipped, *forecast.unasked)
         ],
         "summary": _summary(forecast),
     }

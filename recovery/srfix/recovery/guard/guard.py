@@ -27,6 +27,7 @@ from srfix.recovery.guard.models import (
 from srfix.recovery.guard.names import pseudo_forecasts, store_forecasts
 from srfix.recovery.guard.new_schema import on_schema, topic_of
 from srfix.recovery.guard.stores import falls_back, guarded_stores, pseudo_topics, without_topology
+from srfix.recovery.guard.unasked import unasked
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
@@ -112,8 +113,14 @@ def foretell(
         has_cluster=sight.cluster is not None,
         has_registry=sight.registry is not None,
     )
+    left_out = tuple(unasked(judged, sight))
     unseen = dict.fromkeys((*skipped, *sight.skipped))
-    return replace(forecast, skipped=tuple(each for each in unseen if not _is_acknowledged(each, patterns)))
+    return replace(
+        forecast,
+        skipped=tuple(each for each in unseen if not _is_acknowledged(each, patterns)),
+        unasked=left_out,
+        has_rows=any((facts := one.facts()) is not None and facts.rows is not None for one in judged),
+    )
 
 
 def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from srfix.recovery.facts import Reader, StreamsVersion
-from srfix.recovery.findings import Weight
+from srfix.recovery.facts import Reader, StoreFacts, StreamsVersion
+from srfix.recovery.findings import Severity, Weight
 from srfix.recovery.guard.looking import RoleKnown, Sight
-from srfix.recovery.guard.models import Assumed, Certainty, GuardedStore, StoreForecast, StoreKind, Wiring, weakest
+from srfix.recovery.guard.models import (
+    Assumed,
+    Certainty,
+    Foretold,
+    GuardedStore,
+    Moment,
+    StoreForecast,
+    StoreKind,
+    Wiring,
+    weakest,
+)
 from srfix.recovery.guard.wiring import SOURCE_BYTES, handed, loads, wirings
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject
+from srfix.serde.wire import SchemaId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +64,40 @@ class JudgedStore:
         """What registry and cluster say of its keys or values."""
         return self.sight.known(self.store, role)
 
+    def facts(self) -> StoreFacts | None:
+        """What a diagnosis learns of it, rows on disk too; None unless cluster and registry were named."""
+        return self.sight.facts(self.store, self.running)
+
+    def foretold(
+        self,
+        code: str,
+        role: Role,
+        *,
+        severity: Severity,
+        certainty: Certainty,
+        moment: Moment,
+        subject: Subject,
+        explanation: str,
+        schema_ids: tuple[SchemaId, ...] = (),
+        first: tuple[str, ...] = (),
+    ) -> Foretold:
+        """One thing that is foretold of it."""
+        store = self.store
+        return Foretold(
+            code=code,
+            severity=severity,
+            certainty=certainty,
+            moment=moment,
+            application=store.application,
+            store=store.name,
+            role=role,
+            subject=subject,
+            topic=store.topic,
+            schema_ids=schema_ids,
+            explanation=explanation,
+            first=first,
+        )
+
     def restores_source_bytes(self, version: StreamsVersion | None) -> Certainty:
         """Whether a restore loads the source topic as it is."""
         found = self.wirings(version)
@@ -74,7 +119,7 @@ class JudgedStore:
         names = handed(self.store, wiring, version)
         if self.store.changelog not in names:
             return Certainty.EXCLUDED
-        return weakest((restores, Certainty.UNTOLD if len(names) > 1 else self._of_version(version)))
+        return weakest((restores, Certainty.UNTOLD if len(names) > 1 else self.of_version(version)))
 
     def asks_the_source(self, version: StreamsVersion | None) -> Certainty:
         """Whether it restores the source topic's bytes and its serdes ask for their schemas under the source topic's name."""
@@ -85,7 +130,7 @@ class JudgedStore:
         names = handed(self.store, wiring, version)
         if self.store.topic not in names:
             return Certainty.EXCLUDED
-        return weakest((restores, Certainty.UNTOLD if len(names) > 1 else self._of_version(version)))
+        return weakest((restores, Certainty.UNTOLD if len(names) > 1 else self.of_version(version)))
 
     def makes_the_phantom(self, version: StreamsVersion | None) -> Certainty:
         """Whether its serdes are handed the name of a changelog that is no topic, whatever it restores from."""
@@ -99,7 +144,7 @@ class JudgedStore:
         if not all(hits) or any(names and len(names) > 1 for names in certain):
             return Certainty.UNTOLD
         weight = Certainty.CERTAIN if self.store.weight is Weight.CONCLUSIVE else Certainty.POSSIBLE
-        return weakest((weight, self._of_version(version)))
+        return weakest((weight, self.of_version(version)))
 
     def does_without(self, subject: Subject) -> bool:
         """True if its reader needs no version under a subject."""
@@ -117,7 +162,7 @@ class JudgedStore:
     def _is_old_ksqldb(self) -> bool:
         return self.store.is_ksqldb and self.store.falls_back is False
 
-    def _of_version(self, version: StreamsVersion | None) -> Certainty:
+    def of_version(self, version: StreamsVersion | None) -> Certainty:
         """What was concluded from traces makes nothing certain."""
         said = version in (self.assumed.running, self.assumed.to) or self.store.is_ksqldb
         return Certainty.CERTAIN if said else Certainty.POSSIBLE

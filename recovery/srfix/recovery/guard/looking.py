@@ -6,10 +6,19 @@ from dataclasses import dataclass, field
 
 from srfix.recovery.advice import gather_hints, with_hints
 from srfix.recovery.census import Census
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.diagnosis import Counter
-from srfix.recovery.facts import CheckContext, SubjectState, Survey, SuspectStore, ask_membership, read_subject_state
-from srfix.recovery.findings import Skipped
+from srfix.recovery.cluster import Cluster, TopicConfigs
+from srfix.recovery.diagnosis import Counter, learn
+from srfix.recovery.facts import (
+    CheckContext,
+    StoreFacts,
+    StreamsVersion,
+    SubjectState,
+    Survey,
+    SuspectStore,
+    ask_membership,
+    read_subject_state,
+)
+from srfix.recovery.findings import Evidence, Skipped
 from srfix.recovery.guard.models import Assumed, GuardedStore, StoreKind
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import AccessDeniedError
@@ -56,6 +65,7 @@ class Sight:
     """What was not allowed to be read or asked, and topics that are not there."""
     _topics: frozenset[Topic] | None = None
     _subjects: frozenset[Subject] | None = None
+    _facts: dict[tuple[GuardedStore, StreamsVersion | None], StoreFacts | None] = field(default_factory=dict)
     _known: dict[tuple[GuardedStore, Role], RoleKnown | None] = field(default_factory=dict)
 
     def has_topic(self, topic: Topic) -> bool | None:
@@ -113,6 +123,34 @@ class Sight:
             self._known[store, role] = self._ask(store, role)
         return self._known[store, role]
 
+    def facts(self, store: GuardedStore, running: StreamsVersion | None) -> StoreFacts | None:
+        """What a diagnosis learns of a store, its rows on disk among it; None unless both cluster and registry were named, and
+        its topic may be read.
+        """
+        if (store, running) not in self._facts:
+            self._facts[store, running] = self._learn(store, running)
+        return self._facts[store, running]
+
+    def _learn(self, store: GuardedStore, running: StreamsVersion | None) -> StoreFacts | None:
+        if self.survey is None or self.counter is None or store.topic is None or not self.has_topic(store.topic):
+            return None
+        suspect = SuspectStore(application=store.application, name=store.name, context=store.context)
+        detail = f"{store.origin} says so"
+        evidence = Evidence(kind="topology", topic=store.topic, weight=store.weight, detail=detail)
+        try:
+            return learn(self.survey, self.counter, suspect, store.topic, (evidence,), running)
+        except AccessDeniedError as error:
+            self._not_allowed(store, error)
+            return None
+
+    def configs(self, topic: Topic) -> TopicConfigs | None:
+        """The configuration of a topic; None if no cluster was named, or there is no such topic."""
+        if self.cluster is None or not self.has_topic(topic):
+            return None
+        if self.survey is not None:
+            return self.survey.topic_configs(topic)
+        return self.cluster.topic_configs([topic])[topic]
+
     def _ask(self, store: GuardedStore, role: Role) -> RoleKnown | None:
         if self.registry is None or store.topic is None:
             return None
@@ -130,7 +168,7 @@ class Sight:
             phantom=phantom,
             source=source,
             ids=tuple(i for i in ids if asked[i].is_known),
-            live=() if census is None or census.is_partial else tuple(i for i in counted if _is_live(census, role, i)),
+            live=() if census is None or census.is_partial else tuple(i for i in counted if is_live(census, role, i)),
             missing=tuple(i for i, membership in asked.items() if membership.is_missing),
             own=tuple(i for i, membership in owned.items() if membership.is_missing),
             is_counted=census is not None,
@@ -167,6 +205,7 @@ class Sight:
         self.skip(Skipped(what=what, reason=error.message, could_hide=True))
 
 
-def _is_live(census: Census, role: Role, schema_id: SchemaId) -> bool:
+def is_live(census: Census, role: Role, schema_id: SchemaId) -> bool:
+    """True if a restore at this moment would load a row with the id."""
     counts = (count for partition in census.partitions for count in partition.of(role).ids)
     return any(count.schema_id == schema_id and count.live_keys for count in counts)

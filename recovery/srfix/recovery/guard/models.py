@@ -63,6 +63,8 @@ class Moment(Enum):
     """The next restore: a lost state directory, a rebalance, a standby that takes over."""
     UPGRADE = "upgrade"
     """The change to the version of `--to`."""
+    PUT = "put"
+    """The next record that the application stores."""
     SCHEMA = "schema"
     """The schema that is about to be registered."""
 
@@ -145,6 +147,8 @@ class Assumed:
     reader: Reader = Reader.UNKNOWN
     is_of_one_store: bool = False
     """True if `reader` was said of one store, by its name: of a whole application it may hold for most stores only."""
+    no_auto_register: bool = False
+    """True if the application's serializers register no schemas."""
     given: Given = field(default_factory=Given)
     """What was given on the command line, for the commands that are printed."""
 
@@ -243,6 +247,8 @@ class Forecast:
     foretold: tuple[Foretold, ...]
     """Worst first, the most certain first within."""
     skipped: tuple[Skipped, ...]
+    unasked: tuple[Skipped, ...] = ()
+    """What was not looked at because nobody handed it over or named where it is. No part of the outcome."""
     ignored: tuple[Foretold, ...] = ()
     """What a person has acknowledged (`--ignore`); no part of the outcome."""
     schema: NewSchema | None = None
@@ -251,6 +257,8 @@ class Forecast:
     """True if a cluster was looked at."""
     has_registry: bool = False
     """True if a registry was asked."""
+    has_rows: bool = False
+    """True if rows of a store were read on disk."""
 
     @property
     def fails(self) -> bool:

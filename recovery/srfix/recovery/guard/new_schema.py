@@ -15,6 +15,7 @@ from srfix.recovery.guard.srf001 import CODE as BROUGHT_BACK
 from srfix.recovery.guard.srf001 import code_of
 from srfix.recovery.guard.srf012 import CODE as REFUSED_REPAIR
 from srfix.recovery.guard.srf016 import CODE as POLLUTED
+from srfix.recovery.guard.srf020 import latest_cannot_read
 from srfix.recovery.guard.steps import plan_of_schema
 from srfix.recovery.guard.taking import refusal_of
 from srfix.recovery.repair.planning import ON_REQUEST
@@ -135,6 +136,8 @@ def _under_its_subject(new: NewSchema, role: Role, stores: tuple[JudgedStore, ..
     if registry is None or held_version(registry, new.subject, new.schema) is not None:
         return
     state = read_subject_state(registry, new.subject)
+    topic, _role = topic_of(new.subject)
+    yield from latest_cannot_read(new, topic, role, stores, (version.schema_id for version in state.live), sight)
     refused, _is_known = refusal_of(sight, state, role, new.schema)
     if refused is None:
         return
@@ -142,7 +145,6 @@ def _under_its_subject(new: NewSchema, role: Role, stores: tuple[JudgedStore, ..
         (v.version, v.schema_id) for v in state.live if _is_internal(v.version, v.schema_id, new, stores, role, sight)
     ]
     at_fault = [schema_id for version, schema_id in internal if not _passes(new, version, sight)]
-    topic, _role = topic_of(new.subject)
     by = (
         f" What it does not pass against is a schema that an application has registered there for its own store (id "
         f"{at_fault[-1]}): from Kafka Streams 2.7 on, that goes under the source topic's subject."

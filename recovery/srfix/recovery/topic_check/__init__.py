@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from srfix.recovery.topic_check.document import check_document
     from srfix.recovery.topic_check.examine import check_topic
     from srfix.recovery.topic_check.facts import TopicFacts
+    from srfix.recovery.topic_check.judging import unreadable
     from srfix.recovery.topic_check.lives import Lives, Positions, Standing, only_ids
     from srfix.recovery.topic_check.origin import Origin, Told
     from srfix.recovery.topic_check.question import (
@@ -27,6 +28,7 @@ else:
             "document": ["check_document"],
             "examine": ["check_topic"],
             "facts": ["TopicFacts"],
+            "judging": ["unreadable"],
             "lives": ["Lives", "Positions", "Standing", "only_ids"],
             "origin": ["Origin", "Told"],
             "question": ["Strategy", "TopicQuestion", "TopicRead", "TopicReader", "read_document", "read_from"],

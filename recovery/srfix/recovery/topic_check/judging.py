@@ -119,7 +119,7 @@ class Judge:
         reasons: tuple[str, ...] = ()
         untold = latest.untold
         if latest.version is not None:
-            reasons, untold = _unreadable(latest.version.schema, schema)
+            reasons, untold = unreadable(latest.version.schema, schema)
         if latest.version is not None and reasons:
             why = f"version {latest.version.version} (schema id {latest.version.schema_id}): {reasons[0].rstrip('.')}"
             return Judgement(subject=subject, membership=membership, trouble=Trouble.LATEST_CANNOT_READ, why=why)
@@ -162,7 +162,7 @@ class Judge:
             return False
 
 
-def _unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | None]:
+def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | None]:
     """Why the latest schema does not read what was written under another one; or why that cannot be told."""
     if latest.text == writer.text and latest.schema_type == writer.schema_type:
         return (), None

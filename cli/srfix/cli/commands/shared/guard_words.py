@@ -30,9 +30,10 @@ def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
         named = enumerated([_title(each) for each in forecast.ignored])
         yield Paragraph(f"Ignored (--ignore), and no reason to fail: {named}.")
     yield from _tables(forecast)
-    if forecast.skipped:
+    left_out = (*forecast.skipped, *forecast.unasked)
+    if left_out:
         yield Heading("Not looked at", level=2)
-        yield ItemList(tuple(f"{each.what}: {each.reason}" for each in forecast.skipped))
+        yield ItemList(tuple(f"{each.what}: {each.reason}" for each in left_out))
 
 
 def forecast_summary(forecast: Forecast) -> str:
@@ -53,7 +54,12 @@ def _assumed(forecast: Forecast) -> Iterator[tuple[str, str]]:
         yield "changed to", str(assumed.to)
     yield "topology.optimization", str(assumed.optimization)
     yield "reader", assumed.reader.value
-    looked = [name for name, seen in (("cluster", forecast.has_cluster), ("registry", forecast.has_registry)) if seen]
+    seen_of = (
+        ("cluster", forecast.has_cluster),
+        ("registry", forecast.has_registry),
+        ("rows on disk", forecast.has_rows),
+    )
+    looked = [name for name, seen in seen_of if seen]
     yield "compared with", " and ".join(looked) or "nothing: names alone"
     if forecast.schema is not None:
         yield "new schema", f"{forecast.schema.origin} under {forecast.schema.subject}"

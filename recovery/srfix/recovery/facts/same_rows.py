@@ -1,0 +1,144 @@
+"""A row of a global store against the topic's latest record of its key: whether it says the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from srfix.recovery.cluster import RawRecord
+from srfix.recovery.facts.filled_in import FilledIn, filled_in
+from srfix.recovery.facts.survey import schema_behind
+from srfix.recovery.registry import ReadableRegistry
+from srfix.recovery.state import StoredValue
+from srfix.serde.casing import CaseRule, match_fields
+from srfix.serde.deserializer import SchemaDeserializer
+from srfix.serde.errors import CasingError, ResolveError, WireError
+from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
+from srfix.serde.registry import SchemaNotFoundError
+from srfix.serde.resolve import ById
+from srfix.serde.subjects import Role, Topic
+from srfix.serde.wire import Headers, parse
+
+
+@dataclass(slots=True, kw_only=True)
+class Comparing:
+    """Tells a row that says something else than a record from one that only says it in another encoding."""
+
+    registry: ReadableRegistry
+    topic: Topic
+    context: str
+    """The registry context whose ids rows and records carry."""
+    may_be_table: bool = False
+    """True where nothing says that the processor is not a table's. A table's serde writes the same in other bytes, and may
+    fill fields in: only a field that both have, text, or a field that no default explains tells two rows apart then."""
+    _read: SchemaDeserializer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._read = SchemaDeserializer(ById(self.registry, context=self.context))
+
+    def is_same(self, row: StoredValue, record: RawRecord) -> bool | None:
+        """None if they differ, and nothing tells whether they say the same: one of them cannot be decoded, or a table's serde
+        may have filled in what the row has too many.
+        """
+        if record.value is None:
+            return False  # a restore would remove the row
+        if row.payload == record.value:
+            return True
+        ours, theirs = _json(row.payload), _json(record.value)
+        if ours is not None and theirs is not None:
+            return _says_the_same(ours, theirs, None, may_be_table=self.may_be_table)
+        if not (_is_framed(row.payload, row.headers) and _is_framed(record.value, record.headers)):
+            # No schema tells what they say: other bytes are another value to the store's serde.
+            return _as_texts(row.payload, record.value) if self.may_be_table else False
+        try:
+            ours = self._read(row.payload, SerdeContext(self.topic, Role.VALUE, row.headers))
+            theirs = self._read(record.value, SerdeContext(self.topic, Role.VALUE, record.headers))
+        except (*ABOUT_A_PAYLOAD, ResolveError):
+            return None
+        explained = self._filled_in(row) if self.may_be_table else None
+        return _says_the_same(ours, theirs, explained, may_be_table=self.may_be_table)
+
+    def _filled_in(self, row: StoredValue) -> FilledIn | None:
+        frame = parse(row.payload, headers=row.headers)
+        if frame is None or frame.schema_id is None:
+            return None
+        try:
+            return filled_in(schema_behind(self.registry, frame.schema_id, self.context))
+        except SchemaNotFoundError:  # deleted while we asked
+            return None
+
+
+def _json(payload: bytes) -> object | None:
+    """The object or list in a payload of JSON; None if it is none."""
+    if payload[:1] not in (b"{", b"["):
+        return None
+    try:
+        document: object = json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+    return document
+
+
+def _is_framed(payload: bytes, headers: Headers) -> bool:
+    try:
+        return parse(payload, headers=headers) is not None
+    except WireError:
+        return False
+
+
+def _as_texts(row: bytes, record: bytes) -> bool | None:
+    """True if both are the same text but for white space; None if one is no text."""
+    try:
+        ours, theirs = ("".join(payload.decode().split()) for payload in (row, record))
+    except UnicodeDecodeError:
+        return None
+    return ours == theirs if ours.isprintable() and theirs.isprintable() else None
+
+
+def _says_the_same(row: object, record: object, explained: FilledIn | None, *, may_be_table: bool) -> bool | None:
+    """True if a row holds nothing but what the record holds: some of its fields, perhaps in another letter case.
+
+    :param explained: what the row's schema says of fields that were filled in; None if it says nothing.
+    :param may_be_table: True where a table's serde may have written the row: values of another type pass for the same, and
+        fields that the record has not, beside some that it has, count as far as `explained` tells of them.
+    """
+    if isinstance(row, Mapping) and isinstance(record, Mapping):
+        names = {str(name): value for name, value in row.items()}
+        others = {str(name): value for name, value in record.items()}
+        try:
+            placed = match_fields([*names], [*others], CaseRule.UNIQUE, where="a row and its record")
+        except CasingError:
+            return None if may_be_table and row != record else bool(row == record)
+        added = {name: value for name, value in names.items() if name not in placed and value is not None}
+        if added and (not may_be_table or (record and not placed)):
+            return False  # a table's row has at least one of its record's fields
+        return _all(
+            (
+                *(None if explained is None else explained.explains(name, value) for name, value in added.items()),
+                *(
+                    _says_the_same(
+                        names[name],
+                        others[other],
+                        None if explained is None else explained.within(name),
+                        may_be_table=may_be_table,
+                    )
+                    for name, other in placed.items()
+                ),
+            )
+        )
+    if isinstance(row, list | tuple) and isinstance(record, list | tuple):
+        if len(row) != len(record):
+            return False
+        return _all(
+            _says_the_same(one, other, None, may_be_table=may_be_table) for one, other in zip(row, record, strict=True)
+        )
+    if may_be_table and type(row) is not type(record):
+        return True
+    return bool(row == record)
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    """False if one is, else None if one is."""
+    known = tuple(answers)
+    return False if False in known else None if None in known else True
