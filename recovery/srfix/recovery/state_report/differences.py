@@ -122,6 +122,9 @@ def compared(store: StateStore, records: Iterable[RawRecord]) -> Comparison:
             counts[difference.kind] += 1
             if len(shown) < MOST_SHOWN:
                 shown.append(difference)
+    if store.is_shut:  # what may not be read is not missing
+        counts[Kind.MISSING] = 0
+        shown = [each for each in shown if each.kind is not Kind.MISSING]
     return Comparison(store=store, same=same, counts={kind: counts[kind] for kind in Kind}, shown=tuple(shown))
 
 

@@ -15,12 +15,14 @@ import click
 from srfix.cli.completion import path_completion
 from srfix.cli.options import handing_over, option
 from srfix.cli.output import say
+from srfix.recovery.errors import NotPermittedError
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.state import ApplicationState, read_state_directory, shut_folders
 from srfix.recovery.state.stores import StateStore, open_stores
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
 
+_SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
 directory_argument = click.argument("directory", metavar="DIR", **path_completion("DIR"))
 """Adds DIR; the command gets `directory: str`."""
 
@@ -45,9 +47,10 @@ class StoreChoice:
         wanted = tuple(each for each in found if self.application in (None, each.application))
         if not wanted:
             names = [each.application for each in found]
+            shut = "".join(f" {each.path}: {each.reason}." for each in shut_folders(Path(directory)))
             raise UsageError(
                 f"{directory!r} holds no application {self.application!r}, but {enumerated(names)}. Give one of them, or leave "
-                "out --application."
+                f"out --application.{shut}"
             )
         return wanted
 
@@ -61,7 +64,7 @@ class StoreChoice:
         if self.store is not None and self.store not in named:
             near = nearest(self.store[:100], named)
             meant = f" Did you mean {near}?" if near else ""
-            shut = "".join(f" {path} may not be read." for each in applications for path in _shut(each))
+            shut = "".join(f" {path} was not looked at: {_SHUT}." for each in applications for path in _shut(each))
             raise UsageError(
                 f"{directory!r} holds no store {self.store!r}.{meant} There are: {enumerated(named)}.{shut}"
             )
@@ -159,12 +162,17 @@ def _shut(application: ApplicationState) -> Iterator[str]:
             yield problem.path
 
 
-def tell_unseen(found: Iterable[tuple[ApplicationState, StateStore]]) -> bool:
+def tell_unseen(
+    found: Iterable[tuple[ApplicationState, StateStore]], stores: Iterable[StateStore] | None = None
+) -> bool:
     """Says on standard error which rows may be missing though nothing is damaged; True if something could not be looked at.
+
+    :param stores: the parts as they were read, where others read them than those of `found`.
 
     Rows in the memory of an application that runs are said, and are no failure: the help says that they are not on disk.
     """
-    applications = {each.path: each for each, _store in found}
+    pairs = list(found)
+    applications = {each.path: each for each, _store in pairs}
     unseen = False
     for application in applications.values():
         if application.is_in_use:
@@ -173,10 +181,27 @@ def tell_unseen(found: Iterable[tuple[ApplicationState, StateStore]]) -> bool:
                 "stop the application, and look again.",
                 err=True,
             )
-        for path in _shut(application):
+        for line in shut_places(application):
             unseen = True
-            say(f"Not looked at: {path}: Permission denied. It may hold rows of the store.", err=True)
+            say(f"Not looked at: {line}", err=True)
+    for line in shut_stores([store for _application, store in pairs] if stores is None else stores):
+        unseen = True
+        say(f"Not looked at: {line}", err=True)
     return unseen
+
+
+def shut_places(application: ApplicationState) -> Iterator[str]:
+    """A line for each folder of an application that this user may not look into."""
+    for path in _shut(application):
+        yield f"{path}: {_SHUT}. It may hold rows of the store."
+
+
+def shut_stores(stores: Iterable[StateStore]) -> Iterator[str]:
+    """A line for each part of a store that this user may not read: nothing tells whether that is damaged."""
+    for store in stores:
+        for damage in store.damage:
+            if damage.is_shut:
+                yield f"store {store.name} of task {store.task.name}: {damage.problem}"
 
 
 def tell_damage(stores: Iterable[StateStore]) -> bool:
@@ -184,11 +209,12 @@ def tell_damage(stores: Iterable[StateStore]) -> bool:
     found = can_be_mended = False
     for store in stores:
         for damage in store.damage:
+            if damage.is_shut:
+                continue  # `tell_unseen` says it
             found = True
             after = f", after {damage.rows_before:,} rows" if damage.rows_before else ""
             say(f"Damaged: store {store.name} of task {store.task.name}{after}: {damage.problem}", err=True)
-            is_shut = not os.access(damage.database, os.R_OK | os.X_OK)
-            can_be_mended = can_be_mended or not (is_shut or store.is_in_use)
+            can_be_mended = can_be_mended or not store.is_in_use
         if store.damages > len(store.damage):
             say(f"… and {store.damages - len(store.damage):,} more in task {store.task.name}.", err=True)
     if can_be_mended:
@@ -202,4 +228,8 @@ def tell_damage(stores: Iterable[StateStore]) -> bool:
 
 def read_so_far(count: int, store: StateStore) -> str:
     """A number of rows for a person: with damage it is only how many could be read."""
-    return f"{count:,} (damaged)" if store.damage else f"{count:,}"
+    if store.is_damaged:
+        return f"{count:,} (damaged)"
+    return (
+        f"{count:,} (not permitted)" if store.is_shut and count else "not permitted" if store.is_shut else f"{count:,}"
+    )

@@ -11,7 +11,7 @@ import click
 
 from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import open_cluster, patience_s
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, shut_stores, tell_damage
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -81,6 +81,7 @@ def diff(
     held = {store.partition for store in stores}
     apart = [] if None in held or choice.task is not None else [each for each in to_compare.ranges if each not in held]
     unseen = [f"partition {each} of {name}: no task of it lies in {directory}" for each in apart]
+    unseen += shut_stores(stores)
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
     document = diff_document(

@@ -8,7 +8,7 @@ from importlib.metadata import version
 import click
 
 from srfix.cli.commands.shared import open_cluster
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, shut_places
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
@@ -42,7 +42,10 @@ def estimate(
     found: list[tuple[str, RestoreEstimate]] = []
     with open_cluster(connection) as (cluster, _engine):
         topics = cluster.topics()
-        for application, store in choice.stores(directory):
+        pairs = list(choice.stores(directory))
+        for application in {each.path: each for each, _store in pairs}.values():
+            unseen += shut_places(application)
+        for application, store in pairs:
             topic, candidates = topic_of(application, store.directory, store.task)
             where = f"store {store.name} of task {store.task.name}"
             count = None if topic is None else topics.get(topic)

@@ -163,6 +163,6 @@ def _told(
     for path in paths:
         show(str(path))
     damaged = tell_damage(stores)
-    unseen = tell_unseen(asked)
+    unseen = tell_unseen(asked, stores)
     say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}, {failed} of them not decoded.", err=True)
     return ExitCode.FINDINGS if failed or damaged else ExitCode.REFUSED if unseen else ExitCode.OK

@@ -95,7 +95,7 @@ def scan(
             rows = (row for part in parts for row in part.rows)
         read, failed = write_rows(islice(rows, limit), output, application=application, stores=stores)
     damaged = tell_damage(stores)
-    unseen = tell_unseen(found)
+    unseen = tell_unseen(found, stores)
     more = " That is the --limit: there may be more." if read == limit else ""
     say(f"{counted(read, 'row')}, {failed} of them not decoded.{more}", err=True)
     return ExitCode.FINDINGS if failed or damaged else ExitCode.REFUSED if unseen else ExitCode.OK

@@ -82,14 +82,14 @@ def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
 
 
 def _row(each: StoreSize) -> tuple[str, ...]:
+    is_unread = each.store.is_shut and not each.entries
+    bytes_ = each.key_bytes + each.value_bytes
     return (
         each.store.task.name,
         each.store.name,
-        each.store.format.value,
+        "-" if is_unread else each.store.format.value,
         read_so_far(each.entries, each.store),
-        f"{each.key_bytes + each.value_bytes:,}",
-        f"{each.disk_bytes:,}",
-        f"{each.tombstones:,}",
+        *(("-",) * 3 if is_unread else (f"{bytes_:,}", f"{each.disk_bytes:,}", f"{each.tombstones:,}")),
         _time(each.oldest_ms),
         _time(each.newest_ms),
         _ids(each, Role.KEY),

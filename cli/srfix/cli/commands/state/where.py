@@ -15,6 +15,7 @@ from srfix.cli.commands.state.choosing import (
     directory_argument,
     key_bytes,
     read_so_far,
+    shut_stores,
     tell_damage,
     tell_unseen,
 )
@@ -94,7 +95,7 @@ def where(
         partitions_from=source,
         hosts=look.hosts,
         reads=look.reads,
-        not_looked_at=look.not_looked_at,
+        not_looked_at=[*look.not_looked_at, *shut_stores(stores)],
         srfix_version=version("srfix"),
         generated_at=now(),
     )
@@ -111,7 +112,7 @@ def where(
     for why in look.not_looked_at:
         say(f"Not looked at: {why}", err=True)
     unseen = tell_unseen(pairs)
-    wrong = damaged or found.astray or not found.is_found or is_failing(look.reads)
+    wrong = damaged or found.astray or (found.is_found is False and not unseen) or is_failing(look.reads)
     return ExitCode.FINDINGS if wrong else ExitCode.REFUSED if unseen else ExitCode.OK
 
 
