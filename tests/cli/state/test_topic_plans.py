@@ -121,6 +121,7 @@ class TestSeedChangelog:
         broker.create_topic(CHANGELOG, 2)
         assert main(["apply", plan, "--yes"]) == 2
         assert f"there is a topic {CHANGELOG}. Nothing was written for it" in capsys.readouterr().err
+        Path(plan).unlink()
         assert main([*SEED, plan]) == 0
         with monkeypatch.context() as patched:
             patched.setattr(KafkaHand, "append", lambda _self, _topic, records: len(list(records)))  # keeps nothing
@@ -188,6 +189,21 @@ class TestOtherCommands:
     def test_verify_says_who_verifies_it(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["verify", plan]) == 2
         assert "srfix apply reads back what such a plan writes" in capsys.readouterr().err
+
+    def test_a_plan_is_not_written_over_another(
+        self, plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        for command in (SEED, EXPIRY):
+            assert main([*command, plan]) == 2
+            assert (
+                f"{plan} is there already, and a plan that writes to a topic is written over" in capsys.readouterr().err
+            )
+        Path(plan).rename(tmp_path / "moved.json")
+        assert main([*EXPIRY, plan]) == 2
+        assert f"{plan}.records.jsonl is there already" in capsys.readouterr().err
+        (tmp_path / "moved.json").rename(plan)
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
     def test_a_plan_is_not_written_over_a_journal(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["apply", plan, "--yes"]) == 0
