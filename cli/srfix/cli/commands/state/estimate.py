@@ -80,7 +80,7 @@ def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:
                 each.store,
                 each.topic,
                 f"{each.records:,}",
-                f"{each.records_left:,}",
+                _left(each),
                 "-" if each.bytes_ is None else f"{each.bytes_:,}",
                 "-" if each.seconds is None else f"{each.seconds:,.1f}",
                 f"{each.memory_bytes // (1024 * 1024):,} MiB",
@@ -89,8 +89,18 @@ def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:
             for each in found
         ),
     )
+    if any(each.records_left_at_least < each.records_left for each in found):
+        yield Paragraph(
+            "DIR does not tell whether its checkpoints name the last record in a store (Kafka Streams 2.6 and later) or the "
+            "one after it (up to 2.5): one record a partition may be left or not."
+        )
     if any(each.is_source and each.would_a_standby_spare_it for each in found):
         yield Paragraph(
             "A standby of a store that restores from a source topic holds the source's bytes: it spares the time, not what "
             "reading them under another subject breaks."
         )
+
+
+def _left(each: RestoreEstimate) -> str:
+    fewest, most = each.records_left_at_least, each.records_left
+    return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
