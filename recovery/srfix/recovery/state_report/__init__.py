@@ -12,6 +12,7 @@ from srfix.recovery.state_report.key_reads import (
     NewestRecord,
     asked_subjects,
     is_failing,
+    key_in_topic,
     newest_record,
     read_key,
     record_ids,

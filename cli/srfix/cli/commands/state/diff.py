@@ -10,13 +10,21 @@ from typing import Final
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import open_cluster, patience_s
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, shut_stores, tell_damage
+from srfix.cli.commands.shared import open_cluster, patience_s, write_unless_quiet
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
+from srfix.cli.commands.state.not_read import damage_lines, shut_places, shut_stores
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import SPARK, CensusEngineChoice, connection_options, output_option, task_engine_options
-from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say, write_report
+from srfix.cli.options import (
+    SPARK,
+    CensusEngineChoice,
+    connection_options,
+    output_option,
+    quiet_option,
+    task_engine_options,
+)
+from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.state import ApplicationState
@@ -43,6 +51,7 @@ _COMMITTED: Final = "committed"
 )
 @connection_options
 @task_engine_options
+@quiet_option
 @output_option
 def diff(
     directory: str,
@@ -51,6 +60,7 @@ def diff(
     until: str,
     connection: Connection,
     engine: CensusEngineChoice,
+    quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
     """Compare a store in DIR with what its changelog or source topic says it should hold, key by key. Writes nothing.
@@ -81,7 +91,7 @@ def diff(
     held = {store.partition for store in stores}
     apart = [] if None in held or choice.task is not None else [each for each in to_compare.ranges if each not in held]
     unseen = [f"partition {each} of {name}: no task of it lies in {directory}" for each in apart]
-    unseen += shut_stores(stores)
+    unseen += [line for each in (shut_places(application), shut_stores(stores)) for line in each]
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
     document = diff_document(
@@ -94,16 +104,24 @@ def diff(
         srfix_version=version("srfix"),
         generated_at=now(),
     )
-    write_report(Report(document=document, blocks=tuple(_blocks(done))), output)
-    damaged = tell_damage(stores)
-    for each in unseen:
-        say(f"Not looked at: {each}", err=True)
     differ = sum(sum(each.counts.values()) for each in done)
     same = sum(each.same for each in done)
-    say(f"{counted(differ, 'key')} of {same + differ:,} not as {name} says.", err=True)
-    if differ or damaged:
-        return ExitCode.FINDINGS
-    return ExitCode.REFUSED if unseen else ExitCode.OK
+    damaged = list(damage_lines(stores))
+    is_wrong = differ or damaged
+    code = ExitCode.FINDINGS if is_wrong else ExitCode.REFUSED if unseen else ExitCode.OK
+    report = Report(document=document, blocks=tuple(_blocks(done)))
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if quiet and code is ExitCode.OK:
+        return code
+    for line in damaged:
+        say(line, err=True)
+    for each in unseen:
+        say(f"Not looked at: {each}", err=True)
+    if differ:
+        say(f"{counted(differ, 'key')} of {same + differ:,} not as {name} says.", err=True)
+    else:
+        say(f"{counted(same, 'key')} as {name} says.", err=True)
+    return code
 
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:
