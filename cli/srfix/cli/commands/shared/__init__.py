@@ -28,3 +28,4 @@ from srfix.cli.commands.shared.spark_session import SessionOfCommand
 from srfix.cli.commands.shared.steps_on_the_way import StepsOnTheWay
 from srfix.cli.commands.shared.story import Story
 from srfix.cli.commands.shared.topic_plans import apply_to_topic, roll_back_topic
+from srfix.cli.commands.shared.topic_verification import verify_topic
