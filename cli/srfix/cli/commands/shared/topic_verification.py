@@ -33,6 +33,7 @@ from srfix.recovery.topic_plan import (
     verify_topic_plan,
 )
 from srfix.serde.errors import UsageError
+from srfix.serde.registry import Json
 
 _TAKEN: Final = frozenset(
     {
@@ -63,7 +64,7 @@ def verify_topic(
     with open_cluster(connection, quiet=quiet) as (cluster, _engine):
         checks = list(verify_topic_plan(plan, cluster, applied=_applied(plan, state), kept_path=kept))
     code = _code(checks)
-    document = {
+    document: dict[str, Json] = {
         "schema": "srfix.topic-verification/1",
         "srfix": version("srfix"),
         "digest": digest_of_plan(plan),

@@ -26,11 +26,12 @@ from srfix.cli.options import (
 )
 from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say
 from srfix.recovery.clock import now
+from srfix.recovery.facts import iso_time
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.state import ApplicationState
 from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_jobs import CompareWork, ranges_to_compare
-from srfix.recovery.state_report import Comparison, DifferenceKind, diff_document, is_comparable, topic_of
+from srfix.recovery.state_jobs import CompareWork, ToCompare, ranges_to_compare
+from srfix.recovery.state_report import Comparison, DifferenceKind, diff_document, topic_of
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Topic
 
@@ -66,17 +67,12 @@ def diff(
     """Compare a store in DIR with what its changelog or source topic says it should hold, key by key. Writes nothing.
 
     A key is missing, extra, stale (an older timestamp), of another schema id, or of other bytes. In windows that a store has
-    let go, keys are missing rightly. Exit code 1 if they differ or the store is damaged, else 2 if not everything was
-    looked at.
+    let go, keys are missing rightly. Of a versioned store each version is compared; of a join's list store and of foreign-key
+    subscriptions the stored bytes. What the topic has let go, or the store may have, is not known: no difference. Exit code 1
+    if something differs or the store is damaged, else 2 if not everything is known or was looked at.
     """
     found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
-    for _application, store in found:
-        if not is_comparable(store.format):
-            raise UsageError(
-                f"The store {store.name} ({store.format.value}) cannot be compared with a topic row by row; key-value, window "
-                "and session stores can."
-            )
     name = Topic(topic) if topic is not None else _topic(application, first)
     stores = [store for _application, store in found]
     with open_cluster(connection) as (cluster, _engine), ExitStack() as stack:
@@ -94,6 +90,7 @@ def diff(
     unseen += [line for each in (shut_places(application), shut_stores(stores)) for line in each]
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
+    unseen += _not_known(done, name, to_compare)
     document = diff_document(
         done,
         application=application.application,
@@ -104,7 +101,7 @@ def diff(
         srfix_version=version("srfix"),
         generated_at=now(),
     )
-    differ = sum(sum(each.counts.values()) for each in done)
+    differ = sum(each.differ for each in done)
     same = sum(each.same for each in done)
     damaged = list(damage_lines(stores))
     is_wrong = differ or damaged
@@ -135,6 +132,19 @@ def _topic(application: ApplicationState, store: StateStore) -> Topic:
     return topic
 
 
+def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) -> Iterator[str]:
+    for each in done:
+        where = f"task {each.store.task.name}"
+        cut = ", ".join(
+            f"{topic}[{place}] begins at offset {begin:,}" for place, begin in to_compare.cut(each.store).items()
+        )
+        if each.not_known:
+            why = cut or f"{topic} is compacted, or the store has let go of what is old"
+            yield f"{counted(each.not_known, 'key')} of {where}, which cannot be known: {why}"
+        elif cut and each.counts[DifferenceKind.EXTRA]:
+            yield f"whether extra keys of {where} stood in what is gone: {cut}"
+
+
 def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
     yield Table(
         ("task", "same", *(kind.value for kind in DifferenceKind)),
@@ -143,13 +153,19 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
             for each in done
         ),
     )
+    differences = [(each.store.task.name, one) for each in done for one in each.shown]
+    has_versions = any(one.valid_from_ms is not None for _task, one in differences)
+    head = ("task", "how", "key", *(("valid from",) if has_versions else ()), "id in the store", "id in the topic")
     rows = tuple(
-        (each.store.task.name, one.kind.value, _key(one.key), _id(one.store_id), _id(one.topic_id))
-        for each in done
-        for one in each.shown
+        (
+            *(task, one.kind.value, _key(one.key)),
+            *((_time(one.valid_from_ms),) if has_versions else ()),
+            *(_id(one.store_id), _id(one.topic_id)),
+        )
+        for task, one in differences
     )
     if rows:
-        yield Table(("task", "how", "key", "id in the store", "id in the topic"), rows, title="Keys that differ")
+        yield Table(head, rows, title="Keys that differ")
     if sum(sum(each.counts.values()) for each in done) > len(rows):
         yield Paragraph("The first 100 of each task are shown.")
 
@@ -157,6 +173,10 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
 def _key(key: bytes) -> str:
     text = key.decode("utf-8", "replace")
     return text if text.isprintable() and "\ufffd" not in text else f"0x{key.hex()}"
+
+
+def _time(time_ms: int | None) -> str:
+    return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
 
 
 def _id(schema_id: int | None) -> str:
