@@ -42,7 +42,7 @@ from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat, open_
 from srfix.recovery.state.writing import Release, WrittenKind
 from srfix.recovery.state_jobs import ranges_to_compare
 from srfix.recovery.state_report import DifferenceKind
-from tests.stack.rebuilt_stores import RebuiltStores, rebuilt, to_restore
+from tests.stack.rebuilt_stores import RebuiltStores, rebuilt, to_restore, topic_of
 
 pytestmark = pytest.mark.stack
 
@@ -258,7 +258,7 @@ def beside_changelogs(setup: EveryStoreSetup, folder: Path) -> dict[str, tuple[i
     with Cluster({"bootstrap.servers": setup.bootstrap_servers}) as cluster:
         for store in open_stores(state_of(folder)):
             if store.format in (StoreFormat.VERSIONED, StoreFormat.LIST_VALUE, StoreFormat.SUBSCRIPTION):
-                told = ranges_to_compare(cluster, store.changelog, group=None).part(cluster, store)
+                told = ranges_to_compare(cluster, topic_of(setup, store.name), group=None).part(cluster, store)
                 same, counts = found.get(store.name, (0, {}))
                 found[store.name] = same + told.same, Counter(counts) + Counter(told.counts)
     return found
