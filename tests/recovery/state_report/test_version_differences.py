@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +24,7 @@ from srfix.recovery.state_report import Comparison, DifferenceKind, compared
 from srfix.serde.subjects import Topic
 from tests.recovery.rebuild.topics import TopicOfRecords
 from tests.recovery.state.stores.test_batches import Database, opened
+from tests.recovery.state.stores.test_real_directories import VERSIONS, raw_rows, state_of, stored, value_of
 
 FOREVER_MS: Final = 1_000_000_000
 Put = tuple[bytes, bytes | None, int]
@@ -103,6 +106,37 @@ class TestVersions:
         assert beside(store, [], end=4) == {"not-known": 3}
         assert beside(store, [], end=0) == {"extra": 3}
 
+    def test_a_tombstone_of_the_same_time_takes_a_version_away(self, tmp_path: Path) -> None:
+        gone: list[Put] = [*BASE, (b"b", None, 2_000)]
+        store = versioned(tmp_path, BASE)
+        assert beside(store, records_of(gone), end=len(gone)) == {"not-known": 1}  # it was late
+        soon: list[Put] = [BASE[0], BASE[1], (b"b", None, 2_000), *BASE[2:]]
+        assert beside(store, records_of(soon), end=len(soon), is_cut=True) == {"extra": 1}
+
+    @pytest.mark.parametrize("late", [b"x", None])
+    def test_what_comes_late_at_the_time_of_a_version_may_have_been_left_out(
+        self, tmp_path: Path, late: bytes | None
+    ) -> None:
+        puts: list[Put] = [(b"k", b"v", 0), (b"k", b"w", 7_000), (b"k", late, 0)]
+        store = versioned(tmp_path, puts, retention_ms=6_000)
+        assert [row.value for row in store.rows()] == [b"v", b"w"]
+        assert beside(store, records_of(puts), end=len(puts)) == {"not-known": 1}
+
+    def test_a_late_version_may_hold_on_past_a_tombstone_that_left_no_trace(self, tmp_path: Path) -> None:
+        puts: list[Put] = [(b"b", b"x", 8_000), (b"b", None, 8_000), (b"b", b"late", 3_000), *BASE[:3]]
+        store = versioned(tmp_path, puts)
+        assert [row.valid_to_ms for row in store.rows() if row.value == b"late"] == [None]
+        assert beside(store, records_of(puts), end=len(puts)) == {"not-known": 1}
+
+    def test_history_is_missing_only_where_no_later_record_can_have_gone(self, tmp_path: Path) -> None:
+        fewer: list[Put] = [(b"b", b"0", 0), (b"b", b"1", 1_000), *BASE[:1], (b"a", b"3", 4_000)]
+        more: list[Put] = [*fewer[:3], (b"a", b"2", 2_000), *fewer[3:]]
+        store, records = versioned(tmp_path, fewer), records_of(more)
+        assert beside(store, records, end=5) == {"missing": 1, "stale": 1}
+        assert beside(store, records[1:], end=5, is_cut=True) == {"missing": 1, "stale": 1, "not-known": 1}
+        gap = [*records[:4], replace(records[4], offset=7)]
+        assert beside(store, gap, end=8) == {"not-known": 1, "stale": 1}
+
     def test_history_that_the_store_has_let_go_is_not_known(self, tmp_path: Path) -> None:
         later: list[Put] = [*BASE, (b"d", b"1", 100_000), (b"d", b"2", 101_000)]
         store = versioned(tmp_path, later, retention_ms=6_000)
@@ -134,3 +168,57 @@ class TestStoredRows:
         other = RawRecord(partition=0, offset=0, key=key, value=b"\0\0\0\0\1" + value, timestamp=5)
         (shown,) = compared(store, [other], end=1).shown
         assert (shown.kind, shown.store_id, shown.topic_id) == (DifferenceKind.OTHER_BYTES, None, None)
+
+
+AS_STORED: Final = {
+    version: {"fkj-subscription-store"} | ({"oj-outer-shared-join-store"} if version != "2.6.3" else set())
+    for version in VERSIONS
+}
+"""By version the stores that stand in their changelogs as they are; 2.6.3 has no list stores."""
+
+
+def records_of_stored(version: str, store: StateStore) -> list[RawRecord]:
+    """The records that made the rows of a store, by the listing of what RocksDB holds."""
+    if store.format is StoreFormat.VERSIONED:
+        rows = stored(version, store)
+        puts = {(row.key, row.valid_from_ms or 0): row.value for row in rows}
+        for row in rows:
+            if row.valid_to_ms is not None:
+                puts.setdefault((row.key, row.valid_to_ms), None)
+        return records_of([(key, puts[key, at], at) for key, at in sorted(puts, key=lambda put: put[1])])
+    raw = next(raw for path, raw in raw_rows(version).items() if f"{path}/".endswith(f"/{store.name}/"))
+    return records_of([(key, value_of(family, value)[0], 1) for family, key, value in raw.rows()])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+class TestRealDirectories:
+    def test_what_real_streams_left_is_as_its_records_say(self, version: str) -> None:
+        seen = set()
+        for store in open_stores(state_of(version)):
+            if store.format in (StoreFormat.VERSIONED, StoreFormat.LIST_VALUE, StoreFormat.SUBSCRIPTION):
+                records = records_of_stored(version, store)
+                found = compared(store, records, end=len(records))
+                held = [record for record in records if record.value is not None]
+                assert (found.same, counts(found), store.damage) == (len(held), {}, []), store.name
+                seen.add(store.name)
+        assert seen == AS_STORED[version] | ({"ver"} if version != "2.6.3" else set())
+
+    def test_a_stored_row_without_its_record_is_extra_and_a_changed_one_of_other_bytes(self, version: str) -> None:
+        for name in AS_STORED[version]:
+            (store,) = open_stores(state_of(version), name)
+            first, *others = records_of_stored(version, store)
+            assert beside(store, others, end=len(others)) == {"extra": 1}
+            changed = RawRecord(partition=0, offset=99, key=first.key, value=b"other", timestamp=1)
+            assert beside(store, [*others, changed], end=100) == {"other-bytes": 1}
+
+
+@pytest.mark.parametrize("version", [each for each in VERSIONS if each != "2.6.3"])
+def test_a_real_history_without_its_oldest_record_is_extra_or_not_known(version: str) -> None:
+    (store,) = open_stores(state_of(version), "ver")
+    records = records_of_stored(version, store)
+    assert beside(store, records[1:], end=len(records), is_cut=True) == {"not-known": 1}
+    rest = [
+        RawRecord(partition=0, offset=offset, key=each.key, value=each.value, timestamp=each.timestamp)
+        for offset, each in enumerate(records[1:])
+    ]
+    assert beside(store, rest, end=len(rest)) == {"extra": 1}

@@ -6,10 +6,16 @@ the topic has, is no difference, but not known:
 
 | seen | is |
 |---|---|
-| in the topic alone | missing, if it holds still, or ended no earlier than history that the store has kept; else not known |
+| in the topic alone | missing, if it holds, or ended within the history that the store keeps, and no later record is gone |
+| the same, and it ended earlier, or a later record may be gone | not known |
 | the same, and it was late when it came | not known, unless the store keeps history for far longer: it leaves late ones out |
+| in both, and the values differ | other bytes, another id; not known, if that of the topic was late |
+| a tombstone in the topic, a version in the store | extra; not known, if that was late |
 | in the store alone | extra, if no record can have gone: the log begins at 0, and no offset is missing; else not known |
-| in both, and ended later in the store | stale: a tombstone is missing; not known, if that was late |
+| in both, and ended later in the store | stale: what ends it is missing; not known, if that or the version was late |
+
+Late is what came after a record of a later timestamp, by the records that the topic still has. A version that comes late may
+hold on in the store past the tombstone of its key: where that had the timestamp of what it ended, the store has no trace of it.
 """
 
 from __future__ import annotations
@@ -28,8 +34,8 @@ from srfix.recovery.state_report.difference_kinds import KEPT_SIZE, Difference, 
 _CHUNK: Final = 1_000
 _LENGTH: Final = struct.Struct(">I")
 _TIME: Final = struct.Struct(">q")
-_RECORD: Final = struct.Struct(">?q")
-"""Behind what is kept of a record's value: whether it is a tombstone, and by how much it was late."""
+_RECORD: Final = struct.Struct(">?qq")
+"""Behind what is kept of a record's value: whether it is a tombstone, by how much it was late, and its offset."""
 _HOLDS: Final = -1
 """The end of a version that holds still."""
 _LONG_HISTORY_MS: Final = 10_000
@@ -46,11 +52,14 @@ class _Version(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A version in the topic."""
+    """A version in the topic, or a tombstone."""
 
     version: _Version
+    is_tombstone: bool
     late_ms: int
     """By how much it was late."""
+    offset: int
+    """Its offset."""
     end_late_ms: int
     """By how much the record was late that ends it; 0 if it holds."""
 
@@ -61,16 +70,20 @@ class _Seen:
 
     following: int = 0
     """The offset behind the last record."""
-    has_gaps: bool = False
-    """True if an offset was missing before a record: compaction, or a transaction's marker."""
+    whole_from: int = 0
+    """The offset behind the last one that was missing before a record: compaction, or a transaction's marker."""
     oldest_end_ms: int | None = None
     """The earliest end of a version that the store has kept; None if it keeps no history."""
     newest_ms: int = _HOLDS
     """The latest beginning of a version in the store."""
 
-    def keeps_what_ends(self, to_ms: int | None) -> bool:
+    def is_whole_behind(self, offset: int, end: int | None) -> bool:
+        """True if no later record can have gone."""
+        return offset >= self.whole_from and self.following == end
+
+    def keeps_what_ends(self, to_ms: int) -> bool:
         """True if the store has not let go of what ended then: segments go oldest first."""
-        return to_ms is None or (self.oldest_end_ms is not None and to_ms >= self.oldest_end_ms)
+        return self.oldest_end_ms is not None and to_ms >= self.oldest_end_ms
 
     def takes(self, late_ms: int) -> bool:
         """True if the store has taken a record that was so late."""
@@ -93,7 +106,7 @@ def version_differences(
     """
     seen = _Seen()
     with in_order(_told_by(records, seen)) as told, in_order(_told_by_rows(store, seen)) as rows:
-        is_whole = not (is_cut or seen.has_gaps) and seen.following == end
+        is_whole = not is_cut and seen.is_whole_behind(0, end)
         here, said = map(_read_row, rows), _versions(told)
         row, record = next(here, None), next(said, None)
         while row is not None or record is not None:
@@ -102,7 +115,11 @@ def version_differences(
                 yield _different(Kind.EXTRA if is_whole else Kind.NOT_KNOWN, row, None)
                 row = next(here, None)
             elif row is None or record.version.place < row.place:
-                is_kept = seen.keeps_what_ends(record.version.to_ms)
+                if record.is_tombstone:
+                    record = next(said, None)
+                    continue
+                to_ms = record.version.to_ms
+                is_kept = to_ms is None or (seen.keeps_what_ends(to_ms) and seen.is_whole_behind(record.offset, end))
                 is_missing = is_kept and seen.takes(record.late_ms)
                 yield _different(Kind.MISSING if is_missing else Kind.NOT_KNOWN, None, record.version)
                 record = next(said, None)
@@ -114,13 +131,16 @@ def version_differences(
 
 def _kind(row: _Version, record: _Told, seen: _Seen, *, is_whole: bool) -> Kind | None:
     topic = record.version
+    is_taken = seen.takes(record.late_ms)
+    if record.is_tombstone:
+        return Kind.EXTRA if is_taken else Kind.NOT_KNOWN
     if row.said.digest != topic.said.digest:
-        return kind_of(row.said, topic.said)
+        return kind_of(row.said, topic.said) if is_taken else Kind.NOT_KNOWN
     if row.to_ms == topic.to_ms:
         return None
     ends_later = topic.to_ms is not None and (row.to_ms is None or row.to_ms > topic.to_ms)
     if ends_later:
-        return Kind.STALE if seen.takes(record.end_late_ms) else Kind.NOT_KNOWN
+        return Kind.STALE if record.late_ms == 0 and seen.takes(record.end_late_ms) else Kind.NOT_KNOWN
     return Kind.OTHER_BYTES if is_whole else None  # what ended it there is gone from the topic
 
 
@@ -148,12 +168,13 @@ def _told_by(records: Iterable[RawRecord], seen: _Seen) -> Iterator[tuple[bytes,
     while chunk := list(islice(records, _CHUNK)):
         kept = keep([record.value or b"" for record in chunk], [record.timestamp for record in chunk])
         for record, each in zip(chunk, kept, strict=True):
-            seen.has_gaps = seen.has_gaps or record.offset != seen.following
+            if record.offset != seen.following:
+                seen.whole_from = record.offset
             seen.following = record.offset + 1
             if record.key is None or record.timestamp is None or record.timestamp < 0:
                 continue  # a restore skips it
             newest_ms = max(newest_ms, record.timestamp)
-            rest = _RECORD.pack(record.value is None, newest_ms - record.timestamp)
+            rest = _RECORD.pack(record.value is None, newest_ms - record.timestamp, record.offset)
             yield _place(record.key, record.timestamp), each + rest
 
 
@@ -185,17 +206,16 @@ def _version(place: bytes, kept: bytes, to_ms: int | None) -> _Version:
 
 
 def _versions(told: Iterator[tuple[bytes, bytes]]) -> Iterator[_Told]:
-    """The versions that are no tombstones, each with its end: where the next record of its key begins."""
+    """The versions and tombstones, each with its end: where the next record of its key begins."""
     before: tuple[bytes, bytes] | None = None
     for each in chain(told, (None,)):
         if before is not None:
             place, kept = before
-            is_tombstone, late_ms = _RECORD.unpack_from(kept, KEPT_SIZE)
+            is_tombstone, late_ms, offset = _RECORD.unpack_from(kept, KEPT_SIZE)
             is_ended = each is not None and each[0][: -_TIME.size] == place[: -_TIME.size]
-            if not is_tombstone:
-                to_ms, end_late_ms = None, 0
-                if is_ended and each is not None:
-                    (to_ms,) = _TIME.unpack_from(each[0], len(each[0]) - _TIME.size)
-                    _, end_late_ms = _RECORD.unpack_from(each[1], KEPT_SIZE)
-                yield _Told(_version(place, kept, to_ms), late_ms, end_late_ms)
+            to_ms, end_late_ms = None, 0
+            if is_ended and each is not None:
+                (to_ms,) = _TIME.unpack_from(each[0], len(each[0]) - _TIME.size)
+                _, end_late_ms, _offset = _RECORD.unpack_from(each[1], KEPT_SIZE)
+            yield _Told(_version(place, kept, to_ms), is_tombstone, late_ms, offset, end_late_ms)
         before = each

@@ -29,7 +29,7 @@ from srfix.recovery.clock import now
 from srfix.recovery.facts import iso_time
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.state import ApplicationState
-from srfix.recovery.state.stores import StateStore
+from srfix.recovery.state.stores import StateStore, StoreFormat
 from srfix.recovery.state_jobs import CompareWork, ToCompare, ranges_to_compare
 from srfix.recovery.state_report import Comparison, DifferenceKind, diff_document, topic_of
 from srfix.serde.errors import UsageError
@@ -139,8 +139,9 @@ def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) 
             f"{topic}[{place}] begins at offset {begin:,}" for place, begin in to_compare.cut(each.store).items()
         )
         if each.not_known:
-            why = cut or f"{topic} is compacted, or the store has let go of what is old"
-            yield f"{counted(each.not_known, 'key')} of {where}, which cannot be known: {why}"
+            why = cut or f"{topic} has let go of records, or the store of what is old, or it left out what came late"
+            noun = "version" if each.store.format is StoreFormat.VERSIONED else "key"
+            yield f"{counted(each.not_known, noun)} of {where}, which cannot be known: {why}"
         elif cut and each.counts[DifferenceKind.EXTRA]:
             yield f"whether extra keys of {where} stood in what is gone: {cut}"
 
