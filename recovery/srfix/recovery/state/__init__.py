@@ -1,7 +1,14 @@
 """What Kafka Streams keeps on disk: state directories, checkpoints, RocksDB stores."""
 
 from srfix.recovery.state.checkpoints import CheckpointEntry, OffsetMeaning
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
+from srfix.recovery.state.directory import (
+    ApplicationState,
+    StoreDirectory,
+    StoreKind,
+    Task,
+    Traces,
+    Unreadable,
+)
 from srfix.recovery.state.formats import StoredValue
 from srfix.recovery.state.locks import is_locked
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets

@@ -6,8 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, StoreKind, Task, Traces, is_locked
-from srfix.recovery.state.directory import Unreadable
+from srfix.recovery.state import (
+    ApplicationState,
+    CheckpointEntry,
+    StoreDirectory,
+    StoreKind,
+    Task,
+    Traces,
+    Unreadable,
+    is_locked,
+)
 from srfix.recovery.state_report.generations import streams_by_rocksdb
 from srfix.recovery.state_report.rocksdb_options import newest_options
 from srfix.recovery.state_report.store_forms import StoreForm
