@@ -28,6 +28,7 @@ from srfix.fixtures.streams.every_store import (
     produce,
     source_records,
 )
+from srfix.recovery.cluster import Cluster
 from srfix.recovery.rebuild import Migration, StoreChange, migrate
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.directory import ApplicationState
@@ -39,7 +40,9 @@ from srfix.recovery.state.formats import (
 )
 from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat, open_stores
 from srfix.recovery.state.writing import Release, WrittenKind
-from tests.stack.rebuilt_stores import RebuiltStores, rebuilt, to_restore
+from srfix.recovery.state_jobs import ranges_to_compare
+from srfix.recovery.state_report import DifferenceKind
+from tests.stack.rebuilt_stores import RebuiltStores, rebuilt, to_restore, topic_of
 
 pytestmark = pytest.mark.stack
 
@@ -92,6 +95,8 @@ class Run:
     """The last value of each key in the changelog of what `suppress` holds back."""
     closed: Path
     """A copy of the application's folder after the first run."""
+    compared: Mapping[str, tuple[int, Mapping[DifferenceKind, int]]]
+    """By store that stands in its changelog as it is, or by versions: how many are the same, and how others differ."""
     read: Mapping[str, Rows]
     """By store, what srfix reads there, which has left every file as it was."""
     later: EveryStoreSetup
@@ -231,6 +236,7 @@ def run(request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: p
     if later != setup:
         migrated(new.folder, setup.version)
     before = files_of(closed)
+    beside = beside_changelogs(setup, closed)
     read = on_disk(closed)
     assert files_of(closed) == before
     return Run(
@@ -238,6 +244,7 @@ def run(request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: p
         answered=answered,
         suppressed=suppressed,
         closed=closed,
+        compared=beside,
         read=read,
         later=later,
         answered_before=answered_before,
@@ -245,7 +252,27 @@ def run(request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: p
     )
 
 
+def beside_changelogs(setup: EveryStoreSetup, folder: Path) -> dict[str, tuple[int, Mapping[DifferenceKind, int]]]:
+    """What `srfix state diff` finds of versioned stores, of joins' lists and of subscriptions."""
+    found: dict[str, tuple[int, Mapping[DifferenceKind, int]]] = {}
+    with Cluster({"bootstrap.servers": setup.bootstrap_servers}) as cluster:
+        for store in open_stores(state_of(folder)):
+            if store.format in (StoreFormat.VERSIONED, StoreFormat.LIST_VALUE, StoreFormat.SUBSCRIPTION):
+                told = ranges_to_compare(cluster, topic_of(setup, store.name), group=None).part(cluster, store)
+                same, counts = found.get(store.name, (0, {}))
+                found[store.name] = same + told.same, Counter(counts) + Counter(told.counts)
+    return found
+
+
 class TestClosed:
+    def test_what_stands_in_its_changelog_as_it_is_or_by_versions_differs_in_nothing(self, run: Run) -> None:
+        told = {store for store in run.answered if FORMATS[store] in (StoreFormat.VERSIONED, StoreFormat.SUBSCRIPTION)}
+        told |= {store for store in run.answered if FORMATS[store] is StoreFormat.LIST_VALUE}
+        assert set(run.compared) == told
+        for store, (same, counts) in run.compared.items():
+            assert same, store
+            assert set(counts) <= {DifferenceKind.NOT_KNOWN}, (store, counts)
+
     def test_every_row_is_what_the_application_answered(self, run: Run) -> None:
         assert sorted(run.read) == sorted(run.answered)
         for store, rows in run.answered.items():

@@ -7,12 +7,15 @@ SrfixError
 ├── StateDirectoryError         a file of a state directory that is not what Kafka Streams writes
 │   ├── FormatError             bytes of a store that have not the form that their kind promises
 │   ├── LibraryMissingError     rocksdict is not installed
+│   ├── NotPermittedError       the user may not read it: nothing is known of it, damage neither
 │   └── RowsUnreadableError     rows that a new state directory could not take over
 ├── TopologyError               a text that is not a printed topology
 └── KsqldbError                 ksqlDB could not be asked, or answered something else
 """
 
 from __future__ import annotations
+
+from typing import ClassVar, Self
 
 from srfix.serde.errors import SrfixError
 
@@ -44,6 +47,17 @@ class LibraryMissingError(StateDirectoryError):
 
     def __init__(self) -> None:
         super().__init__("reading RocksDB needs the package rocksdict; install it with: pip install 'srfix[state]'")
+
+
+class NotPermittedError(StateDirectoryError):
+    """A file or folder of a state directory that this user may not read. That says nothing about what is in it."""
+
+    REMEDY: ClassVar[str] = "run as the user that Kafka Streams runs as"
+
+    @classmethod
+    def of(cls, path: object) -> Self:
+        """The error about a path."""
+        return cls(f"{path} cannot be read: not permitted, {cls.REMEDY}")
 
 
 class RowsUnreadableError(StateDirectoryError):

@@ -11,7 +11,7 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from tests.cli.kept_demo import srfix
-from tests.cli.state.test_rows import OLD, TS
+from tests.cli.state.test_rows import NEW, OLD, TS
 
 TOPIC = "xe5dc1e-ts"
 WINDOWS = "xe5dc1e-app-win-changelog"
@@ -32,9 +32,9 @@ def put(broker: EmbeddedBroker, *records: tuple[str, bytes | None, int], topic: 
     )
 
 
-def compare(broker: EmbeddedBroker, *arguments: str, store: str = "ts") -> tuple[int, Any]:
+def compare(broker: EmbeddedBroker, *arguments: str, store: str = "ts", directory: str = OLD) -> tuple[int, Any]:
     done = srfix(
-        *("state", "diff", OLD, "--store", store, "--bootstrap-servers", broker.bootstrap_servers),
+        *("state", "diff", directory, "--store", store, "--bootstrap-servers", broker.bootstrap_servers),
         *("--output", "json", *arguments),
     )
     assert done.stdout, done.stderr
@@ -81,10 +81,28 @@ class TestDiff:
         assert (code, document["parts"][0]["same"]) == (2, 2)
         assert document["not_looked_at"] == [f"partition 1 of two: no task of it lies in {OLD}"]
 
-    def test_what_cannot_be_compared_is_refused(self, broker: EmbeddedBroker) -> None:
-        done = srfix(
-            *("state", "diff", OLD, "--store", "fkj-subscription-store"),
-            *("--bootstrap-servers", broker.bootstrap_servers),
-        )
-        assert done.returncode == 2
-        assert "cannot be compared with a topic row by row" in done.stderr
+    def test_subscriptions_are_compared_as_they_are_stored(self, broker: EmbeddedBroker) -> None:
+        code, document = compare(broker, "--topic", "two", store="fkj-subscription-store")
+        assert code == 1
+        assert document["parts"][0]["extra"] > 0
+        assert document["parts"][0]["not_known"] == 0
+
+    def test_versions_are_compared_and_what_the_store_may_have_left_out_is_not_known(
+        self, broker: EmbeddedBroker
+    ) -> None:
+        start = 1795252020000
+        versions = (("v1", b"one", 0), ("v1", b"two", 10), ("v1", None, 20), ("v1", b"three", 30), ("v2", b"x", 40))
+        put(broker, *((key, value, start + at * 1_000) for key, value, at in versions))
+        code, document = compare(broker, "--topic", TOPIC, store="ver", directory=NEW)
+        (part,) = document["parts"]
+        assert (code, part["same"], part["shown"], document["not_looked_at"]) == (0, 4, [], [])
+        put(broker, ("v3", b"late", start - 1_000_000))
+        code, document = compare(broker, "--topic", TOPIC, store="ver", directory=NEW)
+        (part,) = document["parts"]
+        (shown,) = part["shown"]
+        assert (code, part["same"], part["missing"], part["not_known"]) == (2, 4, 0, 1)
+        assert (shown["kind"], shown["valid_from_ms"]) == ("not-known", start - 1_000_000)
+        assert document["not_looked_at"] == [
+            f"1 version of task 6_0, which cannot be known: {TOPIC} has let go of records, or the store of what is old, or it "
+            "left out what came late"
+        ]

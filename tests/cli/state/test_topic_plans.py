@@ -121,6 +121,7 @@ class TestSeedChangelog:
         broker.create_topic(CHANGELOG, 2)
         assert main(["apply", plan, "--yes"]) == 2
         assert f"there is a topic {CHANGELOG}. Nothing was written for it" in capsys.readouterr().err
+        Path(plan).unlink()
         assert main([*SEED, plan]) == 0
         with monkeypatch.context() as patched:
             patched.setattr(KafkaHand, "append", lambda _self, _topic, records: len(list(records)))  # keeps nothing
@@ -185,9 +186,46 @@ class TestOtherCommands:
         assert main(["apply", plan, "--yes", "--expect-digest", "sha256:" + "0" * 64]) == 2
         assert "is not the one that was signed off" in capsys.readouterr().err
 
-    def test_verify_says_who_verifies_it(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_verify_reads_the_topic_again(
+        self, plan: str, broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["verify", plan]) == 1
+        shown = capsys.readouterr()
+        assert "users does not hold what was planned" in shown.out
+        assert "0 of 1 key without a row, 1 with the row that was to be deleted" in " ".join(shown.out.split())
+        assert main(["apply", plan, "--yes"]) == 0
+        capsys.readouterr()
+        for path in (plan, f"{plan}.journal.jsonl"):
+            assert main(["verify", path, "--output", "json"]) == 0
+            document = json.loads(capsys.readouterr().out)
+            check(document)
+            assert [(each["outcome"], each["stands"]) for each in document["checks"]] == [("holds", 1)]
+        assert main(["verify", plan, "--quiet"]) == 0
+        assert capsys.readouterr() == ("", "")
+        Path(f"{plan}.records.jsonl").unlink()
         assert main(["verify", plan]) == 2
-        assert "srfix apply reads back what such a plan writes" in capsys.readouterr().err
+        assert "which keys were to be deleted is not known" in " ".join(capsys.readouterr().out.split())
+
+    def test_verify_refuses_what_it_would_not_look_at(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["verify", plan, "--only", "SRF001"]) == 2
+        assert "--only: such options are for plans of srfix plan." in capsys.readouterr().err
+        assert main(["verify", plan, "--expect-digest", "sha256:" + "0" * 64]) == 2
+        assert "is not the one that was signed off" in capsys.readouterr().err
+
+    def test_a_plan_is_not_written_over_another(
+        self, plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        for command in (SEED, EXPIRY):
+            assert main([*command, plan]) == 2
+            assert (
+                f"{plan} is there already, and a plan that writes to a topic is written over" in capsys.readouterr().err
+            )
+        Path(plan).rename(tmp_path / "moved.json")
+        assert main([*EXPIRY, plan]) == 2
+        assert f"{plan}.records.jsonl is there already" in capsys.readouterr().err
+        (tmp_path / "moved.json").rename(plan)
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
     def test_a_plan_is_not_written_over_a_journal(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["apply", plan, "--yes"]) == 0

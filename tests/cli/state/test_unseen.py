@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.cli.kept_demo import SRFIX, environment, srfix
+from tests.documents import check
 
 KINDS = Path(__file__).parents[2] / "recovery" / "state" / "data" / "kinds"
 NO_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
@@ -29,29 +33,96 @@ def as_anybody(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment(), check=False, timeout=60)
 
 
+@contextmanager
+def closed(path: Path) -> Iterator[None]:
+    """A file or folder that nobody may read within the block."""
+    mode = path.stat().st_mode
+    path.chmod(0)
+    try:
+        yield
+    finally:
+        path.chmod(mode)
+
+
 class TestPermission:
-    def test_a_shut_store_is_a_sentence_and_not_called_damaged(self, app: Path) -> None:
-        store = app / "1_0" / "rocksdb" / "ts"
-        store.chmod(0)
-        try:
-            done = as_anybody("scan", str(app), "--store", "ts")
-        finally:
-            store.chmod(0o755)
-        assert done.returncode == 1, done.stderr
-        assert f"{store / 'CURRENT'} cannot be read: Permission denied. Check the permissions" in done.stderr
-        assert "It is damaged" not in done.stderr
+    @pytest.mark.parametrize(
+        ("shut", "command"),
+        [
+            ("ts", "scan"),
+            ("ts/CURRENT", "get"),
+            ("ts/000004.log", "where"),
+            ("ts/MANIFEST-000005", "size"),
+            ("ts", "export"),
+        ],
+    )
+    def test_what_may_not_be_read_is_not_called_damaged(
+        self, app: Path, shut: str, command: str, tmp_path: Path
+    ) -> None:
+        key = ("t1",) if command in ("get", "where") else ()
+        more = ("--to", "jsonl", "--out", str(tmp_path / "out")) if command == "export" else ()
+        with closed(app / "1_0" / "rocksdb" / shut):
+            done = as_anybody(command, str(app), *key, "--store", "ts", *more)
+        assert done.returncode == 2, (done.stdout, done.stderr)
+        assert "Not looked at: store ts of task 1_0: " in done.stderr
+        assert "cannot be read: not permitted, run as the user that Kafka Streams runs as" in done.stderr
+        assert "amaged" not in done.stdout + done.stderr
+        assert "To have it whole again" not in done.stderr
+
+    @pytest.mark.parametrize(("shut", "command"), [("win", "size"), ("win", "get"), ("win/win.1795252080000", "scan")])
+    def test_a_segment_that_may_not_be_read_leaves_the_others(self, app: Path, shut: str, command: str) -> None:
+        key = ("w1",) if command == "get" else ()
+        with closed(app / "3_0" / shut):
+            done = as_anybody(command, str(app), *key, "--store", "win")
+        assert done.returncode == 2, (done.stdout, done.stderr)
+        assert "not permitted, run as the user" in done.stderr
+        assert "amaged" not in done.stdout + done.stderr
+
+    @pytest.mark.parametrize("shut", ["1_0/rocksdb/ts", "3_0/win"])
+    def test_a_list_names_what_may_not_be_read(self, app: Path, shut: str) -> None:
+        with closed(app / shut):
+            done = as_anybody("ls", str(app))
+            document = json.loads(as_anybody("ls", str(app), "--output", "json").stdout)
+        check(document)
+        assert done.returncode == 2, (done.stdout, done.stderr)
+        assert "not permitted" in done.stdout
+        assert f"Not looked at: store {Path(shut.removesuffix('/CURRENT')).name} of task {shut[:3]}: " in done.stderr
+        assert "Damaged" not in done.stderr
+        stores = [each for task in document["applications"][0]["tasks"] for each in task["stores"]]
+        assert [each["not_permitted"] for each in stores].count(True) == 1
+
+    def test_an_application_that_may_not_be_read_is_named_beside_those_that_may(
+        self, app: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "other").mkdir(mode=0)
+        (tmp_path / "lost+found").mkdir(mode=0)
+        done = as_anybody("ls", str(tmp_path))
+        assert done.returncode == 2, (done.stdout, done.stderr)
+        assert f"Not looked at: {tmp_path / 'other'}: it may be an application's" in done.stderr
+        assert "lost+found" not in done.stderr
+
+    def test_an_application_alone_that_may_not_be_read_is_refused_with_its_reason(self, app: Path) -> None:
+        with closed(app):
+            inside, above = as_anybody("ls", str(app)), as_anybody("ls", str(app.parent))
+        assert (inside.returncode, above.returncode) == (2, 2)
+        assert "not permitted, run as the user that Kafka Streams runs as" in inside.stderr
+        assert "not permitted, run as the user that Kafka Streams runs as" in above.stderr
+
+    def test_a_key_that_may_lie_in_what_is_shut_is_neither_found_nor_missing(self, app: Path) -> None:
+        with closed(app / "1_0" / "rocksdb" / "ts"):
+            done = as_anybody("where", str(app), "t1", "--store", "ts", "--output", "json")
+        document = json.loads(done.stdout)
+        check(document)
+        assert (document["found"], done.returncode) == (False, 2)
+        assert any("store ts of task 1_0" in each for each in document["not_looked_at"])
 
     def test_a_shut_task_may_hold_the_store_that_is_not_found(self, app: Path) -> None:
-        (app / "4_0").chmod(0)
-        try:
+        with closed(app / "4_0"):
             unknown = as_anybody("scan", str(app), "--store", "fka")
             known = as_anybody("get", str(app), "t1", "--store", "ts")
-        finally:
-            (app / "4_0").chmod(0o755)
         assert unknown.returncode == 2
-        assert f"{app / '4_0'} may not be read." in unknown.stderr
+        assert f"{app / '4_0'} was not looked at: not permitted, run as the user" in unknown.stderr
         assert (known.returncode, "tv1" in known.stdout) == (2, True)
-        assert f"Not looked at: {app / '4_0'}: Permission denied. It may hold rows of the store." in known.stderr
+        assert f"Not looked at: {app / '4_0'}: not permitted, run as the user that Kafka Streams" in known.stderr
 
 
 class TestInUse:

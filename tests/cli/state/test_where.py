@@ -13,6 +13,7 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.state_directory import write_application, write_task
+from srfix.recovery.state.formats import WindowStoreKey, encode_window_store_key
 from srfix.serde.registry.models import Json
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import srfix
@@ -156,3 +157,48 @@ class TestHosts:
             server.cluster_status = None
             _code, document = asked(made, "--ksqldb", server.url)
             assert "ksql.heartbeat.enable=true" in document["not_looked_at"][0]
+
+    def test_a_windowed_key_has_a_newest_record_too(self, registry: FixtureRegistry) -> None:
+        topic = "xe5dc1e-app-win-changelog"
+        schema_id = registry.seed(f"{topic}-value", record_schema("a"))
+        window = encode_window_store_key(WindowStoreKey(key=b"w1", start_ms=60_000, sequence_number=0))
+        with EmbeddedBroker(topics={topic: 1}) as broker:
+            broker.produce([ProducedRecord(topic=topic, partition=0, key=window, value=frame_id(schema_id, b"x"))])
+            done = srfix(
+                *("state", "where", OLD, "w1", "--store", "win", "--output", "json"),
+                *("--bootstrap-servers", broker.bootstrap_servers, "--registry", registry.url),
+            )
+        reads = [each for each in json.loads(done.stdout)["reads"] if each["in_topic"]]
+        assert [(each["row"], each["schema_id"]) for each in reads] == [(f"the newest record of {topic}", schema_id)]
+
+
+class TestKeys:
+    def test_what_looks_like_a_prefix_and_is_none_is_said_where_nothing_is_found(self) -> None:
+        for command in ("where", "get"):
+            done = srfix("state", command, OLD, 'json:{"id":1}', "--store", "ts")
+            assert done.returncode == 1
+            assert (
+                "'json:{\"id\":1}' was taken as text, json: with it: the prefixes are hex:, base64:, int:, long:, double:, "
+                "text:."
+            ) in done.stderr
+        assert "was taken as text" in srfix("state", "scan", OLD, "--store", "ts", "--prefix", "Hex:74").stderr
+        assert "was taken as text" not in srfix("state", "get", OLD, "text:json:1", "--store", "ts").stderr
+
+    def test_a_key_is_the_same_however_it_is_typed(self) -> None:
+        for key in ("t1", "text:t1", "hex:7431", "base64:dDE="):
+            assert srfix("state", "get", OLD, key, "--store", "ts").returncode == 0
+
+
+class TestQuiet:
+    @pytest.mark.parametrize(
+        "command", [("where", OLD, "t1", "--store", "ts"), ("ls", OLD), ("size", OLD, "--store", "ts")]
+    )
+    def test_it_says_nothing_where_nothing_is_wrong_but_in_json(self, command: tuple[str, ...]) -> None:
+        done = srfix("state", *command, "--quiet")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert json.loads(srfix("state", *command, "--quiet", "--output", "json").stdout)["schema"]
+
+    def test_what_is_wrong_is_said(self) -> None:
+        said = srfix("state", "where", OLD, "nobody", "--store", "ts")
+        quiet = srfix("state", "where", OLD, "nobody", "--store", "ts", "--quiet")
+        assert (quiet.returncode, quiet.stdout, quiet.stderr) == (1, said.stdout, said.stderr)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.cluster import RawRecord
-from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.formats import WindowStoreKey, encode_timestamped, encode_window_store_key
 from srfix.recovery.state.stored_rows import TIMESTAMPED
 from srfix.recovery.state.stores import StateStore, StoreFormat
@@ -94,9 +92,3 @@ def test_it_is_two_dicts_beside_each_other(store: StateStore, data: st.DataObjec
     assert Counter({kind: count for kind, count in found.counts.items() if count}) == Counter(
         difference.kind for difference in differences
     )
-
-
-def test_a_store_of_another_kind_is_refused(tmp_path: Path) -> None:
-    store = opened(tmp_path, StoreFormat.SUBSCRIPTION, [Database(0, {TIMESTAMPED: {b"\0" * 5: b"\0" * 8}})])
-    with pytest.raises(StateDirectoryError, match=r"cannot be compared with a topic, row by row\.$"):
-        compared(store, [])

@@ -9,6 +9,16 @@ from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery.cluster import Cluster, StreamsMember, StreamsMembers
 from srfix.recovery.facts import Membership
 from srfix.recovery.state import Task, Traces
+from srfix.recovery.state.formats import (
+    JoinSideKey,
+    SessionKey,
+    Side,
+    WindowStoreKey,
+    encode_join_side_key,
+    encode_session_key,
+    encode_window_store_key,
+)
+from srfix.recovery.state.stores import StoreFormat
 from srfix.recovery.state_report import (
     AskedSubject,
     HostRole,
@@ -16,6 +26,7 @@ from srfix.recovery.state_report import (
     asked_subjects,
     hosts_by_group,
     is_failing,
+    key_in_topic,
     newest_record,
     task_of,
 )
@@ -136,3 +147,42 @@ def test_the_newest_record_of_a_key_is_looked_for_from_the_end() -> None:
     assert (old.record.value, old.looked_at, old.is_all) == (b"0", 1_503, True)
     assert (near.record, near.looked_at, near.is_all) == (None, 1_200, False)
     assert (nobody.record, nobody.is_all) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("form", "of_k1", "of_others"),
+    [
+        (
+            StoreFormat.TIMESTAMPED_WINDOW,
+            encode_window_store_key(WindowStoreKey(key=b"k1", start_ms=60_000, sequence_number=3)),
+            encode_window_store_key(WindowStoreKey(key=b"k11", start_ms=60_000, sequence_number=3)),
+        ),
+        (
+            StoreFormat.SESSION,
+            encode_session_key(SessionKey(key=b"k1", start_ms=1, end_ms=5)),
+            encode_session_key(SessionKey(key=b"k0", start_ms=1, end_ms=5)),
+        ),
+        (
+            StoreFormat.LIST_VALUE,
+            encode_join_side_key(JoinSideKey(key=b"k1", timestamp_ms=9, side=Side.LEFT)),
+            b"k1",
+        ),
+        (StoreFormat.TIMESTAMPED_KV, b"k1", b"k1\0\0\0\0\0\0\xea\x60\0\0\0\0"),
+    ],
+)
+def test_the_newest_record_of_a_key_is_found_whatever_stands_beside_it(
+    form: StoreFormat, of_k1: bytes, of_others: bytes
+) -> None:
+    key_of = key_in_topic(form)
+    assert key_of is not None
+    with EmbeddedBroker(topics={USERS: 1}) as broker:
+        broker.produce(
+            [
+                ProducedRecord(topic=USERS, partition=0, key=key, value=value)
+                for key, value in ((of_k1, b"older"), (of_k1, b"newer"), (of_others, b"others"))
+            ]
+        )
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            found = newest_record(cluster, USERS, 0, b"k1", key_of=key_of)
+    assert found.record is not None
+    assert found.record.value == b"newer"

@@ -19,6 +19,7 @@ from srfix.cli.commands.shared import (
     NoRegistry,
     PolicyChoice,
     case_rule_option,
+    not_decoded,
     patience_s,
     payload_bytes,
     schema_text,
@@ -176,7 +177,7 @@ def decode(
             resolver = choice.resolver(stack.enter_context(connection.registry_client()), reading.roles)
         if payloads:
             read, failed = _of_payloads(topic, payloads, reading, resolver)
-            say(f"{counted(read, 'payload')} read, {failed} of them not decoded.", err=True)
+            say(f"{counted(read, 'payload')} read{not_decoded(failed)}.", err=True)
         else:
             assert topic is not None
             kafka = connection.kafka_config()
@@ -186,7 +187,7 @@ def decode(
             decoder = RecordDecoder(resolver, roles=reading.roles, make=reading.deserializer)
             records = map(shown, decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka))))
             read, failed = _write(topic, records, output)
-            say(f"{counted(read, 'record')} read, {failed} of them not decoded.", err=True)
+            say(f"{counted(read, 'record')} read{not_decoded(failed)}.", err=True)
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from srfix.cli.commands.shared import advice_blocks, connection_of_plan, open_cluster, show_progress
+from srfix.cli.commands.shared import advice_blocks, connection_of_plan, open_cluster, show_progress, verify_topic
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -59,7 +59,6 @@ from srfix.recovery.repair.verify import (
 )
 from srfix.recovery.repair.verify import verify as verify_plan
 from srfix.recovery.topic_plan import is_topic_journal, is_topic_plan
-from srfix.serde.errors import UsageError
 from srfix.serde.registry import Json
 from srfix.serde.subjects import Subject
 
@@ -106,13 +105,13 @@ def verify(
     Cluster and registry are the plan's own unless they are named otherwise. A state directory, a topology or ksqlDB tell
     of global tables, of which a restore loads everything, and of the query as it is now. With --engine spark every live
     row is read, not one of each schema id and partition; its workers need srfix.
+
+    Of a plan that writes to a topic (srfix state seed-changelog, plan-expiry) that topic is read again: whether each planned
+    row, or deletion, is there, or was written over since.
     """
     given = given_options()
     if is_topic_plan(path) or is_topic_journal(path):
-        raise UsageError(
-            "srfix apply reads back what such a plan writes to a topic, and says so if it is not there; srfix verify is for "
-            "plans of srfix plan."
-        )
+        return verify_topic(path, expect_digest=expect_digest, connection=connection, quiet=quiet, output=output)
     plan = read_plan_or_journal(path)
     require_digest(plan, expect_digest, where=path)
     plan = part_of(plan, only)

@@ -33,6 +33,7 @@ DOCUMENTS: Final = (
         name="topic-journal", written_by="srfix apply and srfix rollback of a topic plan: a line of its journal"
     ),
     PublishedDocument(name="topic-rollback", written_by="srfix rollback, of a topic plan"),
+    PublishedDocument(name="topic-verification", written_by="srfix verify, of a topic plan"),
     PublishedDocument(name="guard", written_by="srfix guard"),
     PublishedDocument(name="watch", written_by="srfix watch: each line", commands=("watch",)),
     PublishedDocument(name="census", written_by="srfix scan", commands=("scan",)),

@@ -5,6 +5,7 @@ A store is whole on disk where `StoreRows.is_whole` says. What keeps it from tha
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -149,7 +150,8 @@ class _Gathered:
         if place.store.kind is StoreKind.OTHER:
             self._keep_back(f"{where}: the store has a form of its own, which was not read")
             return
-        if not any(is_there(database / "CURRENT") for database in databases(place.store)):
+        may_look = os.access(path, os.R_OK | os.X_OK)  # else reading it says that it may not be read
+        if may_look and not any(is_there(database / "CURRENT") for database in databases(place.store)):
             self._keep_back(f"{where}: there is no database in {path.name}")
             return
         held = place.state.is_in_use or is_locked(Path(place.task.path) / ".lock")

@@ -192,6 +192,7 @@ def rebuild(
     ranges = _ranges(asked, cluster)
     with staged(target, request) as staging:
         tally = Tally()
+        tally.notes += [] if staging.note is None else [staging.note]
         build(asked, cluster, ranges, staging, tally)
         tally.refuse_unreadable(asked.on_error)
         if asked.payload is None:

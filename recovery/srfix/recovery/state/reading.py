@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.internal_topics import parse, recognise
 from srfix.recovery.state.checkpoints import Checkpoint, read_checkpoint
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, Unreadable
@@ -22,6 +23,8 @@ from srfix.serde.files import is_there, parse_json, read_file
 from srfix.serde.subjects import changelog_topic
 
 _TASK: Final = re.compile(r"([0-9]+)_([0-9]+)")
+_APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9._-]+")
+"""What topics can be named after: `lost+found` is none."""
 _NAMED_TOPOLOGY: Final = re.compile(r"__(.+)__")
 _GLOBAL: Final = "global"
 _ROCKSDB: Final = "rocksdb"
@@ -45,11 +48,15 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
         folders = [path] if _is_application(path) else [p for p in sorted(path.iterdir()) if _is_application(p)]
     except (OSError, ValueError) as error:  # ValueError: a null character, or half a surrogate pair
         why = error.strerror if isinstance(error, OSError) else "no directory can have this name"
+        if isinstance(error, PermissionError):
+            why = f"not permitted, {NotPermittedError.REMEDY}"
         raise UsageError(
             f"The state directory {str(path)!r} cannot be read: {why}. Give the application's state.dir, or "
             "the folder named after the application.id in it; a copy will do."
         ) from error
     if not folders:
+        if shut := shut_folders(path):
+            raise UsageError(f"{shut[0].path!r} cannot be read: {shut[0].reason}.")
         if (above := _application_above(path)) is not None:
             raise UsageError(
                 f"{str(path)!r} is no state directory, but lies in one: give {str(above)!r}, and name what you want of it with "
@@ -63,6 +70,20 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
     return tuple(sorted(found, key=lambda application: (application.application, application.path)))
 
 
+def shut_folders(path: Path) -> tuple[Unreadable, ...]:
+    """The folders in a state directory that may be applications', by their names, and that this user may not look into."""
+    try:
+        entries = sorted(path.iterdir())
+    except OSError:
+        return ()
+    reason = f"it may be an application's, and was not looked into: not permitted, {NotPermittedError.REMEDY}"
+    return tuple(
+        Unreadable(path=str(entry), reason=reason)
+        for entry in entries
+        if _APPLICATION_ID.fullmatch(entry.name) and entry.is_dir() and not os.access(entry, os.R_OK | os.X_OK)
+    )
+
+
 def _is_application(path: Path) -> bool:
     if not path.is_dir():
         return False
@@ -73,8 +94,7 @@ def _is_application(path: Path) -> bool:
             for entry in path.iterdir()
         )
     except PermissionError:
-        # Its folder may be shut while its siblings are open; it is reported when it is read.
-        return False
+        return False  # it may be shut while its siblings are open: see `shut_folders`
 
 
 def _application_above(path: Path) -> Path | None:
@@ -233,6 +253,8 @@ class _Reader:
             yield
         except StateDirectoryError as error:
             self._note(path, error.message)
+        except PermissionError:
+            self._note(path, f"it cannot be read: not permitted, {NotPermittedError.REMEDY}")
         except OSError as error:
             self._note(path, f"it cannot be read: {error.strerror or error}")
 

@@ -18,7 +18,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.state.views import view_directory
 from srfix.serde import bounds
 
@@ -51,10 +51,11 @@ def linked_view(database: Path) -> Iterator[Path]:
     Tables (`*.sst`, which never change) are linked, hard where that is possible, so that they stay readable while a
     running application compacts them away; everything else is copied.
 
-    :raises OSError: if a file cannot be read, or vanished meanwhile.
+    :raises OSError: if a file cannot be read (PermissionError: or the folder not listed), or vanished meanwhile.
     :raises StateDirectoryError: if one is no file (a pipe, a device), or larger than such a file is.
     """
     with view_directory() as scratch:
+        os.scandir(database).close()  # glob finds nothing in a folder that is shut, which looks like damage
         room = bounds.MOST_COPIED_BYTES
         for pattern, most in _COPIED.items():
             for entry in database.glob(pattern):
@@ -185,6 +186,7 @@ def opened(database: Path) -> Iterator[OpenedDatabase]:
     """A database, open for reading.
 
     :raises LibraryMissingError: if rocksdict is not installed.
+    :raises NotPermittedError: if this user may not read it.
     :raises StateDirectoryError: if it is no RocksDB, or cannot be read; while its rows are read too.
     """
     with _viewing(database) as view, _opened_view(view) as found:
@@ -244,10 +246,12 @@ def _viewing(database: Path, *, needs_current: bool = True) -> Iterator[Path]:
             yield view
     except ImportError:
         raise LibraryMissingError from None
+    except PermissionError as error:
+        raise NotPermittedError.of(error.filename or database) from error
     except OSError as error:
         raise StateDirectoryError(
-            f"{error.filename or database} cannot be read: {error.strerror or error}. Check the permissions; while the "
-            "application runs, files come and go."
+            f"{error.filename or database} cannot be read: {error.strerror or error}. While the application runs, files come "
+            "and go."
         ) from error
     except StateDirectoryError:
         raise
@@ -261,7 +265,11 @@ def _viewing(database: Path, *, needs_current: bool = True) -> Iterator[Path]:
 
 
 def _refuse_without_current(database: Path) -> None:
-    if not (database / _CURRENT).is_file():
+    try:
+        is_file = stat.S_ISREG((database / _CURRENT).stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        is_file = False
+    if not is_file:
         raise StateDirectoryError(f"{database} is no RocksDB: there is no file {_CURRENT} in it.")
 
 

@@ -25,14 +25,22 @@ class ToCompare:
         """A part beside its partition; a global one beside all. Damage is noted in the store.
 
         :raises ClusterError: if the cluster does not answer.
-        :raises StateDirectoryError: if such a store cannot be compared.
         """
-        return compared(store, self._records(cluster, store))
+        own = self._ranges(store)
+        is_cut = any(begin > 0 for begin, _end in own.values())
+        end = own[store.partition][1] if store.partition is not None else None
+        return compared(store, self._records(cluster, store), is_cut=is_cut, end=end)
+
+    def cut(self, store: StateStore) -> dict[int, int]:
+        """Where the logs begin of which something is gone, of a part's own partitions."""
+        return {partition: begin for partition, (begin, _end) in self._ranges(store).items() if begin > 0}
+
+    def _ranges(self, store: StateStore) -> dict[int, tuple[int, int]]:
+        own = sorted(self.ranges) if store.partition is None else [store.partition]
+        return {partition: self.ranges.get(partition, (0, 0)) for partition in own}
 
     def _records(self, cluster: Cluster, store: StateStore) -> Iterator[RawRecord]:
-        own = sorted(self.ranges) if store.partition is None else [store.partition]
-        for partition in own:
-            begin, end = self.ranges.get(partition, (0, 0))
+        for partition, (begin, end) in self._ranges(store).items():
             if begin < end:
                 yield from cluster.read(self.topic, partition, begin, end)
 

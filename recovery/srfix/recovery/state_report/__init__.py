@@ -1,7 +1,8 @@
 """What `srfix state` shows of the stores on disk."""
 
-from srfix.recovery.state_report.differences import Comparison, Difference, compared, diff_document, is_comparable
-from srfix.recovery.state_report.differences import Kind as DifferenceKind
+from srfix.recovery.state_report.difference_kinds import Comparison, Difference
+from srfix.recovery.state_report.difference_kinds import Kind as DifferenceKind
+from srfix.recovery.state_report.differences import compared, diff_document
 from srfix.recovery.state_report.estimates import RestoreEstimate, estimate_document, topic_of
 from srfix.recovery.state_report.estimates import estimate as estimate_restore
 from srfix.recovery.state_report.exporting import HOLDS_TYPES, ExportFormat, Write, exporting
@@ -12,6 +13,7 @@ from srfix.recovery.state_report.key_reads import (
     NewestRecord,
     asked_subjects,
     is_failing,
+    key_in_topic,
     newest_record,
     read_key,
     record_ids,

@@ -1,21 +1,24 @@
 """A store beside the topic that it restores from, key by key: `srfix.state-diff/1`.
 
-What the topic says a store holds is the newest record of each key, tombstones removed. Of each key a digest of its value is
-kept, its schema id and its timestamp, on disk and by key (`state.writing.in_order`): then both are read side by side, and
-memory stays flat.
+What the topic says a store holds is the newest record of each key. Of each key a digest of its value is kept, its schema id and
+its timestamp, on disk and by key (`state.writing.in_order`): then both are read side by side, and memory stays flat.
+
+| store | a key of the topic is |
+|---|---|
+| key-value | a key of the store |
+| window, session | a key of the store, with its window as the changelog has it |
+| list-value (windows of a join), foreign-key subscription | a stored key, and the value a stored value: no serde's |
+| versioned | all of its records are versions of it: `version_differences` |
 """
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Enum
-from hashlib import blake2b
+from dataclasses import replace
 from itertools import islice, repeat
-from typing import Final, NamedTuple
+from typing import Final
 
 from srfix.recovery.cluster import RawRecord
 from srfix.recovery.errors import StateDirectoryError
@@ -27,132 +30,105 @@ from srfix.recovery.state.formats import (
 )
 from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat
 from srfix.recovery.state.writing import in_order
+from srfix.recovery.state_report.difference_kinds import (
+    MOST_SHOWN,
+    Comparison,
+    Difference,
+    Keeping,
+    Kind,
+    Said,
+    kind_of,
+)
+from srfix.recovery.state_report.version_differences import version_differences
 from srfix.serde.registry import Json
-from srfix.serde.wire import is_schema_id
-from srfix.serde.wire_peek import SchemaIdPeek
 
 _CHUNK: Final = 1_000
-_DIGEST_SIZE: Final = 16
-_REST: Final = struct.Struct(">iq")
-"""Behind a digest: the schema id, or a mark that is none, and the timestamp."""
-_NO_TIMESTAMP: Final = -1
-MOST_SHOWN: Final = 100
-"""Differences that are kept of each part; all are counted."""
+_TOMBSTONE: Final = b""
+"""What is kept of a key whose newest record is one: unlike a key without a record it is not in the store for certain."""
+_AS_STORED: Final = {
+    StoreFormat.LIST_VALUE: StoreFormat.PLAIN_KV,
+    StoreFormat.SUBSCRIPTION: StoreFormat.TIMESTAMPED_KV,
+}
+"""Stores whose stored keys and values stand in the changelog, and how these are read as they are."""
 
 
-class Kind(Enum):
-    """How a key differs."""
-
-    MISSING = "missing"
-    """The topic holds it, the store does not."""
-    EXTRA = "extra"
-    """The store holds it, the topic does not, or holds a tombstone."""
-    STALE = "stale"
-    """The store's row is older than the newest record."""
-    OTHER_ID = "other-id"
-    """Both carry a schema id, and not the same: the row was written again by the application, or by a restore."""
-    OTHER_BYTES = "other-bytes"
-    """The bytes differ otherwise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """One key that is not as the topic says."""
-
-    kind: Kind
-    """How it differs."""
-    key: bytes
-    """As the changelog has it: with its window, where it has one."""
-    store_id: int | None
-    """The schema id in the store's row; None without one."""
-    topic_id: int | None
-    """The schema id in the record; None without one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """One task's part of a store beside the topic's partitions."""
-
-    store: StateStore
-    """Which part."""
-    same: int
-    """Keys with the same bytes."""
-    counts: dict[Kind, int]
-    """Per kind the keys that differ so."""
-    shown: tuple[Difference, ...]
-    """The first of them."""
-
-
-class _Said(NamedTuple):
-    """What is kept of a value: 28 bytes, in which a comparison finds all that it says."""
-
-    digest: bytes
-    schema_id: int | None
-    timestamp: int | None
-
-    @classmethod
-    def read(cls, kept: bytes) -> _Said:
-        schema_id, timestamp = _REST.unpack_from(kept, _DIGEST_SIZE)
-        return cls(
-            kept[:_DIGEST_SIZE],
-            schema_id if is_schema_id(schema_id) else None,
-            None if timestamp == _NO_TIMESTAMP else timestamp,
-        )
-
-
-def is_comparable(form: StoreFormat) -> bool:
-    """True if rows of such a store can be compared with a topic's records: key-value, window and session stores."""
-    return form.is_key_value or form.is_windowed or form.is_of_sessions
-
-
-def compared(store: StateStore, records: Iterable[RawRecord]) -> Comparison:
+def compared(
+    store: StateStore, records: Iterable[RawRecord], *, is_cut: bool = False, end: int | None = None
+) -> Comparison:
     """Compares a part of a store with records, which come in the order of their offsets. Damage is noted in the store.
 
     :param records: those of the store's partition; of a global store all.
-    :raises StateDirectoryError: if such a store cannot be compared (`is_comparable`).
+    :param is_cut: True if the log begins behind offset 0: what stood before is not known.
+    :param end: the offset behind the last that was asked for; None if that is not known.
     """
     counts: Counter[Kind] = Counter()
     shown: list[Difference] = []
     same = 0
-    with in_order(_told_by(records)) as said, _rows_in_order(store) as here:
-        for difference in _differences(here, said):
-            if difference is None:
-                same += 1
-                continue
-            counts[difference.kind] += 1
-            if len(shown) < MOST_SHOWN:
-                shown.append(difference)
-    return Comparison(store=store, same=same, counts={kind: counts[kind] for kind in Kind}, shown=tuple(shown))
+    for difference in _all_differences(store, records, is_cut=is_cut, end=end):
+        if difference is None:
+            same += 1
+            continue
+        counts[difference.kind] += 1
+        if len(shown) < MOST_SHOWN:
+            shown.append(difference)
+    if store.is_shut:  # what may not be read is not missing
+        counts[Kind.MISSING] = 0
+        shown = [each for each in shown if each.kind is not Kind.MISSING]
+    by_kind = {kind: counts[kind] for kind in Kind}
+    return Comparison(store=store, same=same, counts=by_kind, shown=tuple(shown), is_cut=is_cut)
+
+
+def _all_differences(
+    store: StateStore, records: Iterable[RawRecord], *, is_cut: bool, end: int | None
+) -> Iterator[Difference | None]:
+    if store.format is StoreFormat.VERSIONED:
+        yield from version_differences(store, records, is_cut=is_cut, end=end)
+        return
+    as_stored = _AS_STORED.get(store.format)
+    part = store if as_stored is None else replace(store, detected=replace(store.detected, format=as_stored))
+    # A restore of a table loses what its topic has let go; of the others that is how their topics are.
+    absent = Kind.NOT_KNOWN if is_cut and not store.format.is_key_value else Kind.EXTRA
+    has_ids = as_stored is None
+    with in_order(_told_by(records, has_ids=has_ids)) as said, _rows_in_order(part, has_ids=has_ids) as here:
+        yield from _differences(here, said, absent)
+    store.damages = part.damages  # the list of them is one
 
 
 def _differences(
-    here: Iterator[tuple[bytes, bytes]], said: Iterator[tuple[bytes, bytes]]
+    here: Iterator[tuple[bytes, bytes]], said: Iterator[tuple[bytes, bytes]], absent: Kind
 ) -> Iterator[Difference | None]:
-    """For each key how it differs; None for one that does not. Both come by key."""
+    """For each key how it differs; None for one that does not. Both come by key.
+
+    :param absent: what a row is of whose key the topic has no record.
+    """
     row, record = next(here, None), next(said, None)
     while row is not None or record is not None:
         if record is None or (row is not None and row[0] < record[0]):
             assert row is not None
-            yield Difference(kind=Kind.EXTRA, key=row[0], store_id=_Said.read(row[1]).schema_id, topic_id=None)
+            yield Difference(kind=absent, key=row[0], store_id=Said.read(row[1]).schema_id, topic_id=None)
             row = next(here, None)
         elif row is None or record[0] < row[0]:
-            topic_id = _Said.read(record[1]).schema_id
-            yield Difference(kind=Kind.MISSING, key=record[0], store_id=None, topic_id=topic_id)
+            if record[1] != _TOMBSTONE:
+                topic_id = Said.read(record[1]).schema_id
+                yield Difference(kind=Kind.MISSING, key=record[0], store_id=None, topic_id=topic_id)
             record = next(said, None)
+        elif record[1] == _TOMBSTONE:
+            yield Difference(kind=Kind.EXTRA, key=row[0], store_id=Said.read(row[1]).schema_id, topic_id=None)
+            row, record = next(here, None), next(said, None)
         else:
-            yield None if row[1] == record[1] else _difference(row[0], _Said.read(row[1]), _Said.read(record[1]))
+            yield None if row[1] == record[1] else _difference(row[0], Said.read(row[1]), Said.read(record[1]))
             row, record = next(here, None), next(said, None)
 
 
-def _difference(key: bytes, here: _Said, topic: _Said) -> Difference | None:
+def _difference(key: bytes, here: Said, topic: Said) -> Difference | None:
     if here.digest == topic.digest:
         return None
-    return Difference(kind=_kind(here, topic), key=key, store_id=here.schema_id, topic_id=topic.schema_id)
+    return Difference(kind=kind_of(here, topic), key=key, store_id=here.schema_id, topic_id=topic.schema_id)
 
 
-def _told_by(records: Iterable[RawRecord]) -> Iterator[tuple[bytes, bytes | None]]:
-    """What a topic says of each key; None for a tombstone."""
-    keep = _Keeping()
+def _told_by(records: Iterable[RawRecord], *, has_ids: bool) -> Iterator[tuple[bytes, bytes]]:
+    """What a topic says of each key."""
+    keep = Keeping(has_ids=has_ids)
     records = iter(records)
     while chunk := list(islice(records, _CHUNK)):
         some = [record for record in chunk if record.key is not None]  # a restore skips a null key
@@ -160,13 +136,13 @@ def _told_by(records: Iterable[RawRecord]) -> Iterator[tuple[bytes, bytes | None
         kept = keep([value or b"" for value in values], [record.timestamp for record in some])
         for record, value, each in zip(some, values, kept, strict=True):
             assert record.key is not None
-            yield record.key, None if value is None else each
+            yield record.key, _TOMBSTONE if value is None else each
 
 
 @contextmanager
-def _rows_in_order(store: StateStore) -> Iterator[Iterator[tuple[bytes, bytes]]]:
+def _rows_in_order(store: StateStore, *, has_ids: bool) -> Iterator[Iterator[tuple[bytes, bytes]]]:
     """What a store says of each key of its changelog, by key."""
-    rows = _told_by_rows(store)
+    rows = _told_by_rows(store, has_ids=has_ids)
     if store.format.is_key_value:
         yield rows  # as they lie
         return
@@ -174,35 +150,12 @@ def _rows_in_order(store: StateStore) -> Iterator[Iterator[tuple[bytes, bytes]]]
         yield ordered
 
 
-def _told_by_rows(store: StateStore) -> Iterator[tuple[bytes, bytes]]:
-    keep = _Keeping()
+def _told_by_rows(store: StateStore, *, has_ids: bool) -> Iterator[tuple[bytes, bytes]]:
+    keep = Keeping(has_ids=has_ids)
     for batch in store.batches():
         keys = batch.keys if store.format.is_key_value else [changelog_key(store, row) for row in batch.rows()]
         kept = keep([value or b"" for value in batch.values], batch.timestamps_ms or repeat(None))
         yield from zip(keys, kept, strict=True)
-
-
-class _Keeping:
-    """Takes values and timestamps to what is kept of them."""
-
-    def __init__(self) -> None:
-        self._peek = SchemaIdPeek()
-
-    def __call__(self, values: Sequence[bytes], timestamps: Iterable[int | None]) -> list[bytes]:
-        pack = _REST.pack
-        return [
-            blake2b(value, digest_size=_DIGEST_SIZE).digest()
-            + pack(schema_id, _NO_TIMESTAMP if timestamp is None else timestamp)
-            for value, schema_id, timestamp in zip(values, self._peek(values), timestamps, strict=False)
-        ]
-
-
-def _kind(here: _Said, topic: _Said) -> Kind:
-    if here.timestamp is not None and topic.timestamp is not None and here.timestamp < topic.timestamp:
-        return Kind.STALE
-    if here.schema_id is not None and topic.schema_id is not None and here.schema_id != topic.schema_id:
-        return Kind.OTHER_ID
-    return Kind.OTHER_BYTES
 
 
 def changelog_key(store: StateStore, row: StateRow) -> bytes:
@@ -259,6 +212,7 @@ def _part(found: Comparison) -> Json:
                 "key_hex": each.key.hex(),
                 "store_id": each.store_id,
                 "topic_id": each.topic_id,
+                "valid_from_ms": each.valid_from_ms,
             }
             for each in found.shown
         ],

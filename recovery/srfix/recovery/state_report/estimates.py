@@ -8,7 +8,7 @@ and three memtables of 16 MiB, for each segment of a window or session store too
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -43,7 +43,10 @@ class RestoreEstimate:
     records: int
     """From the log's start: without a state directory."""
     records_left: int
-    """From the checkpoint on: with this one. As many as `records` without a checkpoint."""
+    """From the checkpoint on: with this one. As many as `records` without a checkpoint. The most that it can be."""
+    records_left_at_least: int
+    """The fewest: one fewer for each partition of which the directory does not tell whether its checkpoint names the last
+    record in the store (Kafka Streams 2.6 and later) or the one after it."""
     mean_bytes: float | None
     """Of a record's key and value, in the sample; None without records."""
     records_per_s: float | None
@@ -109,8 +112,8 @@ def estimate(
         logs = {each: (begin, min(end, committed.get((topic, each)) or begin)) for each, (begin, end) in logs.items()}
     records = sum(max(0, end - begin) for begin, end in logs.values())
     place = Place(state=application, task=task, store=store)
-    starts = {each: _start(place, topic, each) for each in logs}
-    left = sum(max(0, end - max(begin, starts[each])) for each, (begin, end) in logs.items())
+    most = _left(place, topic, logs, OffsetMeaning.POSITION)
+    fewest = _left(place, topic, logs, OffsetMeaning.LAST_RECORD)
     mean, measured = _sampled(cluster, topic, logs)
     return RestoreEstimate(
         task=task.name,
@@ -118,16 +121,19 @@ def estimate(
         topic=topic,
         is_source=is_source,
         records=records,
-        records_left=left,
+        records_left=most,
+        records_left_at_least=fewest,
         mean_bytes=mean,
         records_per_s=measured if rate is None else rate,
         memory_bytes=max(1, len(databases_of(store))) * BYTES_OF_A_DATABASE,
     )
 
 
-def _start(place: Place, topic: Topic, partition: int) -> int:
-    """Where a restore begins with this directory. One record before that where the offset may be a position."""
-    return place.reached(topic, partition, OffsetMeaning.POSITION) or 0
+def _left(place: Place, topic: Topic, logs: Mapping[int, tuple[int, int]], told: OffsetMeaning) -> int:
+    """How many records are left to restore, if the offsets mean that where the directory does not show what they mean."""
+    return sum(
+        max(0, end - max(begin, place.reached(topic, partition, told) or 0)) for partition, (begin, end) in logs.items()
+    )
 
 
 def _sampled(cluster: Cluster, topic: Topic, logs: dict[int, tuple[int, int]]) -> tuple[float | None, float | None]:
@@ -171,6 +177,7 @@ def estimate_document(
                 "source_topic": each.is_source,
                 "records": each.records,
                 "records_left": each.records_left,
+                "records_left_at_least": each.records_left_at_least,
                 "bytes": each.bytes_,
                 "records_per_s": each.records_per_s,
                 "seconds": each.seconds,

@@ -6,14 +6,16 @@ Up to Kafka Streams 2.6.3, and in ksqlDB, the subject is that of the store's own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.cluster import Cluster, RawRecord
+from srfix.recovery.errors import FormatError
 from srfix.recovery.facts import Membership, ask_membership
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.state import Traces
+from srfix.recovery.state.formats import decode_join_side_key, decode_session_key, decode_window_store_key
 from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat
 from srfix.serde.subjects import Role, Subject, Topic, subject_for
 from srfix.serde.wire import SchemaId, is_schema_id
@@ -127,11 +129,35 @@ def is_failing(reads: Iterable[KeyRead]) -> bool:
     )
 
 
+def key_in_topic(form: StoreFormat) -> Callable[[bytes], bytes] | None:
+    """What takes a changelog record's key to the key that the store's serde wrote, where a window or a side stands beside it;
+    None for subscriptions, whose records lie where their foreign keys do.
+
+    It raises FormatError for a key of another form.
+    """
+    if form is StoreFormat.SUBSCRIPTION:
+        return None
+    if form is StoreFormat.LIST_VALUE:
+        return lambda key: decode_join_side_key(key).key
+    if form.is_windowed:
+        return lambda key: decode_window_store_key(key).key
+    if form.is_of_sessions:
+        return lambda key: decode_session_key(key).key
+    return bytes
+
+
 def newest_record(
-    cluster: Cluster, topic: Topic, partition: int, key: bytes, *, most: int = MOST_LOOKED_AT
+    cluster: Cluster,
+    topic: Topic,
+    partition: int,
+    key: bytes,
+    *,
+    key_of: Callable[[bytes], bytes] = bytes,
+    most: int = MOST_LOOKED_AT,
 ) -> NewestRecord:
     """The newest record of a key, looked for from the end of the partition.
 
+    :param key_of: takes a record's key to that of the store: `key_in_topic`.
     :raises ClusterError: if there is no such partition, or no broker answers in time.
     """
     begin, end = cluster.watermarks(topic, [partition])[partition]
@@ -141,11 +167,20 @@ def newest_record(
         found: RawRecord | None = None
         for record in cluster.read(topic, partition, lower, upper):
             looked_at += 1
-            found = record if record.key == key else found
+            found = record if _is_of(record, key, key_of) else found
         if found is not None:
             return NewestRecord(record=found, looked_at=looked_at, is_all=lower == begin)
         upper, size = lower, size * 4
     return NewestRecord(record=None, looked_at=looked_at, is_all=upper <= begin)
+
+
+def _is_of(record: RawRecord, key: bytes, key_of: Callable[[bytes], bytes]) -> bool:
+    if record.key is None:
+        return False
+    try:
+        return key_of(record.key) == key
+    except FormatError:
+        return False
 
 
 def record_ids(record: RawRecord) -> tuple[SchemaId, ...]:

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, StoreKind, Task, Traces, is_locked
+from srfix.recovery.state import (
+    ApplicationState,
+    CheckpointEntry,
+    StoreDirectory,
+    StoreKind,
+    Task,
+    Traces,
+    Unreadable,
+    is_locked,
+)
 from srfix.recovery.state_report.generations import streams_by_rocksdb
 from srfix.recovery.state_report.rocksdb_options import newest_options
 from srfix.recovery.state_report.store_forms import StoreForm
@@ -78,6 +87,7 @@ def is_task_in_use(task: Task) -> bool | None:
 def listing_document(
     applications: Iterable[ApplicationState],
     forms: Mapping[str, StoreForm],
+    shut: Iterable[Unreadable] = (),
     *,
     directory: str,
     srfix_version: str,
@@ -86,6 +96,7 @@ def listing_document(
     """The document `srfix.state-ls/1`.
 
     :param forms: the form of each store, by its directory.
+    :param shut: folders that may be applications', which could not be looked into.
     """
     return {
         "schema": "srfix.state-ls/1",
@@ -93,6 +104,7 @@ def listing_document(
         "generated_at": generated_at,
         "directory": directory,
         "applications": [_application(each, forms) for each in applications],
+        "not_looked_at": [{"path": each.path, "reason": each.reason} for each in shut],
     }
 
 
@@ -131,6 +143,7 @@ def _store(application: ApplicationState, task: Task, store: StoreDirectory, for
         "form_because": form.because,
         "problem": form.problem,
         "path": store.path,
+        "not_permitted": form.is_shut,
         "databases": len(databases_of(store)),
         "changelog": application.changelog(task, store.name),
         "offsets": None if store.offsets is None else _entries(store.offsets.entries),

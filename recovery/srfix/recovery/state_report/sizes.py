@@ -244,7 +244,12 @@ def _part(application: str, size: StoreSize) -> Json:
         "compaction": list(size.compactions),
         "log_of_errors_alone": all(each.logs_errors_alone for each in size.options) if size.options else None,
         "damage": [
-            {"database": each.database, "rows_before": each.rows_before, "problem": each.problem}
+            {
+                "database": each.database,
+                "rows_before": each.rows_before,
+                "problem": each.problem,
+                "not_permitted": each.is_shut,
+            }
             for each in size.store.damage
         ],
     }

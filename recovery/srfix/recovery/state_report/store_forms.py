@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.state import ApplicationState, StoreDirectory, StoreKind
 from srfix.recovery.state.stores import StoreFormat, detect_format
 
@@ -22,6 +22,8 @@ class StoreForm:
     """False if only its name or some of its rows show it."""
     problem: str | None = None
     """Why a store of Kafka Streams cannot be opened, in a clause; None if it can, or was not tried."""
+    is_shut: bool = False
+    """True if that is because this user may not read it."""
 
 
 def form_of(store: StoreDirectory) -> StoreForm:
@@ -30,6 +32,8 @@ def form_of(store: StoreDirectory) -> StoreForm:
         detected = detect_format(store)
     except LibraryMissingError:
         return StoreForm(form=None, because="rocksdict is not installed: pip install 'srfix[state]'")
+    except NotPermittedError as error:
+        return StoreForm(form=None, because=error.message, problem=error.message, is_shut=True)
     except StateDirectoryError as error:
         clause = error.message.removesuffix(".")
         return StoreForm(form=None, because=clause, problem=None if store.kind is StoreKind.OTHER else clause)
@@ -41,10 +45,10 @@ def forms_of(application: ApplicationState) -> dict[str, StoreForm]:
     return {store.path: form_of(store) for task in application.tasks for store in task.stores}
 
 
-def unreadable_stores(application: ApplicationState, forms: dict[str, StoreForm]) -> Iterator[str]:
-    """A line for each store that cannot be opened: which, of which task, and why."""
+def unreadable_stores(application: ApplicationState, forms: dict[str, StoreForm]) -> Iterator[tuple[str, StoreForm]]:
+    """For each store that cannot be opened a line, which, of which task, and why; and its form."""
     for task in application.tasks:
         for store in task.stores:
-            problem = forms[store.path].problem
-            if problem is not None:
-                yield f"store {store.name} of task {task.name}: {problem}"
+            form = forms[store.path]
+            if form.problem is not None:
+                yield f"store {store.name} of task {task.name}: {form.problem}", form

@@ -48,9 +48,12 @@ class Whereabouts:
         return tuple(each for each in self.holders if each.rows and not each.is_home)
 
     @property
-    def is_found(self) -> bool:
-        """True if the key lies where it is looked for."""
-        return any(each.rows for each in self.holders if each.is_home)
+    def is_found(self) -> bool | None:
+        """True if the key lies where it is looked for; None if not all that may hold it there could be read."""
+        home = [each for each in self.holders if each.is_home]
+        if any(each.rows for each in home):
+            return True
+        return None if any(each.store.damage for each in home) else False
 
 
 def whereabouts(key: bytes, stores: Iterable[StateStore], *, partitions: int) -> Whereabouts:
@@ -92,7 +95,7 @@ def where_document(
         "partitions": found.partitions,
         "partitions_from": partitions_from,
         "partition": found.partition,
-        "found": found.is_found,
+        "found": found.is_found is True,
         "holders": [
             {
                 "task": each.store.task.name,

@@ -29,3 +29,4 @@ from srfix.recovery.topic_plan.rollback import (
     roll_back_topic_plan,
 )
 from srfix.recovery.topic_plan.seeding import Registered, SeedRequest, plan_seed
+from srfix.recovery.topic_plan.verifying import Applied, TopicCheck, TopicOutcome, verify_topic_plan

@@ -15,8 +15,8 @@ from srfix.cli.commands.shared.half import (
     schema_text,
     times_option,
 )
-from srfix.cli.commands.shared.judging import judge
-from srfix.cli.commands.shared.payloads import payload_bytes, write_decoded
+from srfix.cli.commands.shared.judging import judge, write_unless_quiet
+from srfix.cli.commands.shared.payloads import not_decoded, payload_bytes, write_decoded
 from srfix.cli.commands.shared.plan_report import plan_report
 from srfix.cli.commands.shared.plan_target import complain, connection_of_plan
 from srfix.cli.commands.shared.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, PolicyChoice
@@ -28,3 +28,4 @@ from srfix.cli.commands.shared.spark_session import SessionOfCommand
 from srfix.cli.commands.shared.steps_on_the_way import StepsOnTheWay
 from srfix.cli.commands.shared.story import Story
 from srfix.cli.commands.shared.topic_plans import apply_to_topic, roll_back_topic
+from srfix.cli.commands.shared.topic_verification import verify_topic

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import Gate, Selection
-from srfix.cli.output import Block, OutputFormat, Paragraph
+from srfix.cli.output import Block, OutputFormat, Paragraph, Report, write_report
 from srfix.recovery.diagnosis import Compared, Known, compare, is_at_least, load_baseline, save_baseline
 from srfix.recovery.findings import Diagnosis, Finding
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -67,6 +67,12 @@ def judge(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> Judged:
         blocks=tuple(_blocks(compared, gate)),
         lines=tuple(lines),
     )
+
+
+def write_unless_quiet(report: Report, output: OutputFormat, *, quiet: bool, code: ExitCode) -> None:
+    """Writes a report, unless --quiet was given and nothing is wrong; a document of JSON is written always."""
+    if not (quiet and code is ExitCode.OK) or output is OutputFormat.JSON:
+        write_report(report, output)
 
 
 def _blocks(compared: Compared, gate: Gate) -> Iterator[Block]:

@@ -65,3 +65,8 @@ def write_decoded(payloads: Iterable[bytes | None], read: Callable[[bytes | None
         else:
             show_json(line)
     return count, failed
+
+
+def not_decoded(failed: int) -> str:
+    """What stands behind a number of rows for those that could not be decoded: nothing where all could."""
+    return f", {failed:,} of them not decoded" if failed else ""

@@ -1,22 +1,18 @@
-"""Which stores of which directory a command of `srfix state` is about, and the bytes of a key that was typed."""
+"""Which stores of which directory a command of `srfix state` is about."""
 
 from __future__ import annotations
 
-import base64
-import os
-import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
 
 import click
 
+from srfix.cli.commands.state.not_read import SHUT, shut_folders_of
 from srfix.cli.completion import path_completion
 from srfix.cli.options import handing_over, option
-from srfix.cli.output import say
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.state import ApplicationState, read_state_directory, shut_folders
 from srfix.recovery.state.stores import StateStore, open_stores
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
@@ -45,9 +41,10 @@ class StoreChoice:
         wanted = tuple(each for each in found if self.application in (None, each.application))
         if not wanted:
             names = [each.application for each in found]
+            shut = "".join(f" {each.path}: {each.reason}." for each in shut_folders(Path(directory)))
             raise UsageError(
                 f"{directory!r} holds no application {self.application!r}, but {enumerated(names)}. Give one of them, or leave "
-                "out --application."
+                f"out --application.{shut}"
             )
         return wanted
 
@@ -61,7 +58,9 @@ class StoreChoice:
         if self.store is not None and self.store not in named:
             near = nearest(self.store[:100], named)
             meant = f" Did you mean {near}?" if near else ""
-            shut = "".join(f" {path} may not be read." for each in applications for path in _shut(each))
+            shut = "".join(
+                f" {path} was not looked at: {SHUT}." for each in applications for path in shut_folders_of(each)
+            )
             raise UsageError(
                 f"{directory!r} holds no store {self.store!r}.{meant} There are: {enumerated(named)}.{shut}"
             )
@@ -112,94 +111,3 @@ def refuse_within(given: str, option: str, *directories: str) -> None:
                 f"{given!r} lies in the state directory {directory!r}, which srfix never writes to. Name another place with "
                 f"{option}."
             )
-
-
-_NUMBERS: Final = {"int": ">i", "long": ">q", "double": ">d"}
-_TAKES: Final = {
-    "hex": "hexadecimal digits, two for each byte",
-    "base64": "base64, filled up with = to a multiple of four characters",
-    "int": "a whole number of 32 bits",
-    "long": "a whole number of 64 bits",
-    "double": "a number",
-    "text": "text in UTF-8",
-}
-
-
-def key_bytes(text: str) -> bytes:
-    """The bytes of a key as it was typed: `hex:…`, `base64:…`, `int:…`, `long:…`, `double:…`, `text:…`; else UTF-8 text.
-
-    :raises UsageError: if what stands behind the colon is no such thing.
-    """
-    kind, colon, rest = text.partition(":")
-    read: dict[str, Callable[[str], bytes]] = {
-        "hex": lambda given: bytes.fromhex(given.removeprefix("0x")),
-        "base64": lambda given: base64.b64decode(given, validate=True),
-        "text": str.encode,
-        **{name: _number(name) for name in _NUMBERS},
-    }
-    if not colon or kind not in read:
-        return text.encode("utf-8", "surrogateescape")
-    try:
-        return read[kind](rest)
-    except (ValueError, struct.error):
-        raise UsageError(
-            f"{text!r} is no key: {kind}: takes {_TAKES[kind]}. A key that begins so itself is written text:{text}."
-        ) from None
-
-
-def _number(kind: str) -> Callable[[str], bytes]:
-    read: type[Any] = float if kind == "double" else int
-    return lambda given: struct.pack(_NUMBERS[kind], read(given))
-
-
-def _shut(application: ApplicationState) -> Iterator[str]:
-    """The folders of the application that this user may not look into."""
-    for problem in application.problems:
-        if os.path.isdir(problem.path) and not os.access(problem.path, os.R_OK | os.X_OK):
-            yield problem.path
-
-
-def tell_unseen(found: Iterable[tuple[ApplicationState, StateStore]]) -> bool:
-    """Says on standard error which rows may be missing though nothing is damaged; True if something could not be looked at.
-
-    Rows in the memory of an application that runs are said, and are no failure: the help says that they are not on disk.
-    """
-    applications = {each.path: each for each, _store in found}
-    unseen = False
-    for application in applications.values():
-        if application.is_in_use:
-            say(
-                f"{application.path}: a process holds its lock. Rows that it has not flushed are in its memory, and not here: "
-                "stop the application, and look again.",
-                err=True,
-            )
-        for path in _shut(application):
-            unseen = True
-            say(f"Not looked at: {path}: Permission denied. It may hold rows of the store.", err=True)
-    return unseen
-
-
-def tell_damage(stores: Iterable[StateStore]) -> bool:
-    """Says on standard error what could not be read, and how to have it whole again; True if there was such."""
-    found = can_be_mended = False
-    for store in stores:
-        for damage in store.damage:
-            found = True
-            after = f", after {damage.rows_before:,} rows" if damage.rows_before else ""
-            say(f"Damaged: store {store.name} of task {store.task.name}{after}: {damage.problem}", err=True)
-            is_shut = not os.access(damage.database, os.R_OK | os.X_OK)
-            can_be_mended = can_be_mended or not (is_shut or store.is_in_use)
-        if store.damages > len(store.damage):
-            say(f"… and {store.damages - len(store.damage):,} more in task {store.task.name}.", err=True)
-    if can_be_mended:
-        say(
-            "To have it whole again: `srfix state rebuild` writes the store from its topic. Or Kafka Streams restores it, once "
-            "the task's folder is moved aside: run `srfix diagnose` first, which says whether what is restored can be read.",
-            err=True,
-        )
-    return found
-
-
-def read_so_far(count: int, store: StateStore) -> str:
-    """A number of rows for a person: with damage it is only how many could be read."""
-    return f"{count:,} (damaged)" if store.damage else f"{count:,}"

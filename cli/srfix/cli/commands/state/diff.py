@@ -10,19 +10,28 @@ from typing import Final
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import open_cluster, patience_s
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, tell_damage
+from srfix.cli.commands.shared import open_cluster, patience_s, write_unless_quiet
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
+from srfix.cli.commands.state.not_read import damage_lines, shut_places, shut_stores
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import SPARK, CensusEngineChoice, connection_options, output_option, task_engine_options
-from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say, write_report
+from srfix.cli.options import (
+    SPARK,
+    CensusEngineChoice,
+    connection_options,
+    output_option,
+    quiet_option,
+    task_engine_options,
+)
+from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say
 from srfix.recovery.clock import now
+from srfix.recovery.facts import iso_time
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.state import ApplicationState
-from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_jobs import CompareWork, ranges_to_compare
-from srfix.recovery.state_report import Comparison, DifferenceKind, diff_document, is_comparable, topic_of
+from srfix.recovery.state.stores import StateStore, StoreFormat
+from srfix.recovery.state_jobs import CompareWork, ToCompare, ranges_to_compare
+from srfix.recovery.state_report import Comparison, DifferenceKind, diff_document, topic_of
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Topic
 
@@ -43,6 +52,7 @@ _COMMITTED: Final = "committed"
 )
 @connection_options
 @task_engine_options
+@quiet_option
 @output_option
 def diff(
     directory: str,
@@ -51,22 +61,18 @@ def diff(
     until: str,
     connection: Connection,
     engine: CensusEngineChoice,
+    quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
     """Compare a store in DIR with what its changelog or source topic says it should hold, key by key. Writes nothing.
 
     A key is missing, extra, stale (an older timestamp), of another schema id, or of other bytes. In windows that a store has
-    let go, keys are missing rightly. Exit code 1 if they differ or the store is damaged, else 2 if not everything was
-    looked at.
+    let go, keys are missing rightly. Of a versioned store each version is compared; of a join's list store and of foreign-key
+    subscriptions the stored bytes. What the topic has let go, or the store may have, is not known: no difference. Exit code 1
+    if something differs or the store is damaged, else 2 if not everything is known or was looked at.
     """
     found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
-    for _application, store in found:
-        if not is_comparable(store.format):
-            raise UsageError(
-                f"The store {store.name} ({store.format.value}) cannot be compared with a topic row by row; key-value, window "
-                "and session stores can."
-            )
     name = Topic(topic) if topic is not None else _topic(application, first)
     stores = [store for _application, store in found]
     with open_cluster(connection) as (cluster, _engine), ExitStack() as stack:
@@ -81,8 +87,10 @@ def diff(
     held = {store.partition for store in stores}
     apart = [] if None in held or choice.task is not None else [each for each in to_compare.ranges if each not in held]
     unseen = [f"partition {each} of {name}: no task of it lies in {directory}" for each in apart]
+    unseen += [line for each in (shut_places(application), shut_stores(stores)) for line in each]
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
+    unseen += _not_known(done, name, to_compare)
     document = diff_document(
         done,
         application=application.application,
@@ -93,16 +101,24 @@ def diff(
         srfix_version=version("srfix"),
         generated_at=now(),
     )
-    write_report(Report(document=document, blocks=tuple(_blocks(done))), output)
-    damaged = tell_damage(stores)
+    differ = sum(each.differ for each in done)
+    same = sum(each.same for each in done)
+    damaged = list(damage_lines(stores))
+    is_wrong = differ or damaged
+    code = ExitCode.FINDINGS if is_wrong else ExitCode.REFUSED if unseen else ExitCode.OK
+    report = Report(document=document, blocks=tuple(_blocks(done)))
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if quiet and code is ExitCode.OK:
+        return code
+    for line in damaged:
+        say(line, err=True)
     for each in unseen:
         say(f"Not looked at: {each}", err=True)
-    differ = sum(sum(each.counts.values()) for each in done)
-    same = sum(each.same for each in done)
-    say(f"{counted(differ, 'key')} of {same + differ:,} not as {name} says.", err=True)
-    if differ or damaged:
-        return ExitCode.FINDINGS
-    return ExitCode.REFUSED if unseen else ExitCode.OK
+    if differ:
+        say(f"{counted(differ, 'key')} of {same + differ:,} not as {name} says.", err=True)
+    else:
+        say(f"{counted(same, 'key')} as {name} says.", err=True)
+    return code
 
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:
@@ -116,6 +132,20 @@ def _topic(application: ApplicationState, store: StateStore) -> Topic:
     return topic
 
 
+def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) -> Iterator[str]:
+    for each in done:
+        where = f"task {each.store.task.name}"
+        cut = ", ".join(
+            f"{topic}[{place}] begins at offset {begin:,}" for place, begin in to_compare.cut(each.store).items()
+        )
+        if each.not_known:
+            why = cut or f"{topic} has let go of records, or the store of what is old, or it left out what came late"
+            noun = "version" if each.store.format is StoreFormat.VERSIONED else "key"
+            yield f"{counted(each.not_known, noun)} of {where}, which cannot be known: {why}"
+        elif cut and each.counts[DifferenceKind.EXTRA]:
+            yield f"whether extra keys of {where} stood in what is gone: {cut}"
+
+
 def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
     yield Table(
         ("task", "same", *(kind.value for kind in DifferenceKind)),
@@ -124,13 +154,19 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
             for each in done
         ),
     )
+    differences = [(each.store.task.name, one) for each in done for one in each.shown]
+    has_versions = any(one.valid_from_ms is not None for _task, one in differences)
+    head = ("task", "how", "key", *(("valid from",) if has_versions else ()), "id in the store", "id in the topic")
     rows = tuple(
-        (each.store.task.name, one.kind.value, _key(one.key), _id(one.store_id), _id(one.topic_id))
-        for each in done
-        for one in each.shown
+        (
+            *(task, one.kind.value, _key(one.key)),
+            *((_time(one.valid_from_ms),) if has_versions else ()),
+            *(_id(one.store_id), _id(one.topic_id)),
+        )
+        for task, one in differences
     )
     if rows:
-        yield Table(("task", "how", "key", "id in the store", "id in the topic"), rows, title="Keys that differ")
+        yield Table(head, rows, title="Keys that differ")
     if sum(sum(each.counts.values()) for each in done) > len(rows):
         yield Paragraph("The first 100 of each task are shown.")
 
@@ -138,6 +174,10 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
 def _key(key: bytes) -> str:
     text = key.decode("utf-8", "replace")
     return text if text.isprintable() and "\ufffd" not in text else f"0x{key.hex()}"
+
+
+def _time(time_ms: int | None) -> str:
+    return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
 
 
 def _id(schema_id: int | None) -> str:

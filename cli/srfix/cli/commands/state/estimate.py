@@ -7,12 +7,13 @@ from importlib.metadata import version
 
 import click
 
-from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.shared import open_cluster, write_unless_quiet
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
+from srfix.cli.commands.state.not_read import shut_places
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import connection_options, output_option
-from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say, write_report
+from srfix.cli.options import connection_options, output_option, quiet_option
+from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.state_report import RestoreEstimate, estimate_document, estimate_restore, topic_of
@@ -28,9 +29,10 @@ from srfix.recovery.state_report import RestoreEstimate, estimate_document, esti
     help="Records that a restore takes in a second. Default: as fast as this machine reads a sample.",
 )
 @connection_options
+@quiet_option
 @output_option
 def estimate(
-    directory: str, choice: StoreChoice, rate: float | None, connection: Connection, output: OutputFormat
+    directory: str, choice: StoreChoice, rate: float | None, connection: Connection, quiet: bool, output: OutputFormat
 ) -> ExitCode:
     """Say what a restore of the stores in DIR will take: records, bytes, time and memory. Reads only.
 
@@ -42,7 +44,10 @@ def estimate(
     found: list[tuple[str, RestoreEstimate]] = []
     with open_cluster(connection) as (cluster, _engine):
         topics = cluster.topics()
-        for application, store in choice.stores(directory):
+        pairs = list(choice.stores(directory))
+        for application in {each.path: each for each, _store in pairs}.values():
+            unseen += shut_places(application)
+        for application, store in pairs:
             topic, candidates = topic_of(application, store.directory, store.task)
             where = f"store {store.name} of task {store.task.name}"
             count = None if topic is None else topics.get(topic)
@@ -60,12 +65,16 @@ def estimate(
     document = estimate_document(
         found, directory=directory, not_looked_at=unseen, srfix_version=version("srfix"), generated_at=now()
     )
-    write_report(Report(document=document, blocks=tuple(_blocks([each for _name, each in found]))), output)
+    code = ExitCode.REFUSED if unseen else ExitCode.OK
+    report = Report(document=document, blocks=tuple(_blocks([each for _name, each in found])))
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if quiet and code is ExitCode.OK:
+        return code
     for each in unseen:
         say(f"Not looked at: {each}", err=True)
     records = sum(each.records for _name, each in found)
     say(f"{counted(records, 'record')} for {counted(len(found), 'store')}.", err=True)
-    return ExitCode.REFUSED if unseen else ExitCode.OK
+    return code
 
 
 def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:
@@ -77,7 +86,7 @@ def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:
                 each.store,
                 each.topic,
                 f"{each.records:,}",
-                f"{each.records_left:,}",
+                _left(each),
                 "-" if each.bytes_ is None else f"{each.bytes_:,}",
                 "-" if each.seconds is None else f"{each.seconds:,.1f}",
                 f"{each.memory_bytes // (1024 * 1024):,} MiB",
@@ -86,8 +95,18 @@ def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:
             for each in found
         ),
     )
+    if any(each.records_left_at_least < each.records_left for each in found):
+        yield Paragraph(
+            "DIR does not tell whether its checkpoints name the last record in a store (Kafka Streams 2.6 and later) or the "
+            "one after it (up to 2.5): one record a partition may be left or not."
+        )
     if any(each.is_source and each.would_a_standby_spare_it for each in found):
         yield Paragraph(
             "A standby of a store that restores from a source topic holds the source's bytes: it spares the time, not what "
             "reading them under another subject breaks."
         )
+
+
+def _left(each: RestoreEstimate) -> str:
+    fewest, most = each.records_left_at_least, each.records_left
+    return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
+from srfix.cli.commands.shared import not_decoded
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
     directory_argument,
     refuse_within,
-    tell_damage,
-    tell_unseen,
 )
+from srfix.cli.commands.state.not_read import not_read
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.completion import path_completion
@@ -162,7 +162,7 @@ def _told(
 ) -> ExitCode:
     for path in paths:
         show(str(path))
-    damaged = tell_damage(stores)
-    unseen = tell_unseen(asked)
-    say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}, {failed} of them not decoded.", err=True)
-    return ExitCode.FINDINGS if failed or damaged else ExitCode.REFUSED if unseen else ExitCode.OK
+    unread = not_read(asked, stores)
+    unread.say()
+    say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}{not_decoded(failed)}.", err=True)
+    return unread.code(is_wrong=bool(failed))

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import click
 
+from srfix.cli.commands.shared import not_decoded
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
     directory_argument,
-    key_bytes,
-    tell_damage,
-    tell_unseen,
 )
+from srfix.cli.commands.state.keys import key_bytes, taken_as_text
+from srfix.cli.commands.state.not_read import not_read
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.rows_shown import write_rows
 from srfix.cli.connection import Connection
@@ -37,9 +37,9 @@ def get(
 ) -> ExitCode:
     """Print the rows of KEY in a store of DIR: the row, or one for each window, session or version. Writes nothing.
 
-    KEY is the text that the serializer was given, or its bytes: hex:…, base64:…, int:…, long:…, double:…, text:….
-    All tasks are looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or
-    the store is damaged.
+    KEY is text, or bytes: hex:…, base64:…, int:…, long:…, double:…; text:… for a key that begins so itself. All tasks are
+    looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or the store is
+    damaged.
     """
     found = choice.one_store(directory)
     application = found[0][0].application
@@ -56,15 +56,15 @@ def get(
         )
         stores = [store for _application, store in found]
         read, failed = write_rows(decoded, output, application=application, stores=stores)
-    damaged = tell_damage(stores)
-    unseen = tell_unseen(found)
+    unread = not_read(found)
+    unread.say()
     if not read:
+        for line in taken_as_text(key):
+            say(line, err=True)
         say(
             f"Looked for: 0x{wanted.hex()}. A key with a schema id in front is another one (hex:00000000…): `srfix state scan` "
             "shows keys as they lie there.",
             err=True,
         )
-    say(f"{counted(read, 'row')} in {counted(len(found), 'task')}, {failed} of them not decoded.", err=True)
-    if failed or damaged or (not read and not unseen):
-        return ExitCode.FINDINGS
-    return ExitCode.REFUSED if unseen else ExitCode.OK
+    say(f"{counted(read, 'row')} in {counted(len(found), 'task')}{not_decoded(failed)}.", err=True)
+    return unread.code(is_wrong=bool(failed) or (not read and not unread.is_unseen))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Final
 
 from srfix.cli.connection import Connection
 from srfix.cli.options import KsqldbServers
@@ -13,7 +12,7 @@ from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.state import ApplicationState
-from srfix.recovery.state.stores import StateStore, StoreFormat
+from srfix.recovery.state.stores import StateStore
 from srfix.recovery.state_report import (
     HostRole,
     KeyRead,
@@ -23,19 +22,13 @@ from srfix.recovery.state_report import (
     asked_subjects,
     hosts_by_group,
     hosts_by_ksqldb,
+    key_in_topic,
     newest_record,
     read_key,
     record_ids,
     task_of,
 )
 from srfix.serde.subjects import Topic
-
-_KEYS_AS_IN_THE_TOPIC: Final = (
-    StoreFormat.PLAIN_KV,
-    StoreFormat.TIMESTAMPED_KV,
-    StoreFormat.HEADERS_KV,
-    StoreFormat.VERSIONED,
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,14 +92,14 @@ class KeyLook:
             return
         if self.topic is None:
             self.not_looked_at.append("the topic's newest record of the key: DIR does not name the topic; give --topic")
-        elif self.store.format not in _KEYS_AS_IN_THE_TOPIC:
+        elif (key_of := key_in_topic(self.store.format)) is None:
             self.not_looked_at.append(
-                f"the newest record of {self.topic}: the keys of a {self.store.format.value} store are others there"
+                f"the newest record of {self.topic}: those of a {self.store.format.value} store lie where their foreign keys do"
             )
         elif self.topic not in cluster.topics():
             self.not_looked_at.append(f"the newest record of {self.topic}: the cluster has no such topic")
         else:
-            self.newest = newest_record(cluster, self.topic, self.found.partition, self.found.key)
+            self.newest = newest_record(cluster, self.topic, self.found.partition, self.found.key, key_of=key_of)
             if self.newest.record is None and not self.newest.is_all:
                 looked = counted(self.newest.looked_at, "record")
                 self.not_looked_at.append(f"the newest record of {self.topic}: none of its last {looked} has the key")

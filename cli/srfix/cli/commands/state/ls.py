@@ -8,13 +8,21 @@ from pathlib import Path
 
 import click
 
+from srfix.cli.commands.shared import write_unless_quiet
 from srfix.cli.completion import path_completion
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import config_option, output_option
-from srfix.cli.output import Block, FieldList, Heading, OutputFormat, Report, Table, say, write_report
+from srfix.cli.options import config_option, output_option, quiet_option
+from srfix.cli.output import Block, FieldList, Heading, OutputFormat, Report, Table, say
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task, read_state_directory
+from srfix.recovery.state import (
+    ApplicationState,
+    CheckpointEntry,
+    StoreDirectory,
+    Task,
+    read_state_directory,
+    shut_folders,
+)
 from srfix.recovery.state_report import (
     StoreForm,
     databases_of,
@@ -31,8 +39,9 @@ _USE = {True: "yes", False: "no", None: "not known"}
 @click.command()
 @click.argument("directory", metavar="DIR", **path_completion("DIR"))
 @config_option
+@quiet_option
 @output_option
-def ls(directory: str, output: OutputFormat) -> ExitCode:
+def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     """List the applications, tasks and stores in DIR, a state.dir or the folder of one application. Writes nothing.
 
     Per task it says which offsets its stores have come to, per application which Streams versions leave such a folder, and
@@ -41,24 +50,32 @@ def ls(directory: str, output: OutputFormat) -> ExitCode:
     """
     applications = read_state_directory(Path(directory))
     forms = {path: form for each in applications for path, form in forms_of(each).items()}
+    shut = () if any(each.path == directory for each in applications) else shut_folders(Path(directory))
     document = listing_document(
-        applications, forms, directory=directory, srfix_version=version("srfix"), generated_at=now()
+        applications, forms, shut, directory=directory, srfix_version=version("srfix"), generated_at=now()
     )
-    write_report(Report(document=document, blocks=tuple(_blocks(applications, forms))), output)
-    problems = [problem for each in applications for problem in each.problems]
+    problems = [*shut, *(problem for each in applications for problem in each.problems)]
+    unread = [(each, line, form) for each in applications for line, form in unreadable_stores(each, forms)]
+    damaged = [(each, form) for each, _line, form in unread if not _is_unseen(each, form)]
+    is_shut = any(form.is_shut for _each, _line, form in unread)
+    code = ExitCode.FINDINGS if damaged else ExitCode.REFUSED if problems or is_shut else ExitCode.OK
+    report = Report(document=document, blocks=tuple(_blocks(applications, forms)))
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if quiet and code is ExitCode.OK:
+        return code
     for problem in problems:
         say(f"Not looked at: {problem.path}: {problem.reason}", err=True)
-    is_damaged = False
-    for each in applications:
-        for line in unreadable_stores(each, forms):
-            say(f"{'Not looked at' if each.is_in_use else 'Damaged'}: {line}", err=True)
-            is_damaged = is_damaged or not each.is_in_use  # while the application runs, files come and go
+    for each, line, form in unread:
+        say(f"{'Not looked at' if _is_unseen(each, form) else 'Damaged'}: {line}", err=True)
     stores = sum(len(task.stores) for each in applications for task in each.tasks)
     tasks = sum(len(each.tasks) for each in applications)
     say(f"{counted(len(applications), 'application')}, {counted(tasks, 'task')}, {counted(stores, 'store')}.", err=True)
-    if is_damaged:
-        return ExitCode.FINDINGS
-    return ExitCode.REFUSED if problems else ExitCode.OK
+    return code
+
+
+def _is_unseen(application: ApplicationState, form: StoreForm) -> bool:
+    """True if a store that cannot be opened may be whole: while the application runs, files come and go."""
+    return form.is_shut or bool(application.is_in_use)
 
 
 def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreForm]) -> Iterator[Block]:
@@ -93,8 +110,10 @@ def _row(application: ApplicationState, task: Task, store: StoreDirectory, form:
         own = ", ".join(f"{entry.topic} {' '.join(_offset(entry))}" for entry in store.offsets.entries) or "none"
         offsets = f"{own} (not closed)" if store.offsets.is_open else own
     rows = "not known" if form.form is None else form.form.value + ("" if form.is_certain else "?")
-    rows = rows if form.problem is None else "cannot be opened"
-    return task.name, store.name, store.kind.value, rows, str(len(databases_of(store))), offsets
+    if form.problem is not None:
+        rows = "not permitted" if form.is_shut else "cannot be opened"
+    databases = "-" if form.is_shut else str(len(databases_of(store)))
+    return task.name, store.name, store.kind.value, rows, databases, offsets
 
 
 def _offset(entry: CheckpointEntry) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from srfix.cli.commands.state.choosing import refuse_within
+from srfix.cli.commands.state.stopping import tidying_up
 from srfix.cli.commands.state.written import (
     ValuesAnew,
     kind_option,
@@ -66,6 +67,7 @@ def migrate(
 
     With --store its rows become others: under the schema of --subject, of another --kind. All stores become such as
     --streams-version opens. Stop the application first. The directory is there whole, or not at all; nothing is registered.
+    Interrupted, or told to end (SIGTERM), it removes what it has written and ends in 130.
     """
     values.check()
     if store is None and (values.subject is not None or kind is not None):
@@ -89,7 +91,7 @@ def migrate(
         "take_open": take_open,
         **values.as_json(),
     }
-    with ExitStack() as stack:
+    with tidying_up(target), ExitStack() as stack:
         payload = None
         if values.subject is not None and store is not None:
             registry = stack.enter_context(connection.registry_client())

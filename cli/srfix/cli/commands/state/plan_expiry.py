@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from srfix.cli.commands.shared import open_cluster
-from srfix.cli.commands.state.seed_changelog import refuse_a_journal
+from srfix.cli.commands.state.seed_changelog import refuse_existing
 from srfix.cli.commands.state.topic_plan_report import topic_plan_report
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -53,7 +53,7 @@ from srfix.serde.subjects import Topic
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     required=True,
-    help="Write the plan there, and the records to be deleted to FILE.records.jsonl.",
+    help="Write the plan there, to a new file, and the records to be deleted to FILE.records.jsonl.",
 )
 @connection_options
 @output_option
@@ -72,7 +72,7 @@ def plan_expiry(
     The plan says how many keys, how old, which for example. The records are kept beside it, so that `srfix rollback` can write
     them again. `srfix apply FILE` carries it out; a key that was written meanwhile is left.
     """
-    refuse_a_journal(path)
+    refuse_existing(path, kept_records_path(path))
     with open_cluster(connection) as (cluster, _engine):
         plan = planned(
             ExpiryRequest(

@@ -10,6 +10,7 @@ import click
 from srfix.cli.commands.shared import open_cluster, patience_s
 from srfix.cli.commands.state.choosing import refuse_within
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
+from srfix.cli.commands.state.stopping import tidying_up
 from srfix.cli.commands.state.written import (
     ValuesAnew,
     kind_option,
@@ -114,7 +115,8 @@ def rebuild(
 
     The rows are the bytes of the topic, as a restore puts them in the store; with --subject each value under the schema that
     this subject holds, so that a reader that cannot be served by the registry is served on disk. Kafka Streams restores only
-    what came after. The directory is there whole, or not at all; nothing is registered, no topic is written to.
+    what came after. The directory is there whole, or not at all; nothing is registered, no topic is written to. Interrupted, or
+    told to end (SIGTERM), it removes what it has written and ends in 130.
     """
     if kind is None:
         raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
@@ -143,7 +145,7 @@ def rebuild(
         **values.as_json(),
     }
     second = SecondAnswers() if engine.engine == SPARK else None
-    with ExitStack() as stack:
+    with tidying_up(target), ExitStack() as stack:
         cluster, _ = stack.enter_context(open_cluster(connection))
         payload = None
         if values.subject is not None:

@@ -21,7 +21,7 @@ def write_rows(
 ) -> tuple[int, int]:
     """Writes the rows; how many there were, and how many could not be decoded.
 
-    :param stores: where they are read; with damage in one of them, no row is not known to be there or not.
+    :param stores: where they are read; of one that is damaged, or may not be read, no row is not known to be there or not.
     """
     if output is OutputFormat.JSON:
         read = failed = 0
@@ -32,16 +32,18 @@ def write_rows(
         sys.stdout.flush()
         return read, failed
     kept = list(rows)
-    is_damaged = any(store.damage for store in stores)
-    write_report(Report(document={}, blocks=tuple(_blocks(kept, is_damaged=is_damaged))), output)
+    write_report(Report(document={}, blocks=tuple(_blocks(kept, list(stores)))), output)
     return len(kept), sum(row.record.failed for row in kept)
 
 
-def _blocks(rows: list[DecodedRow], *, is_damaged: bool) -> Iterable[Block]:
+def _blocks(rows: list[DecodedRow], stores: list[StateStore]) -> Iterable[Block]:
     if not rows:
-        yield Paragraph(
-            "No row was found in what could be read; the store is damaged." if is_damaged else "No row lies there."
-        )
+        if any(store.is_damaged for store in stores):
+            yield Paragraph("No row was found in what could be read; the store is damaged.")
+        elif any(store.is_shut for store in stores):
+            yield Paragraph("No row was found in what may be read; not all of the store may.")
+        else:
+            yield Paragraph("No row lies there.")
         return
     shown = [column for column in _COLUMNS if column.is_always or any(map(column.cell, rows))]
     cells = tuple(tuple(column.cell(row) or "-" for column in shown) for row in rows)

@@ -8,14 +8,14 @@ from itertools import islice
 
 import click
 
+from srfix.cli.commands.shared import not_decoded
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
     directory_argument,
-    key_bytes,
-    tell_damage,
-    tell_unseen,
 )
+from srfix.cli.commands.state.keys import key_bytes, taken_as_text
+from srfix.cli.commands.state.not_read import not_read
 from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.rows_shown import write_rows
@@ -61,10 +61,11 @@ def scan(
 ) -> ExitCode:
     """Print the rows of a store in DIR, task after task, in the order of its keys. Writes nothing.
 
-    Keys and values are bytes unless --key-format and --value-format say how to read them. KEY is text, or hex:…, base64:…,
-    int:…, long:…. Times are in milliseconds since the epoch. `--output json` prints a document a line. Exit code 1 if a row
-    cannot be decoded or the store is damaged; what precedes the damage is printed. With --engine spark every task is read up
-    to --limit rows, and what they hold comes to this process before it is printed.
+    Keys and values are bytes unless --key-format and --value-format say how to read them. KEY is text, or bytes: hex:…,
+    base64:…, int:…, long:…, double:…; text:… for a key that begins so itself. Times are in milliseconds since the epoch.
+    `--output json` prints a document a line. Exit code 1 if a row cannot be decoded or the store is damaged; what precedes
+    the damage is printed. With --engine spark every task is read up to --limit rows, and what they hold comes to this process
+    before it is printed.
     """
     found = choice.one_store(for_workers(directory, engine))
     application = found[0][0].application
@@ -94,8 +95,11 @@ def scan(
             tell_notes(note for part in parts for note in part.notes)
             rows = (row for part in parts for row in part.rows)
         read, failed = write_rows(islice(rows, limit), output, application=application, stores=stores)
-    damaged = tell_damage(stores)
-    unseen = tell_unseen(found)
+    unread = not_read(found, stores)
+    unread.say()
+    if not read:
+        for line in taken_as_text(prefix, from_key, to_key):
+            say(line, err=True)
     more = " That is the --limit: there may be more." if read == limit else ""
-    say(f"{counted(read, 'row')}, {failed} of them not decoded.{more}", err=True)
-    return ExitCode.FINDINGS if failed or damaged else ExitCode.REFUSED if unseen else ExitCode.OK
+    say(f"{counted(read, 'row')}{not_decoded(failed)}.{more}", err=True)
+    return unread.code(is_wrong=bool(failed))

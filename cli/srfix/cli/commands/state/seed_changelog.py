@@ -18,6 +18,7 @@ from srfix.recovery.facts import look_up, restore_isolation
 from srfix.recovery.repair import is_journal
 from srfix.recovery.topic_plan import SeedRequest, is_topic_journal, plan_seed, save_topic_plan
 from srfix.serde.errors import UsageError
+from srfix.serde.files import is_there
 from srfix.serde.registry import SchemaNotFoundError
 from srfix.serde.subjects import Topic
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     required=True,
-    help="Write the plan there.",
+    help="Write the plan there, to a new file.",
 )
 @connection_options
 @output_option
@@ -68,7 +69,7 @@ def seed_changelog(
     each key below the committed offset, as it is. With a registry it says which schema ids the store's reader will not find.
     The application must be stopped.
     """
-    refuse_a_journal(path)
+    refuse_existing(path)
     named_store, _, topic = source.rpartition("=")  # a topic's name holds none
     if named_store not in ("", store):
         raise UsageError(f"--source names the topic of the store {named_store!r}, and --store is {store!r}.")
@@ -96,12 +97,22 @@ def seed_changelog(
     return ExitCode.OK
 
 
-def refuse_a_journal(path: Path) -> None:
-    """:raises UsageError: if a journal stands where a plan would go."""
+def refuse_existing(path: Path, *beside: Path) -> None:
+    """Nothing is written over: a plan that was reviewed, or a journal, may stand there.
+
+    :param beside: what is written beside the plan.
+    :raises UsageError: if something stands where it would go.
+    """
     if is_journal(path) or is_topic_journal(path):
         raise UsageError(
             f"{path} is the journal of a plan, without which that cannot be undone; write the plan to another file."
         )
+    for each in (path, *beside):
+        if is_there(each):
+            raise UsageError(
+                f"{each} is there already, and a plan that writes to a topic is written over nothing: an older one may have "
+                "been begun, and is undone with what stands there. Name another file, or move that one away."
+            )
 
 
 def _asking(registry: RegistryClient) -> Registered:

@@ -8,17 +8,16 @@ from importlib.metadata import version
 
 import click
 
+from srfix.cli.commands.shared import write_unless_quiet
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
     directory_argument,
-    read_so_far,
-    tell_damage,
-    tell_unseen,
 )
+from srfix.cli.commands.state.not_read import not_read, read_so_far
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import config_option, output_option
-from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say, write_report
+from srfix.cli.options import config_option, output_option, quiet_option
+from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say
 from srfix.recovery.clock import now
 from srfix.recovery.facts import iso_time
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -30,8 +29,9 @@ from srfix.serde.subjects import Role
 @directory_argument
 @choice_options
 @config_option
+@quiet_option
 @output_option
-def size(directory: str, choice: StoreChoice, output: OutputFormat) -> ExitCode:
+def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat) -> ExitCode:
     """Count what lies in the stores of DIR: entries, bytes, ages, schema ids, per store and partition. Writes nothing.
 
     It reads all rows, and RocksDB's OPTIONS and LOG for what is known to hurt: stalled writes, level 0, tombstones,
@@ -42,12 +42,16 @@ def size(directory: str, choice: StoreChoice, output: OutputFormat) -> ExitCode:
     parts = list(choice.stores(directory))
     found = [(application.application, size_of(store, now_ms=now_ms)) for application, store in parts]
     document = size_document(found, directory=directory, srfix_version=version("srfix"), generated_at=now())
-    write_report(Report(document=document, blocks=tuple(_blocks([each for _name, each in found]))), output)
-    damaged = tell_damage(each.store for _name, each in found)
-    unseen = tell_unseen(parts)
+    unread = not_read(parts)
+    code = unread.code()
+    report = Report(document=document, blocks=tuple(_blocks([each for _name, each in found])))
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if quiet and code is ExitCode.OK:
+        return code
+    unread.say()
     entries = sum(each.entries for _name, each in found)
     say(f"{counted(entries, 'row')} in {counted(len(found), 'part')} of stores.", err=True)
-    return ExitCode.FINDINGS if damaged else ExitCode.REFUSED if unseen else ExitCode.OK
+    return code
 
 
 def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
@@ -82,14 +86,14 @@ def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
 
 
 def _row(each: StoreSize) -> tuple[str, ...]:
+    is_unread = each.store.is_shut and not each.entries
+    bytes_ = each.key_bytes + each.value_bytes
     return (
         each.store.task.name,
         each.store.name,
-        each.store.format.value,
+        "-" if is_unread else each.store.format.value,
         read_so_far(each.entries, each.store),
-        f"{each.key_bytes + each.value_bytes:,}",
-        f"{each.disk_bytes:,}",
-        f"{each.tombstones:,}",
+        *(("-",) * 3 if is_unread else (f"{bytes_:,}", f"{each.disk_bytes:,}", f"{each.tombstones:,}")),
         _time(each.oldest_ms),
         _time(each.newest_ms),
         _ids(each, Role.KEY),

@@ -8,21 +8,19 @@ from importlib.metadata import version
 
 import click
 
-from srfix.cli.commands.shared import open_cluster
+from srfix.cli.commands.shared import open_cluster, write_unless_quiet
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
     directory_argument,
-    key_bytes,
-    read_so_far,
-    tell_damage,
-    tell_unseen,
 )
+from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.looking import KeyLook
+from srfix.cli.commands.state.not_read import not_read, read_so_far, shut_stores
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import KsqldbServers, connection_options, ksqldb_options, option, output_option
-from srfix.cli.output import Block, FieldList, OutputFormat, Paragraph, Report, Table, say, write_report
+from srfix.cli.options import KsqldbServers, connection_options, ksqldb_options, option, output_option, quiet_option
+from srfix.cli.output import Block, FieldList, OutputFormat, Paragraph, Report, Table, say
 from srfix.recovery.clock import now
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.ids_in_words import enumerated
@@ -51,6 +49,7 @@ from srfix.serde.subjects import Topic
 @option("--group", envvar="GROUP", metavar="ID", help="The application's consumer group. Default: its application.id.")
 @ksqldb_options
 @connection_options
+@quiet_option
 @output_option
 def where(
     directory: str,
@@ -61,16 +60,17 @@ def where(
     group: str | None,
     ksqldb: KsqldbServers,
     connection: Connection,
+    quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
     """Say which partition and task KEY belongs to, which hosts hold it, and who would fail to read it. Reads only.
 
-    KEY is text, or bytes: hex:…, base64:…, int:…, long:…. A key with a schema id in front is another key under each id, and
-    may belong to another partition. The partition is the default partitioner's; without --partitions and a cluster they are
-    counted in DIR, which may hold part of them. The hosts, active and standby, come from the application's group
-    (--bootstrap-servers) or from ksqlDB (--ksqldb). With --registry the schema ids of the row, and of the topic's newest record
-    of the key, are looked up under the store's subjects. Exit code 1 if the key is not where it is looked for, lies elsewhere,
-    or cannot be read by whoever looks the version up.
+    KEY is text, or bytes: hex:…, base64:…, int:…, long:…, double:…; text:… for a key that begins so itself. A key with a
+    schema id in front is another key under each id, and may belong to another partition. The partition is the default
+    partitioner's; without --partitions and a cluster they are counted in DIR, which may hold part of them. The hosts, active
+    and standby, come from the application's group (--bootstrap-servers) or from ksqlDB (--ksqldb). With --registry the schema
+    ids of the row, and of the topic's newest record of the key, whatever its window, are looked up under the store's subjects.
+    Exit code 1 if the key is not where it is looked for, lies elsewhere, or cannot be read by whoever looks the version up.
     """
     if partitions is not None and topic is not None:
         raise UsageError("--partitions and --topic exclude each other: give one of them.")
@@ -94,13 +94,21 @@ def where(
         partitions_from=source,
         hosts=look.hosts,
         reads=look.reads,
-        not_looked_at=look.not_looked_at,
+        not_looked_at=[*look.not_looked_at, *shut_stores(stores)],
         srfix_version=version("srfix"),
         generated_at=now(),
     )
     title = f"{first.name} of {application.application}"
-    write_report(Report(document=document, blocks=tuple(_blocks(title, found, source, look))), output)
-    damaged = tell_damage(stores)
+    unread = not_read(pairs)
+    is_missing = found.is_found is False and not unread.is_unseen
+    code = unread.code(is_wrong=bool(found.astray) or is_missing or is_failing(look.reads))
+    report = Report(document=document, blocks=tuple(_blocks(title, found, source, look)))
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if quiet and code is ExitCode.OK:
+        return code
+    if is_missing:
+        for line in taken_as_text(key):
+            say(line, err=True)
     if not any(each.is_home for each in found.holders):
         say(f"No task of partition {found.partition} is in {directory}: another instance holds it.", err=True)
     for each in found.astray:
@@ -110,9 +118,8 @@ def where(
         )
     for why in look.not_looked_at:
         say(f"Not looked at: {why}", err=True)
-    unseen = tell_unseen(pairs)
-    wrong = damaged or found.astray or not found.is_found or is_failing(look.reads)
-    return ExitCode.FINDINGS if wrong else ExitCode.REFUSED if unseen else ExitCode.OK
+    unread.say()
+    return code
 
 
 def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:

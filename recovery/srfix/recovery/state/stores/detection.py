@@ -23,7 +23,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.errors import NotPermittedError, StateDirectoryError
 from srfix.recovery.internal_topics import JoinStore, join_store
 from srfix.recovery.state.directory import StoreDirectory, StoreKind
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened
@@ -127,12 +127,20 @@ def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detect
 
 
 def databases(store: StoreDirectory) -> tuple[Path, ...]:
-    """The directories of a store's databases; of a segmented one its segments, oldest first."""
+    """The directories of a store's databases; of a segmented one its segments, oldest first.
+
+    :raises StateDirectoryError: if its directory cannot be listed (NotPermittedError: by this user).
+    """
     if store.kind is StoreKind.KEY_VALUE:
         return (Path(store.path),)
-    found = [
-        path for path in Path(store.path).iterdir() if path.is_dir() and segment_start(path, store.name) is not None
-    ]
+    try:
+        found = [
+            path for path in Path(store.path).iterdir() if path.is_dir() and segment_start(path, store.name) is not None
+        ]
+    except PermissionError as error:
+        raise NotPermittedError.of(error.filename or store.path) from None
+    except OSError as error:
+        raise StateDirectoryError(f"{store.path} cannot be read: {error.strerror or error}") from None
     return tuple(sorted(found, key=lambda path: segment_start(path, store.name) or 0))
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import merge
 from operator import itemgetter
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
-from srfix.recovery.errors import FormatError, LibraryMissingError, StateDirectoryError
+from srfix.recovery.errors import FormatError, LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
@@ -30,8 +30,18 @@ _SAVED: Final = (
     "shows as it was before"
 )
 
-Note: TypeAlias = Callable[[int, str, bool], None]
-"""Takes damage: how many rows were read before it, what is wrong, and whether it ends the database."""
+
+class Note(Protocol):
+    """Takes what could not be read."""
+
+    def __call__(self, read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
+        """:param read: how many rows were read before it.
+        :param problem: what is wrong, in a clause.
+        :param ends_it: whether it ends the database.
+        :param is_shut: True if this user may not read it, which is no damage.
+        """
+
+
 _Stored: TypeAlias = tuple[Decode, bytes, bytes]
 """A key and value behind what reads them."""
 
@@ -71,6 +81,8 @@ def read_batches(
             yield from _batches(database, form, where, note, reached, size)
     except LibraryMissingError:
         raise
+    except NotPermittedError as error:
+        note(reached.rows, error.message, True, is_shut=True)
     except StateDirectoryError as error:
         problem = error.message.removesuffix(".")
         if salvages:
@@ -135,6 +147,9 @@ def look_up(path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: 
             return _found(database, form, key)
     except LibraryMissingError:
         raise
+    except NotPermittedError as error:
+        note(0, error.message, True, is_shut=True)
+        return None
     except StateDirectoryError as error:
         problem = error.message.removesuffix(".")
     saved: StateRow | None = None

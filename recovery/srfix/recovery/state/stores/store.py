@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, salvaged
 from srfix.recovery.state.stores.batches import RowBatch
-from srfix.recovery.state.stores.detection import Detected, StoreFormat, databases, detect_format, segments
+from srfix.recovery.state.stores.detection import Detected, StoreFormat, detect_format, segments
 from srfix.recovery.state.stores.reading import Note, look_up, read_batches
 from srfix.recovery.state.stores.rows import StateRow
 from srfix.recovery.state.stores.seeking import Where, everywhere, of_key, of_keys, of_times, with_prefix
@@ -39,6 +39,8 @@ class StoreDamage:
     """What is wrong, in a clause."""
     ends_it: bool
     """True if nothing behind it in that database could be read; False for a row that was passed over."""
+    is_shut: bool = False
+    """True if this user may not read it: whether it is damaged is not known."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,6 +65,16 @@ class StateStore:
     """What could not be read so far; the first 20."""
     damages: int = 0
     """How many there were."""
+
+    @property
+    def is_damaged(self) -> bool:
+        """True if something that may be read is damaged."""
+        return any(not each.is_shut for each in self.damage)
+
+    @property
+    def is_shut(self) -> bool:
+        """True if this user may not read some of it: its rows are not known."""
+        return any(each.is_shut for each in self.damage)
 
     @property
     def format(self) -> StoreFormat:
@@ -94,7 +106,7 @@ class StateStore:
         """
         if size < 1:
             raise UsageError(f"A batch has at least one row, not {size}.")
-        for path in databases(self.directory):
+        for path in self._databases():
             yield from self._batches(path, everywhere, size=size)
 
     def count(self) -> int:
@@ -110,7 +122,7 @@ class StateStore:
             return self.version_at(key)
         if not self.format.is_key_value:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no single row of a key.")
-        for path in databases(self.directory):
+        for path in self._databases():
             found = look_up(path, self.format, key, self._noting(path), salvages=self.salvages)
             if found is not None:
                 return found
@@ -121,21 +133,21 @@ class StateStore:
 
         Sought by the order of stored keys (`stores.seeking`); lists and subscriptions, which have another, are read whole.
         """
-        for path in databases(self.directory):
+        for path in self._databases():
             for row in self._read(path, of_key(self.format, key)):
                 if row.key == key:
                     yield row
 
     def range(self, lower: bytes | None = None, upper: bytes | None = None) -> Iterator[StateRow]:
         """The rows whose keys lie between two, both inclusive (`ReadOnlyKeyValueStore.range`), by bytes."""
-        for path, last_ms in segments(self.directory):
+        for path, last_ms in self._segments():
             for row in self._read(path, of_keys(self.format, lower, upper, last_ms=last_ms)):
                 if (lower is None or row.key >= lower) and (upper is None or row.key <= upper):
                     yield row
 
     def prefix(self, prefix: bytes) -> Iterator[StateRow]:
         """The rows whose keys begin so (`ReadOnlyKeyValueStore.prefixScan`)."""
-        for path in databases(self.directory):
+        for path in self._databases():
             for row in self._read(path, with_prefix(self.format, prefix)):
                 if row.key.startswith(prefix):
                     yield row
@@ -200,8 +212,20 @@ class StateStore:
             where = of_times(self.format, from_ms=from_ms, to_ms=to_ms)
         else:
             where = of_key(self.format, key, from_ms=from_ms, to_ms=to_ms)
-        for path, _last_ms in segments(self.directory, from_ms=from_ms, to_ms=to_ms):
+        for path, _last_ms in self._segments(from_ms=from_ms, to_ms=to_ms):
             yield from self._read(path, where)
+
+    def _databases(self) -> tuple[Path, ...]:
+        """Its databases, oldest first; none, which is noted, if its directory cannot be listed."""
+        return tuple(path for path, _last_ms in self._segments())
+
+    def _segments(self, *, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[tuple[Path, int | None]]:
+        """As `segments` gives them; none, which is noted, if its directory cannot be listed."""
+        try:
+            yield from segments(self.directory, from_ms=from_ms, to_ms=to_ms)
+        except StateDirectoryError as error:
+            problem, is_shut = error.message.removesuffix("."), isinstance(error, NotPermittedError)
+            self._note(Path(self.directory.path), 0, problem, ends_it=True, is_shut=is_shut)
 
     def _read(self, path: Path, where: Where) -> Iterator[StateRow]:
         for batch in self._batches(path, where):
@@ -211,13 +235,13 @@ class StateStore:
         return read_batches(path, self.format, where, self._noting(path), size=size, salvages=self.salvages)
 
     def _noting(self, path: Path) -> Note:
-        def note(read: int, problem: str, ends_it: bool) -> None:
-            self._note(path, read, problem, ends_it=ends_it)
+        def note(read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
+            self._note(path, read, problem, ends_it=ends_it, is_shut=is_shut)
 
         return note
 
-    def _note(self, path: Path, read: int, problem: str, *, ends_it: bool) -> None:
-        told = StoreDamage(database=str(path), rows_before=read, problem=problem, ends_it=ends_it)
+    def _note(self, path: Path, read: int, problem: str, *, ends_it: bool, is_shut: bool = False) -> None:
+        told = StoreDamage(database=str(path), rows_before=read, problem=problem, ends_it=ends_it, is_shut=is_shut)
         for index, each in enumerate(self.damage):
             is_of_this = each.database in (str(path), self.directory.path)
             if is_of_this and (problem.startswith(each.problem) or each.problem.startswith(problem)):
@@ -268,7 +292,7 @@ def open_store(
     :param salvages: True to read behind damage, too: `StateStore.salvages`.
     :raises LibraryMissingError: if rocksdict is not installed.
     """
-    problem: str | None = None
+    problem: StateDirectoryError | None = None
     if form is not None:
         detected = Detected(format=form, why="a person says so", is_certain=True)
     else:
@@ -277,7 +301,7 @@ def open_store(
         except LibraryMissingError:
             raise
         except StateDirectoryError as error:
-            problem = error.message.removesuffix(".")
+            problem = error
             detected = _detected_of_damaged(directory, salvages=salvages)
     store = StateStore(
         name=directory.name,
@@ -290,7 +314,15 @@ def open_store(
     )
     if problem is not None:
         store.damages = 1
-        store.damage.append(StoreDamage(database=directory.path, rows_before=0, problem=problem, ends_it=True))
+        store.damage.append(
+            StoreDamage(
+                database=directory.path,
+                rows_before=0,
+                problem=problem.message.removesuffix("."),
+                ends_it=True,
+                is_shut=isinstance(problem, NotPermittedError),
+            )
+        )
     return store
 
 

@@ -11,5 +11,5 @@ from srfix.recovery.state.writing.progress import (
 )
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state.writing.spilled import in_order
-from srfix.recovery.state.writing.staging import Staging, finished_before, staged
+from srfix.recovery.state.writing.staging import Staging, finished_before, staged, unfinished_path
 from srfix.recovery.state.writing.stores import StoreToWrite, StoreWriter, store_writer

@@ -48,6 +48,15 @@ class Staging:
     """For whatever the building takes beside it; empty at first, thrown away at the end."""
     report: Json = field(default=None)
     """What the directory holds, for a run that finds it whole: see `finished_before`."""
+    replaces: bool = False
+    """True if a run that was killed had left something, which was thrown away."""
+
+    @property
+    def note(self) -> str | None:
+        """What to say of an earlier run; None if there was none."""
+        if not self.replaces:
+            return None
+        return "A run before this one was killed on the way: what it had written was thrown away, and all was written anew."
 
 
 def unfinished_path(target: Path) -> Path:
@@ -77,7 +86,7 @@ def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
 def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
     """Builds a directory: fills `whole` in its block, which becomes `target` when the block ends without an error.
 
-    After an error nothing is left of it.
+    After an error or an interrupt nothing is left of it, unless it was whole already.
 
     :param request: what is asked for, as JSON: a later run knows by it whether it wants the same.
     :raises StateDirectoryError: if the target exists, another process builds it now, something that is not ours stands
@@ -92,18 +101,22 @@ def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
             unfinished.mkdir(parents=True, exist_ok=True)
             stack.enter_context(_locked(unfinished, target))
             _refuse_existing(target)
-            about = _begin(unfinished, request)
         staging = Staging(whole=unfinished / _WHOLE, scratch=unfinished / _SCRATCH)
         try:
+            with _in_words(target):
+                staging.replaces = staging.whole.exists()
+                about = _begin(unfinished, request)
             yield staging
+            with _in_words(target):
+                _finish(staging, unfinished, target, about)
         except (Exception, KeyboardInterrupt):
+            if target.is_dir() and not staging.whole.exists():
+                raise  # it is whole: what is left tells the next run of the same so
             shutil.rmtree(unfinished, ignore_errors=True)
             if is_new:
                 with suppress(OSError):  # somebody else has put something there
                     target.parent.rmdir()
             raise
-        with _in_words(target):
-            _finish(staging, unfinished, target, about)
 
 
 def _begin(unfinished: Path, request: Mapping[str, Json]) -> dict[str, Json]:

@@ -1,0 +1,152 @@
+"""`srfix verify` of a plan that writes to a topic: the topic is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import click
+from click.core import ParameterSource
+
+from srfix.cli.commands.shared.judging import write_unless_quiet
+from srfix.cli.commands.shared.session import open_cluster
+from srfix.cli.connection import Connection
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Report, Table, say
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.repair import default_journal_path, require_digest_of
+from srfix.recovery.topic_plan import (
+    Applied,
+    TopicCheck,
+    TopicJournalState,
+    TopicOutcome,
+    TopicPlan,
+    digest_of_plan,
+    is_topic_journal,
+    is_topic_plan,
+    kept_records_path,
+    load_topic_plan,
+    read_topic_journal,
+    verify_topic_plan,
+)
+from srfix.serde.errors import UsageError
+from srfix.serde.registry import Json
+
+_TAKEN: Final = frozenset(
+    {
+        *("path", "expect_digest", "config", "details", "quiet", "output"),
+        *("bootstrap_servers", "kafka_properties", "kafka_config", "registry", "registry_properties"),
+    }
+)
+"""The options that such a plan has a use for, or that are of the connection."""
+_WORDS: Final = {
+    TopicOutcome.HOLDS: "holds",
+    TopicOutcome.FAILS: "does not hold",
+    TopicOutcome.NOT_KNOWN: "not known",
+}
+
+
+def verify_topic(
+    path: Path, *, expect_digest: str | None, connection: Connection, quiet: bool, output: OutputFormat
+) -> ExitCode:
+    """Reads the topic of a plan or a journal again, and reports what it tells.
+
+    :raises UsageError: if an option was given that such a plan has no use for.
+    """
+    _refuse_others()
+    plan, state, kept = _given(path)
+    require_digest_of(digest_of_plan(plan), expect_digest, where=path)
+    if not connection.kafka.get("bootstrap.servers") and plan.bootstrap_servers:
+        connection = replace(connection, kafka={**connection.kafka, "bootstrap.servers": plan.bootstrap_servers})
+    with open_cluster(connection, quiet=quiet) as (cluster, _engine):
+        checks = list(verify_topic_plan(plan, cluster, applied=_applied(plan, state), kept_path=kept))
+    code = _code(checks)
+    document: dict[str, Json] = {
+        "schema": "srfix.topic-verification/1",
+        "srfix": version("srfix"),
+        "digest": digest_of_plan(plan),
+        "topic": plan.work.topic,
+        "verified": code is ExitCode.OK,
+        "checks": [
+            {
+                "partition": each.partition,
+                "outcome": each.outcome.value,
+                "what": each.what,
+                "planned": each.planned,
+                "stands": each.stands,
+                "written_since": each.since,
+            }
+            for each in checks
+        ],
+    }
+    report = Report(document=document, blocks=tuple(_blocks(plan, checks)))
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if not (quiet and code is ExitCode.OK):
+        counts = {outcome: sum(each.outcome is outcome for each in checks) for outcome in TopicOutcome}
+        told = (f"{count:,} {_WORDS[outcome]}" for outcome, count in counts.items() if count)
+        say(f"{counted(len(checks), 'check')}: {', '.join(told) or 'nothing was planned'}.", err=True)
+    return code
+
+
+def _given(path: Path) -> tuple[TopicPlan, TopicJournalState | None, Path | None]:
+    """The plan, the journal's state where there is one of this plan, and the file with the records."""
+    if is_topic_journal(path):
+        state = read_topic_journal(path)
+        return state.plan, state, state.kept
+    plan = load_topic_plan(path)
+    journal = default_journal_path(path)
+    beside = read_topic_journal(journal) if is_topic_plan(path) and is_topic_journal(journal) else None
+    state_of_this = beside if beside is not None and beside.digest == digest_of_plan(plan) else None
+    return plan, state_of_this, kept_records_path(path)
+
+
+def _applied(plan: TopicPlan, state: TopicJournalState | None) -> Applied | None:
+    if state is None:
+        return None
+    partitions = {step.step: step.partition for step in plan.steps}
+    ends = {partition: end for step, end in state.ends.items() if (partition := partitions.get(step)) is not None}
+    return Applied(ends=ends, rolled_back=state.rolled_back)
+
+
+def _code(checks: Sequence[TopicCheck]) -> ExitCode:
+    if any(each.outcome is TopicOutcome.FAILS for each in checks):
+        return ExitCode.FINDINGS
+    holds = bool(checks) and all(each.outcome is TopicOutcome.HOLDS for each in checks)
+    return ExitCode.OK if holds else ExitCode.REFUSED
+
+
+def _blocks(plan: TopicPlan, checks: Sequence[TopicCheck]) -> Iterator[Block]:
+    topic = plan.work.topic
+    if any(each.outcome is TopicOutcome.FAILS for each in checks):
+        yield Heading(f"{topic} does not hold what was planned")
+    elif not checks or any(each.outcome is TopicOutcome.NOT_KNOWN for each in checks):
+        yield Heading(f"Not verified, though nothing in {topic} was seen to be wrong")
+    else:
+        yield Heading(f"Verified: {topic} holds what was planned")
+    whole = tuple(f"{each.what} ({_WORDS[each.outcome]})" for each in checks if each.partition is None)
+    if whole:
+        yield ItemList(whole)
+    rows = tuple(
+        (str(each.partition), _WORDS[each.outcome], each.what) for each in checks if each.partition is not None
+    )
+    if rows:
+        yield Table(("partition", "outcome", "what"), rows)
+
+
+def _refuse_others() -> None:
+    ctx = click.get_current_context()
+    typed = [
+        max(param.opts, key=len)
+        for param in ctx.command.params
+        if param.name is not None
+        and param.name not in _TAKEN
+        and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        raise UsageError(
+            f"{', '.join(typed)}: such options are for plans of srfix plan. Of a plan that writes to a topic, that topic is "
+            "read whole, and nothing else is asked."
+        )

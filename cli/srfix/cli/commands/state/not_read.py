@@ -1,0 +1,116 @@
+"""What a command of `srfix state` could not read of the stores that it was asked for, in lines, and the exit code for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.output import say
+from srfix.recovery.errors import NotPermittedError
+from srfix.recovery.state import ApplicationState
+from srfix.recovery.state.stores import StateStore
+
+SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
+"""Why something was not looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRead:
+    """What was not read."""
+
+    lines: tuple[str, ...]
+    """In words."""
+    is_damaged: bool
+    """True if something is damaged."""
+    is_unseen: bool
+    """True if something could not be looked at. Rows in the memory of an application that runs are said, and are no such:
+    the help says that they are not on disk."""
+
+    def code(self, *, is_wrong: bool = False) -> ExitCode:
+        """The exit code.
+
+        :param is_wrong: whether something was found besides.
+        """
+        if is_wrong or self.is_damaged:
+            return ExitCode.FINDINGS
+        return ExitCode.REFUSED if self.is_unseen else ExitCode.OK
+
+    def say(self) -> None:
+        """On standard error."""
+        for line in self.lines:
+            say(line, err=True)
+
+
+def not_read(
+    found: Iterable[tuple[ApplicationState, StateStore]], stores: Iterable[StateStore] | None = None
+) -> NotRead:
+    """What could not be read of stores that were read.
+
+    :param stores: the parts as they were read, where others read them than those of `found`.
+    """
+    pairs = list(found)
+    parts = [store for _application, store in pairs] if stores is None else list(stores)
+    applications = {each.path: each for each, _store in pairs}.values()
+    damaged = list(damage_lines(parts))
+    shut = [line for each in applications for line in shut_places(each)]
+    shut += shut_stores(parts)
+    in_use = (
+        f"{each.path}: a process holds its lock. Rows that it has not flushed are in its memory, and not here: stop the "
+        "application, and look again."
+        for each in applications
+        if each.is_in_use
+    )
+    lines = (*damaged, *in_use, *(f"Not looked at: {line}" for line in shut))
+    return NotRead(lines=lines, is_damaged=bool(damaged), is_unseen=bool(shut))
+
+
+def shut_folders_of(application: ApplicationState) -> Iterator[str]:
+    """The folders of the application that this user may not look into."""
+    for problem in application.problems:
+        if os.path.isdir(problem.path) and not os.access(problem.path, os.R_OK | os.X_OK):
+            yield problem.path
+
+
+def shut_places(application: ApplicationState) -> Iterator[str]:
+    """A line for each folder of an application that this user may not look into."""
+    for path in shut_folders_of(application):
+        yield f"{path}: {SHUT}. It may hold rows of the store."
+
+
+def shut_stores(stores: Iterable[StateStore]) -> Iterator[str]:
+    """A line for each part of a store that this user may not read: nothing tells whether that is damaged."""
+    for store in stores:
+        for damage in store.damage:
+            if damage.is_shut:
+                yield f"store {store.name} of task {store.task.name}: {damage.problem}"
+
+
+def read_so_far(count: int, store: StateStore) -> str:
+    """A number of rows for a person: with damage it is only how many could be read."""
+    if store.is_damaged:
+        return f"{count:,} (damaged)"
+    if store.is_shut:
+        return f"{count:,} (not permitted)" if count else "not permitted"
+    return f"{count:,}"
+
+
+def damage_lines(stores: Iterable[StateStore]) -> Iterator[str]:
+    """What is damaged, and how to have it whole again."""
+    can_be_mended = False
+    for store in stores:
+        for damage in store.damage:
+            if damage.is_shut:
+                continue
+            after = f", after {damage.rows_before:,} rows" if damage.rows_before else ""
+            yield f"Damaged: store {store.name} of task {store.task.name}{after}: {damage.problem}"
+            can_be_mended = can_be_mended or not store.is_in_use
+        if store.damages > len(store.damage):
+            yield f"… and {store.damages - len(store.damage):,} more in task {store.task.name}."
+    if can_be_mended:
+        yield (
+            "To have it whole again: `srfix state rebuild` writes the store from its topic. Or Kafka Streams restores it, once "
+            "the task's folder is moved aside: run `srfix diagnose` first, which says whether what is restored can be read."
+        )

@@ -1,0 +1,237 @@
+"""Whether what a topic plan writes is there, and stayed there, as the topic tells today. Reads only.
+
+| what is read | says |
+|---|---|
+| the changelog's newest record of each planned key | whether it is the plan's, or a later one, or none |
+| the source, where it still gives what was planned | which rows those are; else the plan's digest, over the changelog's rows |
+| the journal | where a partition ended right after it was filled: what comes behind is others' |
+| the file with the records | which keys an expiry ends |
+
+A key that others have written since holds no more what the plan wrote, rightly. A key without any record can have been deleted
+by them too, and its tombstone be compacted away: where others have written, that cannot be told from a loss.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import assert_never
+
+from srfix.recovery.errors import PlanError
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.topic_plan.expiring import ISOLATION
+from srfix.recovery.topic_plan.filling import planned_rows
+from srfix.recovery.topic_plan.interface import Look
+from srfix.recovery.topic_plan.kept_records import check_kept_records, kept_records
+from srfix.recovery.topic_plan.logs import newest_of
+from srfix.recovery.topic_plan.plan import ExpireKeys, PartitionRows, SeedChangelog, TopicPlan, Work
+from srfix.recovery.topic_plan.rows import NewestRecord, digest_of, fingerprint, live
+from srfix.serde.properties import Isolation
+
+_LOG = Isolation.READ_UNCOMMITTED
+
+
+class TopicOutcome(Enum):
+    """What came of a check."""
+
+    HOLDS = "holds"
+    FAILS = "does-not-hold"
+    NOT_KNOWN = "not-known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCheck:
+    """What was seen of one partition, or of the topic."""
+
+    outcome: TopicOutcome
+    what: str
+    """In words, without capital and full stop."""
+    partition: int | None = None
+    """None for the topic as a whole."""
+    planned: int = 0
+    """Keys that the plan writes there."""
+    stands: int = 0
+    """Of them those that are as the plan left them."""
+    since: int = 0
+    """Of them those that somebody has written since."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What a journal says of the plan."""
+
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """Per partition where it ended right after it was written."""
+    rolled_back: bool = False
+
+
+def verify_topic_plan(
+    plan: TopicPlan, look: Look, *, applied: Applied | None = None, kept_path: Path | None = None
+) -> Iterator[TopicCheck]:
+    """Reads the topic, and yields what it tells of each partition that the plan writes to.
+
+    :param applied: what the journal says; None without one.
+    :param kept_path: the file with the records that the plan puts an end to.
+    :raises ClusterError: if the cluster does not answer.
+    """
+    work = plan.work
+    if applied is not None and applied.rolled_back:
+        yield TopicCheck(outcome=TopicOutcome.FAILS, what="the journal says that the plan was rolled back")
+        return
+    count = look.topics().get(work.topic)
+    if count is None:
+        what = f"there is no topic {work.topic} among those that this user may see: not applied yet, or deleted since"
+        yield TopicCheck(outcome=TopicOutcome.FAILS, what=what)
+        return
+    if count != len(work.partitions):
+        what = f"{work.topic} has {count} partitions and not {len(work.partitions)}: it was recreated"
+        yield TopicCheck(outcome=TopicOutcome.FAILS, what=what)
+        return
+    yield from _configs(work, look)
+    match work:
+        case SeedChangelog():
+            ends = {} if applied is None else applied.ends
+            for each in work.partitions:
+                if each.rows:
+                    yield _filled(work, look, each, ends.get(each.partition))
+        case ExpireKeys():
+            yield from _expired(work, look, kept_path)
+        case _:
+            assert_never(work)
+
+
+def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
+    """Nothing if records stay as long as the plan takes for granted."""
+    found = look.topic_configs([work.topic])[work.topic]
+    if found.values is None:
+        what = f"whether {work.topic} keeps what was written is not known: {found.problem}"
+        yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
+        return
+    for name, planned in sorted(work.configs.items()):
+        now = found.values.get(name, "")
+        if now != planned:
+            what = (
+                f"{work.topic} has {name}={now} and had {planned}: what was written may not stay, or not mean the same"
+            )
+            yield TopicCheck(outcome=TopicOutcome.FAILS, what=what)
+
+
+def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: int | None) -> TopicCheck:
+    """Whether a partition of a changelog holds the rows.
+
+    :param end_then: where it ended right after it was filled; None if no journal says.
+    """
+    partition, below = planned.partition, work.changelog_ends[planned.partition]
+    start, end = look.watermarks(work.changelog, [partition])[partition]
+    if end < below or (end_then is not None and end < end_then):
+        return _check(
+            planned, TopicOutcome.FAILS, f"it ends at offset {end}, below {end_then or below}: it was recreated"
+        )
+    newest = newest_of(look, work.changelog, partition, (start, end), _LOG)
+    try:
+        rows = planned_rows(work, look, planned)
+    except PlanError:
+        return _by_digest(work, planned, newest, below)
+    found = Counter(_place(newest.get(key), row, below) for key, row in rows.items())
+    stands, since, gone = found[_Place.STANDS], found[_Place.SINCE], found[_Place.GONE]
+    ours = frozenset(rows)
+    others = since or (end > end_then if end_then is not None else any(key not in ours for key in newest))
+    told = f"{stands:,} of {counted(planned.rows, 'row')} as planned"
+    if since:
+        told += f", {since:,} written again since"
+    if gone and others:
+        return _check(
+            planned,
+            TopicOutcome.NOT_KNOWN,
+            f"{told}, and {gone:,} not there: others have written to it since, and may have deleted them",
+            stands=stands,
+            since=since,
+        )
+    if gone:
+        what = f"{told}, {gone:,} not there"
+        if not stands and end_then is None:
+            what = f"none of {counted(planned.rows, 'row')} is there: not applied yet"
+        return _check(planned, TopicOutcome.FAILS, what, stands=stands, since=since)
+    if since and end_then is None:
+        what = f"{told}: without the journal nothing tells whether the plan's rows stood there before"
+        return _check(planned, TopicOutcome.NOT_KNOWN, what, stands=stands, since=since)
+    return _check(planned, TopicOutcome.HOLDS, told, stands=stands, since=since)
+
+
+def _by_digest(
+    work: SeedChangelog, planned: PartitionRows, newest: Mapping[bytes, NewestRecord], below: int
+) -> TopicCheck:
+    """Of a source that gives no more what was planned: the changelog's own rows against the plan's digest."""
+    rows = {key: row for key, row in live(newest).items() if row.offset >= below}
+    if digest_of(rows) == planned.digest:
+        what = f"{counted(planned.rows, 'row')} as planned, by the plan's digest: {work.source} has changed since"
+        return _check(planned, TopicOutcome.HOLDS, what, stands=planned.rows)
+    if not rows and not newest:
+        return _check(planned, TopicOutcome.FAILS, f"none of {counted(planned.rows, 'row')} is there")
+    what = (
+        f"{counted(len(rows), 'row')} there, and which are the plan's {planned.rows:,} cannot be told: both {work.source} and "
+        "it have changed since"
+    )
+    return _check(planned, TopicOutcome.NOT_KNOWN, what)
+
+
+class _Place(Enum):
+    STANDS = 0
+    SINCE = 1
+    GONE = 2
+
+
+def _place(now: NewestRecord | None, row: NewestRecord, below: int) -> _Place:
+    if now is None or now.offset < below:
+        return _Place.GONE
+    return _Place.STANDS if now.fingerprint == row.fingerprint else _Place.SINCE
+
+
+def _expired(work: ExpireKeys, look: Look, kept_path: Path | None) -> Iterator[TopicCheck]:
+    """Whether keys have no row any more, or one that was written since."""
+    if kept_path is None:
+        what = "which keys were to be deleted is not known: the file with the records of the plan was not named"
+        yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
+        return
+    kept: dict[int, dict[bytes, bytes]] = {}
+    try:
+        check_kept_records(kept_path, work.kept)
+        for each in kept_records(kept_path):
+            known = fingerprint(each.value, each.timestamp_ms, each.headers)
+            kept.setdefault(each.partition, {})[each.key] = known
+    except PlanError as error:
+        what = f"which keys were to be deleted is not known. {error.message.removesuffix('.')}"
+        yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
+        return
+    for planned in work.partitions:
+        if planned.rows:
+            yield _ended(work, look, planned, kept.get(planned.partition, {}))
+
+
+def _ended(work: ExpireKeys, look: Look, planned: PartitionRows, kept: Mapping[bytes, bytes]) -> TopicCheck:
+    """:param kept: per key the fingerprint of the record that was to be ended."""
+    partition = planned.partition
+    start, end = look.watermarks(work.topic, [partition])[partition]
+    if end < planned.end_offset:
+        what = f"it ends at offset {end}, below {planned.end_offset}: it was recreated"
+        return _check(planned, TopicOutcome.FAILS, what)
+    rows = live(newest_of(look, work.topic, partition, (start, end), ISOLATION))
+    still = sum(key in rows and rows[key].fingerprint == known for key, known in kept.items())
+    since = sum(key in rows for key in kept) - still
+    ended = len(kept) - still - since
+    told = f"{ended:,} of {counted(len(kept), 'key')} without a row"
+    if since:
+        told += f", {since:,} written again since"
+    if still:
+        what = f"{told}, {still:,} with the row that was to be deleted"
+        return _check(planned, TopicOutcome.FAILS, what, stands=ended, since=since)
+    return _check(planned, TopicOutcome.HOLDS, told, stands=ended, since=since)
+
+
+def _check(planned: PartitionRows, outcome: TopicOutcome, what: str, *, stands: int = 0, since: int = 0) -> TopicCheck:
+    return TopicCheck(
+        outcome=outcome, what=what, partition=planned.partition, planned=planned.rows, stands=stands, since=since
+    )

@@ -1,0 +1,224 @@
+"""A versioned store, and stores whose stored rows stand in their changelog, beside their topics."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srfix.recovery.cluster import RawRecord
+from srfix.recovery.rebuild import Rebuild, Until, rebuild
+from srfix.recovery.state import read_state_directory
+from srfix.recovery.state.formats import encode_timestamped
+from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED
+from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
+from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.recovery.state_report import Comparison, DifferenceKind, compared
+from srfix.serde.subjects import Topic
+from tests.recovery.rebuild.topics import TopicOfRecords
+from tests.recovery.state.stores.test_batches import Database, opened
+from tests.recovery.state.stores.test_real_directories import VERSIONS, raw_rows, state_of, stored, value_of
+
+FOREVER_MS: Final = 1_000_000_000
+Put = tuple[bytes, bytes | None, int]
+"""Key, value and timestamp."""
+
+
+def records_of(puts: Sequence[Put]) -> list[RawRecord]:
+    return [
+        RawRecord(partition=0, offset=offset, key=key, value=value, timestamp=timestamp)
+        for offset, (key, value, timestamp) in enumerate(puts)
+    ]
+
+
+def versioned(folder: Path, puts: Sequence[Put], *, retention_ms: int = FOREVER_MS) -> StateStore:
+    asked = Rebuild(
+        application="shop",
+        store=StoreToWrite(name="s", kind=WrittenKind.VERSIONED, retention_ms=retention_ms),
+        topic=Topic("users"),
+        until=Until.END,
+        release=Release(3, 9, 2),
+        subtopology=0,
+    )
+    rebuild(asked, TopicOfRecords({0: records_of(puts)}), folder / "shop", request={})
+    (state,) = read_state_directory(folder / "shop")
+    (store,) = open_stores(state, form=StoreFormat.VERSIONED)
+    return store
+
+
+def beside(store: StateStore, records: Sequence[RawRecord], *, end: int, is_cut: bool = False) -> dict[str, int]:
+    return counts(compared(store, records, is_cut=is_cut, end=end))
+
+
+def counts(found: Comparison) -> dict[str, int]:
+    return {kind.value: count for kind, count in found.counts.items() if count}
+
+
+BASE: Final[list[Put]] = [(b"a", b"1", 1_000), (b"b", b"x", 2_000), (b"a", b"2", 3_000), (b"a", None, 5_000)]
+
+
+class TestVersions:
+    @settings(max_examples=25, deadline=None)
+    @given(
+        puts=st.lists(
+            st.tuples(
+                st.sampled_from([b"", b"a", b"a\0", b"b"]),
+                st.sampled_from([b"", b"x", b"y", None]),
+                st.integers(0, 40).map(lambda number: number * 1_000),
+            ),
+            min_size=1,
+            max_size=12,
+        ),
+        retention_ms=st.sampled_from([6_000, 15_000, FOREVER_MS]),
+    )
+    def test_a_store_that_a_restore_has_filled_differs_in_nothing(self, puts: list[Put], retention_ms: int) -> None:
+        folder = Path(mkdtemp())
+        try:
+            store = versioned(folder, puts, retention_ms=retention_ms)
+            found = beside(store, records_of(puts), end=len(puts))
+        finally:
+            shutil.rmtree(folder)
+        assert set(found) <= {"not-known"}, found
+
+    def test_a_version_that_the_store_lacks_is_missing_and_one_that_ended_is_stale(self, tmp_path: Path) -> None:
+        more: list[Put] = [*BASE, (b"b", None, 6_000), (b"c", b"new", 7_000)]
+        assert beside(versioned(tmp_path, BASE), records_of(more), end=len(more)) == {"missing": 1, "stale": 1}
+
+    def test_other_bytes_of_a_version_are_seen(self, tmp_path: Path) -> None:
+        other: list[Put] = [(b"a", b"other", 1_000), *BASE[1:]]
+        assert beside(versioned(tmp_path, BASE), records_of(other), end=len(other)) == {"other-bytes": 1}
+
+    def test_a_version_that_no_record_made_is_extra_where_no_record_can_have_gone(self, tmp_path: Path) -> None:
+        store = versioned(tmp_path, BASE)
+        fewer = [BASE[0], *BASE[2:]]
+        assert beside(store, records_of(fewer), end=3) == {"extra": 1}
+        assert beside(store, records_of(fewer), end=3, is_cut=True) == {"not-known": 1}
+        assert beside(store, records_of(fewer), end=4) == {"not-known": 1}  # the last offset is gone
+        compacted = [record for record in records_of(BASE) if record.offset in (1, 3)]
+        assert beside(store, compacted, end=4) == {"not-known": 2}  # the history of a
+        assert beside(store, [], end=4) == {"not-known": 3}
+        assert beside(store, [], end=0) == {"extra": 3}
+
+    def test_a_tombstone_of_the_same_time_takes_a_version_away(self, tmp_path: Path) -> None:
+        gone: list[Put] = [*BASE, (b"b", None, 2_000)]
+        store = versioned(tmp_path, BASE)
+        assert beside(store, records_of(gone), end=len(gone)) == {"not-known": 1}  # it was late
+        soon: list[Put] = [BASE[0], BASE[1], (b"b", None, 2_000), *BASE[2:]]
+        assert beside(store, records_of(soon), end=len(soon), is_cut=True) == {"extra": 1}
+
+    @pytest.mark.parametrize("late", [b"x", None])
+    def test_what_comes_late_at_the_time_of_a_version_may_have_been_left_out(
+        self, tmp_path: Path, late: bytes | None
+    ) -> None:
+        puts: list[Put] = [(b"k", b"v", 0), (b"k", b"w", 7_000), (b"k", late, 0)]
+        store = versioned(tmp_path, puts, retention_ms=6_000)
+        assert [row.value for row in store.rows()] == [b"v", b"w"]
+        assert beside(store, records_of(puts), end=len(puts)) == {"not-known": 1}
+
+    def test_a_late_version_may_hold_on_past_a_tombstone_that_left_no_trace(self, tmp_path: Path) -> None:
+        puts: list[Put] = [(b"b", b"x", 8_000), (b"b", None, 8_000), (b"b", b"late", 3_000), *BASE[:3]]
+        store = versioned(tmp_path, puts)
+        assert [row.valid_to_ms for row in store.rows() if row.value == b"late"] == [None]
+        assert beside(store, records_of(puts), end=len(puts)) == {"not-known": 1}
+
+    def test_history_is_missing_only_where_no_later_record_can_have_gone(self, tmp_path: Path) -> None:
+        fewer: list[Put] = [(b"b", b"0", 0), (b"b", b"1", 1_000), *BASE[:1], (b"a", b"3", 4_000)]
+        more: list[Put] = [*fewer[:3], (b"a", b"2", 2_000), *fewer[3:]]
+        store, records = versioned(tmp_path, fewer), records_of(more)
+        assert beside(store, records, end=5) == {"missing": 1, "stale": 1}
+        assert beside(store, records[1:], end=5, is_cut=True) == {"missing": 1, "stale": 1, "not-known": 1}
+        gap = [*records[:4], replace(records[4], offset=7)]
+        assert beside(store, gap, end=8) == {"not-known": 1, "stale": 1}
+
+    def test_history_that_the_store_has_let_go_is_not_known(self, tmp_path: Path) -> None:
+        later: list[Put] = [*BASE, (b"d", b"1", 100_000), (b"d", b"2", 101_000)]
+        store = versioned(tmp_path, later, retention_ms=6_000)
+        assert beside(store, records_of(later), end=len(later)) == {"not-known": 2}
+
+
+class TestStoredRows:
+    def test_the_list_of_a_join_is_compared_as_it_is_stored(self, tmp_path: Path) -> None:
+        key = (1_000).to_bytes(8, "big") + b"\1k1"
+        value = b"\1" + (1).to_bytes(4, "big") + (3).to_bytes(4, "big") + b"\1v1"
+        store = opened(tmp_path, StoreFormat.LIST_VALUE, [Database(0, {PLAIN: {key: value}})])
+        record = RawRecord(partition=0, offset=0, key=key, value=value, timestamp=1)
+        found = compared(store, [record], end=1)
+        assert (found.same, counts(found)) == (1, {})
+        assert beside(store, [RawRecord(partition=0, offset=0, key=key, value=b"\1", timestamp=1)], end=1) == {
+            "other-bytes": 1
+        }
+        assert beside(store, [], end=0) == {"extra": 1}
+        assert beside(store, [], end=9, is_cut=True) == {"not-known": 1}
+        gone = RawRecord(partition=0, offset=8, key=key, value=None, timestamp=1)
+        assert beside(store, [gone], end=9, is_cut=True) == {"extra": 1}
+
+    def test_a_subscription_is_compared_without_its_timestamp_and_has_no_schema_id(self, tmp_path: Path) -> None:
+        key, value = (2).to_bytes(4, "big") + b"fkpk", b"\0\0" + bytes(16) + b"pk"
+        rows = {TIMESTAMPED: {key: encode_timestamped(value, 5)}}
+        store = opened(tmp_path, StoreFormat.SUBSCRIPTION, [Database(0, rows)])
+        record = RawRecord(partition=0, offset=0, key=key, value=value, timestamp=5)
+        assert compared(store, [record], end=1).same == 1
+        other = RawRecord(partition=0, offset=0, key=key, value=b"\0\0\0\0\1" + value, timestamp=5)
+        (shown,) = compared(store, [other], end=1).shown
+        assert (shown.kind, shown.store_id, shown.topic_id) == (DifferenceKind.OTHER_BYTES, None, None)
+
+
+AS_STORED: Final = {
+    version: {"fkj-subscription-store"} | ({"oj-outer-shared-join-store"} if version != "2.6.3" else set())
+    for version in VERSIONS
+}
+"""By version the stores that stand in their changelogs as they are; 2.6.3 has no list stores."""
+
+
+def records_of_stored(version: str, store: StateStore) -> list[RawRecord]:
+    """The records that made the rows of a store, by the listing of what RocksDB holds."""
+    if store.format is StoreFormat.VERSIONED:
+        rows = stored(version, store)
+        puts = {(row.key, row.valid_from_ms or 0): row.value for row in rows}
+        for row in rows:
+            if row.valid_to_ms is not None:
+                puts.setdefault((row.key, row.valid_to_ms), None)
+        return records_of([(key, puts[key, at], at) for key, at in sorted(puts, key=lambda put: put[1])])
+    raw = next(raw for path, raw in raw_rows(version).items() if f"{path}/".endswith(f"/{store.name}/"))
+    return records_of([(key, value_of(family, value)[0], 1) for family, key, value in raw.rows()])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+class TestRealDirectories:
+    def test_what_real_streams_left_is_as_its_records_say(self, version: str) -> None:
+        seen = set()
+        for store in open_stores(state_of(version)):
+            if store.format in (StoreFormat.VERSIONED, StoreFormat.LIST_VALUE, StoreFormat.SUBSCRIPTION):
+                records = records_of_stored(version, store)
+                found = compared(store, records, end=len(records))
+                held = [record for record in records if record.value is not None]
+                assert (found.same, counts(found), store.damage) == (len(held), {}, []), store.name
+                seen.add(store.name)
+        assert seen == AS_STORED[version] | ({"ver"} if version != "2.6.3" else set())
+
+    def test_a_stored_row_without_its_record_is_extra_and_a_changed_one_of_other_bytes(self, version: str) -> None:
+        for name in AS_STORED[version]:
+            (store,) = open_stores(state_of(version), name)
+            first, *others = records_of_stored(version, store)
+            assert beside(store, others, end=len(others)) == {"extra": 1}
+            changed = RawRecord(partition=0, offset=99, key=first.key, value=b"other", timestamp=1)
+            assert beside(store, [*others, changed], end=100) == {"other-bytes": 1}
+
+
+@pytest.mark.parametrize("version", [each for each in VERSIONS if each != "2.6.3"])
+def test_a_real_history_without_its_oldest_record_is_extra_or_not_known(version: str) -> None:
+    (store,) = open_stores(state_of(version), "ver")
+    records = records_of_stored(version, store)
+    assert beside(store, records[1:], end=len(records), is_cut=True) == {"not-known": 1}
+    rest = [
+        RawRecord(partition=0, offset=offset, key=each.key, value=each.value, timestamp=each.timestamp)
+        for offset, each in enumerate(records[1:])
+    ]
+    assert beside(store, rest, end=len(rest)) == {"extra": 1}
