@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
+from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
-from srfix.cli.options.options import connection_options
 from srfix.serde.errors import UsageError
 from srfix.serde.native import CODEC_ENGINES, ENGINE_VARIABLE, kernel
 

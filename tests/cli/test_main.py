@@ -20,7 +20,7 @@ import pytest
 from srfix.cli.command_table import COMMANDS, CommandEntry, every_command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
-from srfix.cli.options.options import connection_options
+from srfix.cli.options.connecting import connection_options
 from srfix.cli.redaction import Redactor
 from srfix.recovery.errors import PlanError
 from srfix.serde.errors import UsageError

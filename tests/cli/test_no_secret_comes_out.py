@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from srfix.cli.command_table import COMMANDS, CommandEntry
 from srfix.cli.connection import Connection
 from srfix.cli.main import main
+from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.options import connection_options
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import SrfixError
 from srfix.serde.properties.kafka_java import to_java

@@ -1,5 +1,6 @@
 """The options that commands share, and where their values come from."""
 
+from srfix.cli.options.connecting import config_option, connection_options
 from srfix.cli.options.duration import Duration
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, engine_options, task_engine_options
 from srfix.cli.options.evidence import EvidenceOptions, KsqldbServers, evidence_options, ksqldb_options
@@ -11,8 +12,6 @@ from srfix.cli.options.options import (
     Hurry,
     Selection,
     changelogs_option,
-    config_option,
-    connection_options,
     decode_values_option,
     details_option,
     expect_digest_option,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from srfix.recovery.internal_topics import ksqldb_query
+
 if TYPE_CHECKING:
     from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
     from srfix.serde.wire import SchemaId
@@ -42,8 +44,6 @@ def is_untold(facts: StoreFacts, context: CheckContext) -> bool:
 
     Not where a person names the store or its source, who has a reason to; and ksqlDB's serdes ask them on every version.
     """
-    from srfix.recovery.internal_topics import ksqldb_query
-
     kinds = {piece.kind for piece in facts.evidence if not piece.against}
     return (
         context.streams_version is None

@@ -70,7 +70,7 @@ class JudgedStore:
 
     def foretold(
         self,
-        code: str,
+        code: str | None,
         role: Role,
         *,
         severity: Severity,
@@ -81,7 +81,7 @@ class JudgedStore:
         schema_ids: tuple[SchemaId, ...] = (),
         first: tuple[str, ...] = (),
     ) -> Foretold:
-        """One thing that is foretold of it."""
+        """One thing that is foretold of it; the code is None where the catalogue has none."""
         store = self.store
         return Foretold(
             code=code,

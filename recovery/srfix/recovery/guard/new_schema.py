@@ -71,32 +71,26 @@ def _in_store(new: NewSchema, role: Role, judged: JudgedStore, sight: Sight) -> 
     is_shown = known is not None and bool(known.own) and role is Role.VALUE
     evidence = Certainty.CERTAIN if is_shown else Certainty.POSSIBLE
     certainty = weakest((asks, judged.looks_versions_up, evidence))
-    yield Foretold(
-        code=code_of(store.kind),
+    yield judged.foretold(
+        code_of(store.kind),
+        role,
         severity=Severity.NOTE if needless else Severity.BREAKS_ON_RESTORE,
         certainty=certainty,
         moment=Moment.SCHEMA,
-        application=store.application,
-        store=store.name,
-        role=role,
         subject=subject,
-        topic=store.topic,
         explanation=" ".join(_of_store(new, judged, subject, needless=needless, is_shown=is_shown)),
         first=() if needless else tuple(_steps(new, judged, role)),
     )
     if registry is not None and known is not None and not needless:
         refused, _is_known = refusal_of(judged.sight, known.phantom, role, new.schema)
         if refused is not None:
-            yield Foretold(
-                code=REFUSED_REPAIR,
+            yield judged.foretold(
+                REFUSED_REPAIR,
+                role,
                 severity=Severity.NOTE,
                 certainty=weakest((asks, Certainty.CERTAIN)),
                 moment=Moment.SCHEMA,
-                application=store.application,
-                store=store.name,
-                role=role,
                 subject=subject,
-                topic=store.topic,
                 explanation=f"As things stand a registration of it under {subject} is refused: {refused}. What can be "
                 "overcome of that, srfix plan does, and says at what price.",
             )

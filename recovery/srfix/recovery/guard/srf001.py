@@ -35,16 +35,13 @@ def phantom_lacks(judged: JudgedStore, role: Role, asks: Certainty, moment: Mome
     certainty = weakest((asks, judged.looks_versions_up, _evidence(known, role)))
     ids = () if known is None else known.missing
     breaks = Severity.BREAKS_ON_UPGRADE if moment is Moment.UPGRADE else Severity.BREAKS_ON_RESTORE
-    yield Foretold(
-        code=code_of(store.kind),
+    yield judged.foretold(
+        code_of(store.kind),
+        role,
         severity=Severity.NOTE if needless else breaks,
         certainty=certainty,
         moment=moment,
-        application=store.application,
-        store=store.name,
-        role=role,
         subject=subject,
-        topic=store.topic,
         schema_ids=ids,
         explanation=" ".join(_of_phantom(judged, role, known, needless=needless, moment=moment)),
         first=() if needless else tuple(plan_of_phantom(judged, is_known=known is not None)),

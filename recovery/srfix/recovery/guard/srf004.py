@@ -37,19 +37,16 @@ def source_lacks(judged: JudgedStore, role: Role, crosses: Certainty) -> Iterato
         if lacking
         else "ids of the application's own schema, which stand there only"
     )
-    yield Foretold(
-        code=CODE,
+    yield judged.foretold(
+        CODE,
+        role,
         severity=Severity.BREAKS_ON_UPGRADE,
         # Without a look at its rows: one that was restored, and not written since, carries the producers' ids.
         certainty=weakest(
             (crosses, judged.looks_versions_up, Certainty.CERTAIN if on_disk else Certainty.POSSIBLE),
         ),
         moment=Moment.UPGRADE,
-        application=store.application,
-        store=store.name,
-        role=role,
         subject=subject,
-        topic=store.topic,
         schema_ids=lacking,
         explanation=f"Rows that were written before the upgrade carry ids under {store.changelog_subject(role)}: {carried}. "
         f"{_seen(on_disk)}Kafka Streams {judged.assumed.to} asks {subject} for them, so that rows in a state directory that is "

@@ -43,16 +43,13 @@ def source_refuses(judged: JudgedStore, role: Role, crosses: Certainty) -> Itera
     else:
         then = "the registry will take it: it becomes the latest version there, which no record of the topic uses"
         then += _for_latest(judged, role, known)
-    yield Foretold(
-        code=CODE,
+    yield judged.foretold(
+        CODE,
+        role,
         severity=Severity.BREAKS_ON_UPGRADE if breaks else Severity.NOTE,
         certainty=crosses if own else weakest((crosses, Certainty.POSSIBLE)),
         moment=Moment.UPGRADE,
-        application=store.application,
-        store=store.name,
-        role=role,
         subject=subject,
-        topic=store.topic,
         schema_ids=own,
         explanation=f"Kafka Streams {judged.assumed.to} registers {what} under {subject}: {then}.",
         first=(where_refused(subject, is_global=store.kind is StoreKind.GLOBAL),) if breaks else (),

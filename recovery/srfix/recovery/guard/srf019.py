@@ -32,16 +32,13 @@ def untransformed(judged: JudgedStore) -> Iterator[Foretold]:
         judged.sight.skip(_undecided(judged, found.not_compared))
     if not store.may_have_own_processor:
         return
-    yield Foretold(
-        code=CODE,
+    yield judged.foretold(
+        CODE,
+        Role.VALUE,
         severity=Severity.SILENT,
         certainty=Certainty.UNTOLD,
         moment=Moment.RESTORE,
-        application=store.application,
-        store=store.name,
-        role=Role.VALUE,
         subject=store.changelog_subject(Role.VALUE),
-        topic=store.topic,
         explanation=f"The processor of global store {store.name} has a name that a person gave it. If it changes what it "
         f"stores, a restore before Kafka Streams 3.8 goes past it, and stores the records of topic {store.topic} as they are.",
         first=(f"Look in the code whether the processor of {store.name} stores what it is given, unchanged.",),

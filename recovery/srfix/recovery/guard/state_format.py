@@ -21,16 +21,13 @@ def cannot_open(judged: JudgedStore, target: StreamsVersion) -> Iterator[Foretol
     if running is None or not target < _OFFSETS_IN_ROCKSDB <= running:
         return
     role = Role.VALUE
-    yield Foretold(
-        code=None,
+    yield judged.foretold(
+        None,
+        role,
         severity=Severity.BREAKS_ON_UPGRADE,
         certainty=Certainty.POSSIBLE,  # a store in memory leaves nothing
         moment=Moment.UPGRADE,
-        application=store.application,
-        store=store.name,
-        role=role,
         subject=store.changelog_subject(role),
-        topic=store.topic,
         explanation=f"Kafka Streams {running} keeps offsets in each RocksDB (column family offsets), and {target} cannot open "
         "such a store: it dies on a state directory that is kept.",
         first=(

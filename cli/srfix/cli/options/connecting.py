@@ -1,0 +1,163 @@
+"""The options for cluster and registry: a flag wins over `SRFIX_…`, that over `--config`; in each, properties over a file's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from srfix.cli.command_table import with_options
+from srfix.cli.connection import Connection
+from srfix.cli.lazy_group import loaded
+from srfix.cli.options.config_file import ConfigFile, read_config
+from srfix.cli.options.config_values import TableKey
+from srfix.cli.options.given import CONFIG_PATH
+from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options.lines import Lines
+from srfix.cli.options.properties import parse_property
+from srfix.cli.options.table_keys import table_keys
+from srfix.cli.output import say_on_the_way
+from srfix.cli.redaction import Redactor
+from srfix.serde.properties import ClientFile, laid_over, read_client_file, settled, short_names
+
+_CONFIG = "srfix.cli.config"
+_LAYERS = (ParameterSource.DEFAULT_MAP, ParameterSource.ENVIRONMENT, ParameterSource.COMMANDLINE)
+"""Weakest first."""
+
+
+def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
+    if path is None:
+        return
+    ctx.meta[CONFIG_PATH] = path
+    running = _name(ctx)
+    commands = with_options()
+
+    def keys_of(name: str) -> dict[str, TableKey]:
+        command = ctx.command if name == running else loaded(commands[name])
+        return table_keys(command)
+
+    config = read_config(path, command=running, commands=commands.keys(), keys_of=keys_of)
+    ctx.default_map = {**(ctx.default_map or {}), **config.options}
+    ctx.meta[_CONFIG] = config
+
+
+def _name(ctx: click.Context) -> str:
+    """The name of the command's table in the file: `scan`, or `state-ls` for one in a group."""
+    group = ctx.parent
+    outer = () if group is None or group.parent is None else (group.info_name or "",)
+    return "-".join((*outer, ctx.info_name or ""))
+
+
+config_option = option(
+    "--config",
+    envvar="CONFIG",
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=_use_config,
+    help="TOML file with values for these options.",
+)
+"""Adds `--config`, which `connection_options` has already."""
+
+
+_CLUSTER = (
+    option("--bootstrap-servers", envvar="BOOTSTRAP_SERVERS", metavar="HOST:PORT[,…]", help="The Kafka cluster."),
+    option(
+        "-X",
+        "--kafka-property",
+        "kafka_properties",
+        envvar="KAFKA_PROPERTIES",
+        type=Lines("key=value"),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A Kafka client property by librdkafka's name or Java's; repeatable. A value may be env:NAME or file:PATH.",
+    ),
+    option(
+        "--kafka-config",
+        envvar="KAFKA_CONFIG",
+        metavar="FILE",
+        help="A properties file as Java's applications have it, for cluster and registry: client.properties, "
+        "ksql-server.properties, connect-distributed.properties, Confluent Cloud's. What is not for reading is left out, "
+        "and named in one line.",
+    ),
+)
+_REGISTRY = (
+    option("--registry", envvar="REGISTRY", metavar="URL[,URL]", help="The schema registry."),
+    option(
+        "-R",
+        "--registry-property",
+        "registry_properties",
+        envvar="REGISTRY_PROPERTIES",
+        type=Lines("key=value"),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A registry client property by Confluent's name (basic.auth.user.info, ssl.ca.location, …); repeatable.",
+    ),
+)
+
+
+_CONNECTION_PARAMETERS = ("bootstrap_servers", "kafka_properties", "kafka_config", "registry", "registry_properties")
+
+
+def _connection(**values: Any) -> Connection:
+    ctx = click.get_current_context()
+    config: ConfigFile = ctx.meta.get(_CONFIG) or ConfigFile()
+    kafka: dict[str, str] = {}
+    registry: dict[str, str] = {}
+    files: list[ClientFile] = []
+    for layer in _LAYERS:
+        given = {name: _value(ctx, name, values[name], layer) for name in _CONNECTION_PARAMETERS}
+        if given["kafka_config"]:
+            file = read_client_file(given["kafka_config"])
+            files.append(file)
+            kafka = laid_over(kafka, file.kafka)
+            registry |= file.registry
+        if layer is ParameterSource.DEFAULT_MAP:
+            kafka = laid_over(kafka, config.kafka)
+            registry |= short_names(config.registry)
+        kafka = laid_over(kafka, _properties(given["kafka_properties"], option="-X"))
+        registry |= short_names(_properties(given["registry_properties"], option="-R"))
+        if given["bootstrap_servers"]:
+            kafka["bootstrap.servers"] = given["bootstrap_servers"]
+        if given["registry"]:
+            registry["url"] = given["registry"]
+    _note_secrets(ctx, [f"{name}={value}" for given in (kafka, registry) for name, value in given.items()])
+    _note_secrets(ctx, [text for file in files for text in file.texts])
+    taken, settings = settled(kafka, registry, [problem for file in files for problem in file.problems])
+    _note_secrets(ctx, [f"{name}={value}" for name, value in taken.items()])
+    if not ctx.params.get("quiet"):
+        for line in filter(None, (line for file in files for line in (file.left_out_line(), file.encoding_line()))):
+            say_on_the_way(line)
+    return Connection(kafka=taken, registry=settings)
+
+
+def _value(ctx: click.Context, name: str, winner: Any, layer: ParameterSource) -> Any:
+    """What one layer gave. click hands over the winner alone; properties are laid on each other."""
+    source = ctx.get_parameter_source(name)
+    if source is layer:
+        return winner
+    if layer is ParameterSource.ENVIRONMENT and source is ParameterSource.COMMANDLINE:
+        param = next(param for param in ctx.command.params if param.name == name)
+        if param.multiple:
+            return param.value_from_envvar(ctx)
+    return None
+
+
+def _properties(texts: Iterable[str] | None, *, option: str) -> dict[str, str]:
+    return dict(parse_property(text, option=option) for text in texts or () if text.strip())
+
+
+def _note_secrets(ctx: click.Context, texts: Iterable[str]) -> None:
+    redactor = ctx.find_object(Redactor)
+    if redactor is not None:
+        for text in texts:
+            redactor.note_text(text)
+
+
+connection_options = handing_over("connection", _connection, *_CLUSTER, *_REGISTRY, config_option)
+"""Adds the options for cluster and registry; the command gets `connection: Connection`.
+
+Neither is required here: the factories of `Connection` say what is missing.
+"""
