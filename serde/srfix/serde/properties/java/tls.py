@@ -63,12 +63,12 @@ def from_stores(config: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _trust(given: Mapping[str, str], taken: dict[str, str]) -> None:
-    from srfix.serde.properties.java.stores import is_pem, pem_blocks, read_store, trusted_certificates
-
     location, inline = given.get("ssl.truststore.location"), given.get("ssl.truststore.certificates")
     if location is None and inline is None:
         _refuse_without_store(given, "ssl.truststore.")
         return
+    from srfix.serde.properties.java.stores import is_pem, pem_blocks, read_store, trusted_certificates  # takes long
+
     if inline is not None:
         taken["ssl.ca.pem"] = _told("ssl.truststore.certificates", lambda: pem_blocks(inline, "CERTIFICATE"))
     elif location is not None:
@@ -83,18 +83,18 @@ def _trust(given: Mapping[str, str], taken: dict[str, str]) -> None:
 
 
 def _key(given: Mapping[str, str], taken: dict[str, str]) -> None:
-    from srfix.serde.properties.java.stores import is_pem, pem_blocks, private_key_and_chain, read_store
-
     location = given.get("ssl.keystore.location")
     key, chain = given.get("ssl.keystore.key"), given.get("ssl.keystore.certificate.chain")
-    if key is not None or chain is not None:
+    if location is None and key is None and chain is None:
+        _refuse_without_store(given, "ssl.keystore.")
+        return
+    from srfix.serde.properties.java.stores import is_pem, pem_blocks, private_key_and_chain, read_store  # takes long
+
+    if location is None or key is not None or chain is not None:
         if key is None or chain is None:
             raise UsageError("ssl.keystore.key and ssl.keystore.certificate.chain belong together; one is missing.")
         taken["ssl.certificate.pem"] = _told("ssl.keystore.certificate.chain", lambda: pem_blocks(chain, "CERTIFICATE"))
         taken["ssl.key.pem"] = _told("ssl.keystore.key", lambda: pem_blocks(key, "PRIVATE KEY"))
-        return
-    if location is None:
-        _refuse_without_store(given, "ssl.keystore.")
         return
     content = read_store(location, "ssl.keystore.location")
     if is_pem(content):
