@@ -65,6 +65,7 @@ class Cluster:
         self._timeout_s = timeout_s
         self._offsets = GroupOffsets(self._client, timeout_s)
         self._reader: Consumer | None = None
+        self._reader_knows: set[str] = set()
         self._lacks_controller = False
         try:
             self._admin: AdminClient | None = AdminClient(self._client.config())
@@ -276,7 +277,7 @@ class Cluster:
         """
         wanted = list(places)
         self._require(topic, sorted({partition for partition, _offset in wanted}))
-        yield from read_places(self._client, self._open_reader(), topic, wanted, timeout_s=self._timeout_s)
+        yield from read_places(self._client, self._reader_of(topic), topic, wanted, timeout_s=self._timeout_s)
 
     def read(
         self,
@@ -311,6 +312,7 @@ class Cluster:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
+            self._reader_knows.clear()
         self._admin = None
 
     def _require(self, topic: str, partitions: Iterable[int]) -> None:
@@ -351,6 +353,19 @@ class Cluster:
         if self._admin is None:
             raise ClusterError(f"{self!r} is closed; open a new one to ask the cluster.")
         return self._admin
+
+    def _reader_of(self, topic: str) -> Consumer:
+        from confluent_kafka import KafkaException
+
+        reader = self._open_reader()
+        if topic not in self._reader_knows:
+            # Left to itself librdkafka looks once a second who leads the partitions of topics that are new to it.
+            try:
+                reader.list_topics(topic, timeout=self._timeout_s)
+            except KafkaException as error:
+                raise self._client.failed(f"asking who leads the partitions of {topic!r}", error) from None
+            self._reader_knows.add(topic)
+        return reader
 
     def _open_reader(self) -> Consumer:
         from confluent_kafka import Consumer

@@ -82,11 +82,12 @@ def _consume(
     consumer.assign([TopicPartition(topic, partition, begin)])
     doing = f"reading {topic}[{partition}]"
     last_heard = time.monotonic()
+    position = begin
     while True:
         left = _POLL_S if give_up_at is None else min(_POLL_S, give_up_at - time.monotonic())
         if left <= 0:
             raise GaveUp
-        batch = consumer.consume(_BATCH, left)
+        batch = consumer.consume(min(_BATCH, end - position), left)  # one that does not fill is waited for
         if batch:
             last_heard = time.monotonic()
         elif time.monotonic() - last_heard >= timeout_s:
@@ -104,6 +105,7 @@ def _consume(
                 continue
             if offset is None or offset >= end:
                 return
+            position = offset + 1
             yield raw_record(message, partition=partition, offset=offset)
             if offset >= end - 1:
                 return
