@@ -7,12 +7,12 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.one_in import those_that_run
+from tests.one_in import runs_all, those_that_run
 
 settings.register_profile(
     "srfix",
-    # `make test` gives the serde's properties all of them with the kernel, and fewer once more without.
-    max_examples=34 if os.environ.get("SRFIX_ENGINE") == "python" else 100,
+    # `make test` gives the serde's properties these with the kernel, and fewer once more without; `make fuzz` gives more.
+    max_examples=100 if runs_all() else 25 if os.environ.get("SRFIX_ENGINE") == "python" else 50,
     deadline=None,  # machines are shared: how long an example takes says nothing
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=bool(os.environ.get("CI")),

@@ -1,5 +1,5 @@
 """Which cases run: of a test that takes long in all its cases one in a few, all of them with SRFIX_ATTACKS=all
-(`make fuzz`; `make stack SRFIX_ATTACKS=all`).
+(`make fuzz`; `make stack SRFIX_ATTACKS=all`, `make test-spark SRFIX_ATTACKS=all`).
 
 A test is in the table because somebody measured it; every case of the others runs each time.
 """
@@ -34,14 +34,21 @@ ONE_IN: Final = {
     "tests/hostile/test_values_json.py::test_the_same_in_a_document_with_a_schema": 2,
     "tests/recovery/repair/planning/test_exact_ids.py::test_it_is_taken_up_again_wherever_it_died": 3,
     "tests/recovery/repair/planning/test_foreseen_ids.py::test_it_is_taken_up_again_wherever_it_died": 3,
+    "tests/spark/test_local_times.py::test_every_number_is_what_its_unit_says_or_a_bad_row": 5,
+    "tests/spark/test_local_times.py::test_local_times_are_read_as_they_were_written": 5,
     "tests/stack/test_guard_foretells.py::test_what_it_foretells_of_a_topology_is_what_running_it_does": 3,
 }
 """A test → of how many of its cases, in the order they come in, the first is run."""
 
 
+def runs_all() -> bool:
+    """Whether every case is to run."""
+    return os.environ.get("SRFIX_ATTACKS") == "all"
+
+
 def those_that_run(items: list[pytest.Item]) -> list[pytest.Item]:
     """The cases that run this time, in their order."""
-    if os.environ.get("SRFIX_ATTACKS") == "all":
+    if runs_all():
         return items
     seen: Counter[str] = Counter()
     kept = []

@@ -7,12 +7,12 @@ import pty
 import re
 import select
 import signal
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.cli.forked import Forked
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 
 CTRL_C: Final = "\x03"
@@ -58,34 +58,27 @@ def on_terminal(
     """Runs it; what is typed is typed when it asks, and echoed."""
     terminal, other_end = pty.openpty()
     settings = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "xterm", **(env or {})}
-    with subprocess.Popen(
-        [SRFIX, *map(str, arguments)],
-        stdin=other_end,
-        stdout=other_end,
-        stderr=other_end,
-        env=environment(settings),
-        cwd=cwd,
-    ) as process:
-        os.close(other_end)
-        shown, is_asked, patience_s = b"", False, 0.3
-        while True:
-            if is_asked and typed == CTRL_C and not select.select([terminal], [], [], patience_s)[0]:
-                # One that comes just before the blocking read is not seen by it, and a second ends the process at once.
-                process.send_signal(signal.SIGINT)
-                patience_s = 15.0
-                continue
-            try:
-                piece = os.read(terminal, 65536)
-            except OSError:  # Linux's end of file on a terminal
-                break
-            if not piece:
-                break
-            shown += piece
-            if b"[y/N]: " in shown and not is_asked:
-                is_asked = True
-                if typed != CTRL_C:
-                    os.write(terminal, typed.encode())
-        code = process.wait(TIMEOUT_S)
+    process = Forked([SRFIX, *map(str, arguments)], streams=(other_end,) * 3, env=environment(settings), cwd=cwd)
+    os.close(other_end)
+    shown, is_asked, patience_s = b"", False, 0.3
+    while True:
+        if is_asked and typed == CTRL_C and not select.select([terminal], [], [], patience_s)[0]:
+            # One that comes just before the blocking read is not seen by it, and a second ends the process at once.
+            os.kill(process.pid, signal.SIGINT)
+            patience_s = 15.0
+            continue
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # Linux's end of file on a terminal
+            break
+        if not piece:
+            break
+        shown += piece
+        if b"[y/N]: " in shown and not is_asked:
+            is_asked = True
+            if typed != CTRL_C:
+                os.write(terminal, typed.encode())
+    code = process.wait(TIMEOUT_S)
     os.close(terminal)
     text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
     return Screen(code=code, text=text, columns=columns)

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from srfix.serde.registry.client import RegistryClient
-from tests.cli.kept_demo import SRFIX, KeptDemo, environment, kept_demo
-from tests.cli.kept_demo import started as srfix
+from tests.cli.kept_demo import SRFIX, KeptDemo, environment, kept_demo, srfix
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.models import Json
+from tests.cli.forked import run_forked
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix
 
 
@@ -43,22 +43,14 @@ def run(
     command: str, directory: Path, registry: FixtureRegistry, *, room: int | None = None
 ) -> subprocess.CompletedProcess[str]:
     """`srfix apply` or `rollback`, where no file may grow beyond `room` bytes."""
-
-    def limit() -> None:
-        if room is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-
     arguments = ["p.json" if command == "apply" else "p.json.journal.jsonl", "--yes"]
-    return subprocess.run(
+    return run_forked(
         [SRFIX, command, *arguments, "--registry", registry.url],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-        env=environment({"PYTHONDONTWRITEBYTECODE": "1"}),
+        stdin="",
+        timeout_s=TIMEOUT_S,
+        env=environment(),
         cwd=directory,
-        preexec_fn=limit,
+        most_file_bytes=room,
     )
 
 

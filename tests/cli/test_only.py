@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.eight_stores import STORES, World, application, eight_stores
+from tests.cli.forked import run_forked
 
-SRFIX = Path(sys.executable).with_name("srfix")
+SRFIX = str(Path(sys.executable).with_name("srfix"))
 
 
 @pytest.fixture
@@ -23,14 +24,8 @@ def world() -> Iterator[World]:
 
 
 def srfix(world: World, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [SRFIX, *arguments],
-        env={**os.environ, **world.environment},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=120,
-        check=False,
+    return run_forked(
+        [SRFIX, *map(str, arguments)], stdin="", timeout_s=120, env={**os.environ, **world.environment}, cwd=None
     )
 
 

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.forking import become, end_as_python_does, import_commands, serve
+
 __all__ = ["Done", "attack", "judge"]
 
 CPU_S: Final = 30
@@ -37,7 +39,6 @@ MEMORY: Final = 3 << 29
 """Address space beyond what the process has when its imports are done, in bytes."""
 
 _SGR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_MESSAGE_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,68 +191,19 @@ class _Forking:
         self._process.wait(30)
 
 
-def _serve(control: socket.socket) -> dict[str, Any]:
-    """Returns in each fork that is to run a command."""
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(control, _MESSAGE_BYTES, 5)
-        if not message:
-            os._exit(0)
-        if (waiting := os.fork()) == 0:
-            control.close()
-            answers, orders, *streams = descriptors
-            with os.fdopen(orders, "rb") as file:
-                file.seek(0)
-                told: dict[str, Any] = json.load(file)
-            _await_command(told, answers, streams)
-            return told
-        for descriptor in descriptors:
-            os.close(descriptor)
-        os.waitpid(waiting, 0)
-
-
-def _await_command(told: Mapping[str, Any], answers: int, streams: Sequence[int]) -> None:
-    """Returns in the command's own process; another one waits for it and tells how it ended."""
-    if os.fork() != 0:
-        os._exit(0)
-    if (command := os.fork()) != 0:
-        for stream in streams:
-            os.close(stream)
-        os.write(answers, b"%d\n" % command)
-        _, status, used = os.wait4(command, 0)
-        code = os.waitstatus_to_exitcode(status)
-        with contextlib.suppress(BrokenPipeError):  # nobody waits any more
-            os.write(answers, f"{code} {used.ru_utime + used.ru_stime:.3f} {used.ru_maxrss * 1024}\n".encode())
-        os._exit(0)
-    os.close(answers)
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-        os.close(stream)
-    sys.argv = told["argv"]
-    os.environ.clear()
-    os.environ.update(told["env"])
-    tempfile.tempdir = None  # noted before the fork, of the environment that was
-    os.chdir(told["cwd"])
+def _main() -> None:
+    main = import_commands()
+    _message, (orders, *streams) = serve(socket.socket(fileno=os.dup(0)))
+    with os.fdopen(orders, "rb") as file:
+        file.seek(0)
+        told: dict[str, Any] = json.load(file)
+    become(told, streams)
     resource.setrlimit(resource.RLIMIT_CPU, (told["cpu_s"], told["cpu_s"] + 1))
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + told["memory"],) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _main() -> int:
-    import gc
-    import importlib
-
-    from srfix.cli.command_table import COMMANDS
-    from srfix.cli.main import main
-
-    more = ("confluent_kafka.admin", "fastavro", "orjson", "requests", "rich.console", "rich.progress", "rich.table")
-    for name in (*(entry.target.partition(":")[0] for entry in COMMANDS.values()), *more):
-        importlib.import_module(name)
-    gc.freeze()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    _serve(socket.socket(fileno=os.dup(0)))
-    return main()
+    end_as_python_does(main())
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    _main()

@@ -24,6 +24,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.releases import ABILITIES
+from tests.spark.first_session import options_of_shared_classes
 
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
 """PySpark's release line, as in `srfix.serde.spark.packages.RELEASES`."""
@@ -32,14 +33,16 @@ RAISED: Final = (PySparkException, Py4JJavaError)
 """What a job fails with: the latter on Spark 3.5, where `raise_error` raises a bare RuntimeException."""
 
 # Sessions are short: to compile what runs in them as for days takes Java as long as the work itself.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
+_JAVA_OPTIONS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 # Workers run `python3` of the PATH otherwise, which need not be this environment's.
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """PySpark up to 4.1 leaves the sockets open over which results came."""
+    """PySpark up to 4.1 leaves the sockets open over which results came. And how every JVM starts, in xdist's workers too."""
+    if "JDK_JAVA_OPTIONS" not in os.environ:
+        os.environ["JDK_JAVA_OPTIONS"] = " ".join((*_JAVA_OPTIONS, *options_of_shared_classes(_JAVA_OPTIONS)))
     if RELEASE in ("3.5", "4.0", "4.1"):
         left = "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
         config.addinivalue_line("filterwarnings", left)
@@ -80,7 +83,7 @@ SLOWEST: Final = (
     "test_state_on_spark",
 )
 """The modules that start processes of their own: begun first, so that no worker waits for the other at the end."""
-TOGETHER: Final = ("test_census", "test_connect", "test_parity", "test_shipping", "test_traps")
+TOGETHER: Final = ("test_census", "test_connect", "test_logical_types", "test_parity", "test_shipping", "test_traps")
 """The modules whose tests share what is costly: all on one worker."""
 
 
