@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.kept_demo import SRFIX, environment, srfix
+from tests.cli.kept_demo import SRFIX, Parts, environment, srfix
 from tests.documents import check
 
 KINDS = Path(__file__).parents[2] / "recovery" / "state" / "data" / "kinds"
@@ -28,9 +28,13 @@ def app(tmp_path: Path) -> Path:
 
 
 def as_anybody(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return started_as_anybody("state", *arguments, env=environment())
+
+
+def started_as_anybody(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     prefix = NO_OVERRIDE if os.geteuid() == 0 else ()
-    command = [*prefix, SRFIX, "state", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment(), check=False, timeout=60)
+    command = [*prefix, SRFIX, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=60)
 
 
 @contextmanager
@@ -99,6 +103,19 @@ class TestPermission:
         assert done.returncode == 2, (done.stdout, done.stderr)
         assert f"Not looked at: {tmp_path / 'other'}: it may be an application's" in done.stderr
         assert "lost+found" not in done.stderr
+
+    def test_diagnose_names_them_too_or_the_one_that_it_is_asked_about(
+        self, app: Path, tmp_path: Path, parts: Parts
+    ) -> None:
+        own, other = tmp_path / parts.staged.application, tmp_path / "other"
+        for folder in (own, other):
+            folder.mkdir(mode=0)
+        for application, named in (((), {own, other}), (("--application", own.name), {own})):
+            options = ("--state-dir", str(tmp_path), "--output", "json", *application)
+            done = started_as_anybody("diagnose", *options, env=environment(parts.environment))
+            assert done.returncode == 1, done.stderr
+            reasons = {each["what"]: each["reason"] for each in json.loads(done.stdout)["skipped"]}
+            assert {path for path in (own, other) if "not permitted" in reasons.get(str(path), "")} == named
 
     def test_an_application_alone_that_may_not_be_read_is_refused_with_its_reason(self, app: Path) -> None:
         with closed(app):

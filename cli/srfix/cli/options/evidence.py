@@ -56,9 +56,10 @@ class EvidenceOptions:
         """
         from srfix.recovery.facts import Supplied
         from srfix.recovery.ksqldb import parse_saved_answers
-        from srfix.recovery.state import read_state_directory
+        from srfix.recovery.state import read_state_directory, shut_folders
 
         return Supplied(
+            shut=tuple(found for path in self.state_dir for found in shut_folders(Path(path))),
             state=tuple(found for path in self.state_dir for found in read_state_directory(Path(path))),
             topologies=tuple(found for path in self.topology for found in _topologies(path, application)),
             ksqldb=(

@@ -6,6 +6,7 @@ A restore before any put leaves no subject at all (40401): nothing in the regist
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from srfix.recovery.facts import Survey, SuspectStore, table_sources
 from srfix.recovery.findings import Skipped, Weight
@@ -50,6 +51,9 @@ def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[
                 "under another name, name the copy's folder after the application.id",
                 could_hide=False,
             )
+    for shut in survey.supplied.shut:
+        if application in (None, Path(shut.path).name):
+            yield Skipped(what=shut.path, reason=shut.reason, could_hide=True)
     for disk in survey.supplied.stores_on_disk():
         if application is None or disk.prefix == application:
             yield from _lost(disk, survey)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from srfix.recovery.facts.table_sources import TableSource, table_sources
 from srfix.recovery.ksqldb import KsqldbAnswers, QueryDescription
-from srfix.recovery.state import ApplicationState, StoreOnDisk, stores_on_disk
+from srfix.recovery.state import ApplicationState, StoreOnDisk, Unreadable, stores_on_disk
 from srfix.recovery.topology import Topology
 
 
@@ -27,6 +27,8 @@ class Supplied:
 
     state: tuple[ApplicationState, ...] = ()
     """State directories, an application each."""
+    shut: tuple[Unreadable, ...] = ()
+    """The folders beside them that may be applications' too, and that this user may not look into."""
     topologies: tuple[GivenTopology, ...] = ()
     ksqldb: tuple[KsqldbAnswers, ...] = ()
     """What ksqlDB servers, or saved answers, say."""

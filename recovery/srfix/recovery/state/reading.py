@@ -71,9 +71,12 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
 
 
 def shut_folders(path: Path) -> tuple[Unreadable, ...]:
-    """The folders in a state directory that may be applications', by their names, and that this user may not look into."""
+    """The folders in a state directory that may be applications', by their names, and that this user may not look into.
+
+    None in the folder of an application: those are its tasks'.
+    """
     try:
-        entries = sorted(path.iterdir())
+        entries = () if _is_application(path) else sorted(path.iterdir())
     except OSError:
         return ()
     reason = f"it may be an application's, and was not looked into: not permitted, {NotPermittedError.REMEDY}"

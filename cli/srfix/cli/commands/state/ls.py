@@ -50,7 +50,7 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     """
     applications = read_state_directory(Path(directory))
     forms = {path: form for each in applications for path, form in forms_of(each).items()}
-    shut = () if any(each.path == directory for each in applications) else shut_folders(Path(directory))
+    shut = shut_folders(Path(directory))
     document = listing_document(
         applications, forms, shut, directory=directory, srfix_version=version("srfix"), generated_at=now()
     )
