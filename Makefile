@@ -15,6 +15,9 @@ CARGO  := $(or $(shell command -v cargo),$(wildcard $(HOME)/.cargo/bin/cargo))
 CRATE  := serde/kernel
 KERNEL := $(if $(CARGO),$(VENV)/.installed-kernel,no-cargo)
 export MATURIN_NO_INSTALL_RUST := 1
+# The crate's own tests are compiled to run once.
+export CARGO_PROFILE_DEV_DEBUG := 0
+export CARGO_INCREMENTAL := 0
 ifneq ($(CARGO),)
 export PATH := $(PATH):$(dir $(CARGO))
 endif
@@ -178,8 +181,9 @@ bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, 
 	$(BIN)/python -m tests.bench.bench_spark
 	$(BIN)/python -m tests.bench.bench_state_spark
 
+fuzz: export SRFIX_ATTACKS := all
 fuzz: $(KERNEL) jars $(SPARK) ## All cases that `make test` leaves out, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, CASES=N of the kernel's own, WORLDS=N worlds)
-	SRFIX_ATTACKS=all $(PYTEST)
+	$(PYTEST)
 	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \
 		{ echo "A failure is told as the payload and the schema or columns that it is of; to run it again, put the" \
 			"@reproduce_failure line that is printed with it over the test's run()." >&2; exit 1; }
@@ -191,7 +195,7 @@ fuzz: $(KERNEL) jars $(SPARK) ## All cases that `make test` leaves out, a millio
 # -Z needs RUSTC_BOOTSTRAP on a stable Rust; --target, so that build scripts and macros are left alone.
 sanitize: $(STAMP) ## The kernel's own tests under AddressSanitizer, 500 arbitrary cases each (CASES=N)
 ifneq ($(CARGO),)
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=$(or $(CASES),500) PYO3_PYTHON=$(abspath $(BIN)/python) \
+	CARGO_PROFILE_DEV_DEBUG=true RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=$(or $(CASES),500) PYO3_PYTHON=$(abspath $(BIN)/python) \
 		$(CARGO) test --quiet --locked --manifest-path $(CRATE)/Cargo.toml \
 		--target $$(rustc -vV | sed -n 's/^host: //p') --target-dir $(CRATE)/target/sanitize
 endif

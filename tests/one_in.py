@@ -14,6 +14,7 @@ import pytest
 
 ONE_IN: Final = {
     "tests/cli/sessions/test_cron.py::test_a_report_that_is_lost_is_no_success": 3,
+    "tests/cli/test_forked.py::test_it_says_and_returns_the_same": 4,
     "tests/hostile/test_answers.py::test_a_ksqldb_that_says_nonsense_is_a_sentence": 3,
     "tests/hostile/test_answers.py::test_a_registry_that_never_ends_is_given_up": 2,
     "tests/hostile/test_answers.py::test_a_saved_answer_of_ksqldb_is_read_with_the_same_care": 3,
@@ -34,6 +35,10 @@ ONE_IN: Final = {
     "tests/hostile/test_values_json.py::test_the_same_in_a_document_with_a_schema": 2,
     "tests/recovery/repair/planning/test_exact_ids.py::test_it_is_taken_up_again_wherever_it_died": 3,
     "tests/recovery/repair/planning/test_foreseen_ids.py::test_it_is_taken_up_again_wherever_it_died": 3,
+    "tests/recovery/repair/test_shell_script_hostile.py::test_whatever_the_registry_answers": 2,
+    "tests/serde/fuzz/test_hostile.py::test_no_payload_takes_more_than_it_may": 2,
+    "tests/serde/fuzz/test_resources.py::test_a_payload_that_asks_for_too_much_gets_nothing": 3,
+    "tests/serde/test_native_safety.py::test_nothing_is_kept_of_what_was_read_or_written": 2,
     "tests/spark/test_local_times.py::test_every_number_is_what_its_unit_says_or_a_bad_row": 5,
     "tests/spark/test_local_times.py::test_local_times_are_read_as_they_were_written": 5,
     "tests/stack/test_guard_foretells.py::test_what_it_foretells_of_a_topology_is_what_running_it_does": 3,
