@@ -33,16 +33,16 @@ RAISED: Final = (PySparkException, Py4JJavaError)
 """What a job fails with: the latter on Spark 3.5, where `raise_error` raises a bare RuntimeException."""
 
 # Sessions are short: to compile what runs in them as for days takes Java as long as the work itself.
-_JAVA_OPTIONS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
 
 # Workers run `python3` of the PATH otherwise, which need not be this environment's.
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """PySpark up to 4.1 leaves the sockets open over which results came. And how every JVM starts, in xdist's workers too."""
-    if "JDK_JAVA_OPTIONS" not in os.environ:
-        os.environ["JDK_JAVA_OPTIONS"] = " ".join((*_JAVA_OPTIONS, *options_of_shared_classes(_JAVA_OPTIONS)))
+    """PySpark up to 4.1 leaves the sockets open over which results came. And how Spark's JVMs start, in xdist's workers too."""
+    if "SPARK_SUBMIT_OPTS" not in os.environ:
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(options_of_shared_classes())
     if RELEASE in ("3.5", "4.0", "4.1"):
         left = "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
         config.addinivalue_line("filterwarnings", left)

@@ -1,6 +1,7 @@
 """A short session, whose JVM archives the classes that it loaded: those that start later map them.
 
-Run as a script, with the JVM's options in JDK_JAVA_OPTIONS.
+Run as a script. What is said in SPARK_SUBMIT_OPTS is said to Spark's JVMs alone, not to the broker's, which has an archive of
+its own.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +23,8 @@ _TIMEOUT_S: Final = 300.0
 _ROOT: Final = Path(__file__).parents[2]
 
 
-def options_of_shared_classes(options: Iterable[str]) -> tuple[str, ...]:
-    """What a JVM of this PySpark is started with to map the archive beside these options; makes it where there is none.
+def options_of_shared_classes() -> tuple[str, ...]:
+    """What a JVM of this PySpark is started with to map the archive; makes it where there is none.
 
     Nothing, if none could be made: a JVM does without.
     """
@@ -33,8 +33,7 @@ def options_of_shared_classes(options: Iterable[str]) -> tuple[str, ...]:
     if not classes.archive.is_file():
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            told = " ".join((*options, *classes.options(folder)))
-            environment = {**os.environ, "JDK_JAVA_OPTIONS": told}
+            environment = {**os.environ, "SPARK_SUBMIT_OPTS": " ".join(classes.options(folder))}
             command = [sys.executable, "-m", "tests.spark.first_session"]
             subprocess.run(command, env=environment, timeout=_TIMEOUT_S, check=False, capture_output=True, cwd=_ROOT)
             classes.keep(folder)
