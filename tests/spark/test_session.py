@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
@@ -27,3 +31,10 @@ def test_six_bytes_that_claim_half_a_billion_items_are_one_bad_row(spark: SparkS
     frame = spark.createDataFrame([(bytes.fromhex("808080800400"),)], "value binary")
     items = from_avro("value", '{"type": "array", "items": "null"}', {"mode": "PERMISSIVE"})
     assert [row["items"] for row in frame.select(items.alias("items")).collect()] == [None]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="Linux tells what a process has mapped")
+def test_its_java_maps_the_classes_that_the_first_session_left(spark: SparkSession) -> None:
+    archive = os.environ["SPARK_SUBMIT_OPTS"].partition("SharedArchiveFile=")[2].split()[0]
+    process = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+    assert archive in Path(f"/proc/{process}/maps").read_text()
