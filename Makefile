@@ -124,7 +124,7 @@ $(SPARK): $(STAMP)
 	@touch $@
 
 test-spark: jars $(SPARK) $(KERNEL) ## The tests on a real Spark (classic and Connect) with Avro, and a real Kafka
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark tests/serde/spark
+	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder tests/spark tests/serde/spark
 
 .venv-spark-%/.installed: pyproject.toml $(STAMP)
 	$(PYTHON) -m venv $(@D)
@@ -134,7 +134,7 @@ test-spark: jars $(SPARK) $(KERNEL) ## The tests on a real Spark (classic and Co
 
 .PRECIOUS: .venv-spark-%/.installed
 $(SPARKS): test-spark-%: java .venv-spark-%/.installed
-	.venv-spark-$*/bin/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder tests/spark
+	.venv-spark-$*/bin/python -m pytest -n 2 --no-loadscope-reorder tests/spark
 
 test-spark-X: ## (X: 3.5, 4.0, 4.1, 4.2) The same on another PySpark, in an environment of its own
 	@echo "Name the Spark: make $(SPARKS)" >&2; exit 2
