@@ -6,6 +6,7 @@ its own.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -35,7 +36,10 @@ def options_of_shared_classes() -> tuple[str, ...]:
             folder = Path(name)
             environment = {**os.environ, "SPARK_SUBMIT_OPTS": " ".join(classes.options(folder))}
             command = [sys.executable, "-m", "tests.spark.first_session"]
-            subprocess.run(command, env=environment, timeout=_TIMEOUT_S, check=False, capture_output=True, cwd=_ROOT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                subprocess.run(
+                    command, env=environment, timeout=_TIMEOUT_S, check=False, capture_output=True, cwd=_ROOT
+                )
             classes.keep(folder)
         if not classes.archive.is_file():
             return ()
