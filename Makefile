@@ -22,7 +22,7 @@ ifneq ($(CARGO),)
 export PATH := $(PATH):$(dir $(CARGO))
 endif
 
-# An older PySpark lives in an environment of its own; its jars are looked up by its release line (srfix.fixtures.jars).
+# An older PySpark lives in an environment of its own; its jars are looked up by its release line (parts.jars).
 # PySpark 3.5 holds NumPy below 2, which newer PyArrows cannot be imported with.
 BESIDE_3.5 := 'pyarrow<22'
 SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
@@ -111,7 +111,7 @@ java:
 	fi
 
 jars: java $(STAMP) ## Fetch real Kafka, Kafka Streams, Connect and the jars that Spark lacks (Java 17 and Maven)
-	$(BIN)/python -m srfix.fixtures.jars
+	$(BIN)/python -m parts.jars
 
 stack: jars $(KERNEL) ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Apicurio
 	$(BIN)/python -m pytest -n 3 --dist loadfile tests/stack
@@ -161,10 +161,10 @@ $(DOCKER): $(STAMP)
 	@touch $@
 
 images: java $(DOCKER) ## Have Kafka's and the registry's image: pulled, else stand-ins built from this machine's files
-	$(BIN)/python -m srfix.fixtures.docker images
+	$(BIN)/python -m parts.docker images
 
 docker-test: java $(DOCKER) ## The incident against Kafka and a registry in containers, and srfix's own image; starts an engine where none runs
-	$(BIN)/python -m srfix.fixtures.docker run -- $(BIN)/python -m pytest tests/docker
+	$(BIN)/python -m parts.docker run -- $(BIN)/python -m pytest tests/docker
 
 bench: $(KERNEL) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python -m tests.bench.bench_codec
@@ -217,7 +217,7 @@ reference: $(STAMP) ## Write the man pages (cli/man) and dist/commands.md from t
 	$(BIN)/python -m srfix.cli.reference markdown dist
 
 pyfiles: $(STAMP) ## Build dist/srfix-pyfiles.zip, for spark-submit --py-files
-	$(BIN)/python -m srfix.fixtures.pyfiles
+	$(BIN)/python -m parts.pyfiles
 
 clean: ## Remove what was built and fetched
 	rm -rf $(CRATE)/target $(VENV) .venv-spark-* .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -71,9 +71,7 @@ def modules() -> Iterator[ModuleType]:
     for room in ROOMS:
         package = importlib.import_module(f"srfix.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"srfix.{room}."):
-            if not found.name.endswith("__main__") and not any(
-                part in found.name for part in (".streams.driver", "._pyspark.")
-            ):
+            if not found.name.endswith("__main__") and "._pyspark." not in found.name:
                 yield importlib.import_module(found.name)
 
 

@@ -24,9 +24,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
+from parts.jars import spark_jars
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import spark_jars
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.interface import CensusRequest
 from srfix.recovery.census.local import LocalCensus

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import pytest
 import trustme
 
+from parts.registries.known import APICURIO, AXONOPS, KARAPACE
 from srfix.cli.main import main
 from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.registry.others.known import APICURIO, AXONOPS, KARAPACE
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.repair.journal import Journal
 from srfix.serde.properties import registry as registry_properties

@@ -18,8 +18,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pytest_docker.plugin import Services
 
-from srfix.fixtures.docker.compose import PROJECT, compose_executable, left_over
-from srfix.fixtures.docker.engine import engine_answers
+from parts.docker.compose import PROJECT, compose_executable, left_over
+from parts.docker.engine import engine_answers
 from srfix.serde.errors import RegistryError
 from srfix.serde.registry.client import RegistryClient
 from tests.docker.scene import Scene

@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from srfix.fixtures.streams.application import StreamsApplication
-from srfix.fixtures.streams.model import JavaCause, ProjectedColumn, StreamsError, StreamsSetup
+from parts.streams.application import StreamsApplication
+from parts.streams.model import JavaCause, ProjectedColumn, StreamsError, StreamsSetup
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for

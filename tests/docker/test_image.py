@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 
-from srfix.fixtures.docker.engine import engine_answers
-from srfix.fixtures.docker.own_image import build_own_image
+from parts.docker.engine import engine_answers
+from parts.docker.own_image import build_own_image
 
 pytestmark = pytest.mark.docker
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import StreamsError
+from parts.streams.application import lose_state
+from parts.streams.model import StreamsError
 from tests.docker.scene import Scene
 
 pytestmark = pytest.mark.docker

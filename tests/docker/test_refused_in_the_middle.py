@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.fixtures.streams.application import lose_state
+from parts.streams.application import lose_state
 from tests.docker.meddler import meddler
 from tests.docker.scene import Scene
 

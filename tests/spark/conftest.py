@@ -20,9 +20,9 @@ from pyspark.sql import SparkSession
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from parts.jars import spark_jars
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import spark_jars
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark.avro_limits import with_avro_limits

@@ -16,8 +16,8 @@ from typing import Final
 
 import pyspark
 
+from parts.jars import spark_jars
 from srfix.fixtures.fetching import fetch, java_executable
-from srfix.fixtures.jars import spark_jars
 from srfix.fixtures.shared_classes import SharedClasses
 
 _TIMEOUT_S: Final = 300.0

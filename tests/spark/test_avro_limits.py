@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+from parts.jars import spark_jars
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import spark_jars
 from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark._pyspark import limits
 from srfix.serde.spark.choosing import choose_engine

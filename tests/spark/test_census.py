@@ -17,8 +17,8 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
+from parts.guarded_broker import GuardedBroker, Tls
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.access import Tls
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
 from srfix.recovery.census.local import LocalCensus
@@ -327,7 +327,7 @@ class TestAGuardedCluster:
         own_chain, own_key = certificate(ca, tmp_path, "reader.example.com")
         tls = Tls(certificate_chain=chain, key=key, ca=tmp_path / "ca.pem", client_ca=tmp_path / "ca.pem")
         users = {"reader": password, "looker": password}
-        with KraftBroker(topics={topic: 1}, users=users, tls=tls) as broker:
+        with GuardedBroker(topics={topic: 1}, users=users, tls=tls) as broker:
             broker.produce([record(topic, 0, b"a", v(1))])
             broker.allow("reader", "TOPIC", topic, "READ")
             broker.allow("looker", "TOPIC", topic, "DESCRIBE")

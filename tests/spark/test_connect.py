@@ -19,9 +19,9 @@ from typing import Final
 import pyspark
 import pytest
 
+from parts.jars import spark_jars
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import spark_jars
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.releases import lacks_arrow

@@ -1,4 +1,4 @@
-"""Delta Lake behind a stream, on the Sparks whose Delta is pinned (`srfix.fixtures.jars.DELTA`)."""
+"""Delta Lake behind a stream, on the Sparks whose Delta is pinned (`parts.jars.DELTA`)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import pytest
 
+from parts.jars import DELTA, delta_jars, spark_jars
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import DELTA, delta_jars, spark_jars
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.interface import SerdeContext

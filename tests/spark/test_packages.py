@@ -12,8 +12,8 @@ from typing import Final
 import pyspark
 import pytest
 
+from parts.jars import spark_jars
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import spark_jars
 from srfix.serde.spark.packages import packages
 from srfix.serde.spark.releases import lacks_source, takes_jars_later
 from tests.spark.conftest import RELEASE

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from parts.jars import spark_jars
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import spark_jars
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient

@@ -23,7 +23,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from srfix.fixtures.pyfiles import build
+from parts.pyfiles import build
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.interface import SerdeContext

@@ -17,10 +17,10 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from parts.jars import spark_jars
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import spark_jars
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient

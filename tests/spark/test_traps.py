@@ -119,8 +119,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
 
+from parts.pyfiles import build
 from srfix.cli.commands.shared import spark_session
-from srfix.fixtures.pyfiles import build
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.registry.client import RegistryClient

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, cast
 
+from parts.jars import application_jars
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import application_jars
 from srfix.serde.connect.schema import ConnectSchema, ConnectType
 
 __all__ = ["AvroData", "Json", "avro_data", "to_json"]

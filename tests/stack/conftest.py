@@ -14,9 +14,9 @@ from typing import Final
 
 import pytest
 
+from parts.registries.apicurio import ApicurioRegistry
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.registry.others.apicurio import ApicurioRegistry
 from tests.cli.forked import end_forking
 from tests.stack.scene import Scene, new_scene, without_what_is_made
 

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, cast
 
+from parts.jars import CONNECT_JSON, JAVA_25, application_jars
 from srfix.fixtures.fetching import fetch, fetch_folder
-from srfix.fixtures.jars import CONNECT_JSON, JAVA_25, application_jars
 from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType
 from srfix.serde.interface import Value

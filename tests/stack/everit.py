@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, cast
 
+from parts.jars import EVERIT
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import EVERIT
 from srfix.serde.connect.schema import ConnectSchema
 from tests.stack.avro_data import Json, to_json
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
+from parts.jars import BROKER
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.jars import BROKER
 
 
 class JavaConfiguration:

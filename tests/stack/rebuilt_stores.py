@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from srfix.fixtures.streams.every_store import EveryStoreSetup
+from parts.streams.every_store import EveryStoreSetup
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.rebuild import Rebuild, Until, rebuild
 from srfix.recovery.state import read_state_directory

@@ -18,9 +18,9 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from parts.streams.application import StreamsApplication
+from parts.streams.model import JavaCause, ProjectedColumn, Row, StreamsError, StreamsSetup
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.streams.application import StreamsApplication
-from srfix.fixtures.streams.model import JavaCause, ProjectedColumn, Row, StreamsError, StreamsSetup
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
 from srfix.serde.subjects.strategies import ChangelogSubject

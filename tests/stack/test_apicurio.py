@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry.others.apicurio import ApicurioRegistry
+from parts.registries.apicurio import ApicurioRegistry
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema
@@ -23,7 +23,7 @@ SUBJECT = "a/b c-value"
 
 _START_AND_HANG = """
 import sys
-from srfix.fixtures.registry.others.apicurio import ApicurioRegistry
+from parts.registries.apicurio import ApicurioRegistry
 registry = ApicurioRegistry()
 print(registry.process_id, registry._service.folder, flush=True)
 sys.stdin.read()

@@ -20,12 +20,12 @@ from typing import Any, Final, Literal, Protocol
 import pytest
 import requests
 
+from parts.registries.apicurio import ApicurioRegistry
+from parts.registries.known import APICURIO
 from srfix.fixtures.registry.habits import Habits
 from srfix.fixtures.registry.http.request import Request
 from srfix.fixtures.registry.http.routes import is_write
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.registry.others.apicurio import ApicurioRegistry
-from srfix.fixtures.registry.others.known import APICURIO
 from srfix.serde.errors import RegistryError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.retry import RetryPolicy

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from parts.streams.application import StreamsApplication
+from parts.streams.model import ProjectedColumn, StreamsError, StreamsSetup
 from srfix.fixtures.fetching import cache_folder
-from srfix.fixtures.streams.application import StreamsApplication
-from srfix.fixtures.streams.model import ProjectedColumn, StreamsError, StreamsSetup
 
 pytestmark = pytest.mark.stack
 
@@ -24,7 +24,7 @@ _START_AND_HANG = f"""
 import sys
 import tempfile
 from pathlib import Path
-from srfix.fixtures.streams import ProjectedColumn, StreamsApplication, StreamsSetup
+from parts.streams import ProjectedColumn, StreamsApplication, StreamsSetup
 setup = StreamsSetup(
     application="app",
     bootstrap_servers="{NOWHERE}",

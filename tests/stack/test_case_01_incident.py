@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row, SerdeCall
+from parts.streams.application import lose_state
+from parts.streams.model import Row, SerdeCall
 from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, read_failure, repair
 
 pytestmark = pytest.mark.stack

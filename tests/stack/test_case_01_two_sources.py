@@ -12,8 +12,8 @@ from typing import Final
 
 import pytest
 
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row
+from parts.streams.application import lose_state
+from parts.streams.model import Row
 from srfix.serde.subjects.names import Role, subject_for
 from tests.stack.scene import WRITER_SCHEMA, Scene, assert_query_fails, diagnose, make_plan, srfix
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
+from parts.streams.application import lose_state
+from parts.streams.model import Row, SecondAnswer, SerdeKind
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row, SecondAnswer, SerdeKind
 from tests.stack.scene import Scene, assert_query_fails, diagnose
 
 pytestmark = pytest.mark.stack

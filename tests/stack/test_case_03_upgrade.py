@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
+from parts.streams.application import lose_state
+from parts.streams.model import JavaCause, Row, StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import JavaCause, Row, StreamsError
 from tests.stack.scene import (
     DATA_EXCEPTION,
     REST_CLIENT_EXCEPTION,

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
+from parts.streams.application import lose_state
+from parts.streams.model import Row, StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row, StreamsError
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.registry.client import RegistryClient

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
+from parts.streams.application import lose_state
+from parts.streams.model import StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import StreamsError
 from tests.stack.compaction import COMPACT, configure, offsets, wait_until
 from tests.stack.scene import PARTITIONS, WRITER_SCHEMA, Scene, diagnose, make_plan, srfix
 

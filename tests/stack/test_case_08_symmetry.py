@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import pytest
 
+from parts.streams.application import lose_state
+from parts.streams.model import ProjectedColumn, Row, SerdeKind, StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import ProjectedColumn, Row, SerdeKind, StreamsError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema
 from tests.stack.scene import NEXT_COLUMNS, WRITER_SCHEMA, Scene, diagnose, repair, srfix

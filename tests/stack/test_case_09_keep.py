@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row
+from parts.streams.application import lose_state
+from parts.streams.model import Row
 from tests.stack.scene import NEXT_COLUMNS, REST_CLIENT_EXCEPTION, Keep, Scene, assert_query_fails, repair
 
 pytestmark = pytest.mark.stack

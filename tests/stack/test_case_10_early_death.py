@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from srfix.fixtures.streams.model import Row
+from parts.streams.model import Row
 from tests.stack.scene import PARTITIONS, Scene, assert_query_fails, repair, srfix
 
 pytestmark = pytest.mark.stack

@@ -13,9 +13,9 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
+from parts.streams.application import lose_state
+from parts.streams.model import Row, SerdeKind, StreamsError, TopologyKind
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row, SerdeKind, StreamsError, TopologyKind
 from srfix.serde.subjects.names import Role, subject_for
 from tests.stack.conftest import PROPERTIES
 from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, framed, repair

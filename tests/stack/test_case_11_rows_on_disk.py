@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row
+from parts.streams.application import lose_state
+from parts.streams.model import Row
 from tests.stack.scene import Scene, assert_query_fails, diagnose, make_plan, srfix
 
 pytestmark = pytest.mark.stack

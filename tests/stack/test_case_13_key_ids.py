@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from srfix.fixtures.streams.application import StreamsApplication, lose_state
-from srfix.fixtures.streams.model import KeyWindows, ProjectedColumn, Row, SerdeKind, StreamsError
+from parts.streams.application import StreamsApplication, lose_state
+from parts.streams.model import KeyWindows, ProjectedColumn, Row, SerdeKind, StreamsError
 from srfix.serde.columns.types import STRING, Column
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.subjects.names import Role, subject_for

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from parts.guarded_broker import GuardedBroker
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.cluster.answers import Commit
 from srfix.recovery.cluster.cluster import Cluster
@@ -41,7 +41,7 @@ class Report:
 class Estate:
     """Two applications with the incident, `shop` on `users` and `desk` on `orders`."""
 
-    broker: KraftBroker
+    broker: GuardedBroker
     registry: FixtureRegistry
 
     def diagnose(self, user: str, *arguments: str) -> Report:
@@ -56,7 +56,7 @@ class Estate:
 @pytest.fixture(scope="module")
 def estate() -> Iterator[Estate]:
     with ExitStack() as stack:
-        broker = stack.enter_context(KraftBroker(topics={"users": 1, "orders": 1}, users=dict.fromkeys(USERS, "pw")))
+        broker = stack.enter_context(GuardedBroker(topics={"users": 1, "orders": 1}, users=dict.fromkeys(USERS, "pw")))
         registry = stack.enter_context(FixtureRegistry())
         # Each has fields of its own, so that no store may be the other topic's global table.
         for application, topic, key in (("shop", "users", "userId"), ("desk", "orders", "orderId")):

@@ -16,8 +16,7 @@ from uuid import uuid4
 
 import pytest
 
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.streams.every_store import (
+from parts.streams.every_store import (
     AnsweredRow,
     Asked,
     EveryStore,
@@ -28,6 +27,7 @@ from srfix.fixtures.streams.every_store import (
     produce,
     source_records,
 )
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery.cluster import Cluster
 from srfix.recovery.rebuild import Migration, StoreChange, migrate
 from srfix.recovery.state import read_state_directory

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from srfix.fixtures.broker.kraft.access import Operation, Resource
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from parts.guarded_broker import GuardedBroker, Operation, Resource
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
@@ -35,7 +34,7 @@ DENIED: Final[Mapping[str, tuple[Resource, str, Operation] | None]] = {
 class Site:
     """The damage on a broker that asks who comes."""
 
-    def __init__(self, broker: KraftBroker, registry: FixtureRegistry) -> None:
+    def __init__(self, broker: GuardedBroker, registry: FixtureRegistry) -> None:
         self.broker = broker
         self.registry = registry
 
@@ -54,7 +53,7 @@ class Site:
 def site() -> Iterator[Site]:
     users = {user: f"secret-of-{user}" for user in (*DENIED, "nobody")}
     with (
-        KraftBroker(topics=damage.TOPICS, users=users) as broker,
+        GuardedBroker(topics=damage.TOPICS, users=users) as broker,
         FixtureRegistry() as registry,
         RegistryClient(registry.url) as client,
     ):

@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 
+from parts.streams.application import StreamsApplication, lose_state
+from parts.streams.model import Row, StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.streams.application import StreamsApplication, lose_state
-from srfix.fixtures.streams.model import Row, StreamsError
 from tests.docker.meddler import meddler
 from tests.stack.compaction import wait_until
 from tests.stack.scene import Scene, diagnose, make_plan, read_failure, srfix

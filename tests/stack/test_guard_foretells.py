@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import pytest
 
+from parts.jars import STREAMS_VERSIONS
+from parts.streams.application import StreamsApplication, lose_state
+from parts.streams.model import SerdeKind, StreamsError, TopologyKind
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.jars import STREAMS_VERSIONS
-from srfix.fixtures.streams.application import StreamsApplication, lose_state
-from srfix.fixtures.streams.model import SerdeKind, StreamsError, TopologyKind
 from srfix.recovery.internal_topics import recognise
 from srfix.serde.subjects.names import split_subject
 from tests.stack.command import run_srfix

@@ -15,9 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from parts.guarded_broker import GuardedBroker, Tls
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.access import Tls
-from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
@@ -58,7 +57,7 @@ def test_the_incident_is_found_through_it_and_not_without_what_it_asks_for(
         certificate_chain=chain, key=key, ca=tmp_path / "ca.pem", client_ca=tmp_path / "ca.pem" if mutual else None
     )
     users = {"operator": PASSWORD} if with_users else {}
-    with KraftBroker(topics={"users": 1}, users=users, tls=tls) as broker, FixtureRegistry() as registry:
+    with GuardedBroker(topics={"users": 1}, users=users, tls=tls) as broker, FixtureRegistry() as registry:
         registry.seed(SOURCE_SUBJECT, W1)
         registry.seed(PHANTOM, R)
         broker.produce([ProducedRecord(topic="users", partition=0, key=b"a", value=value(1))])

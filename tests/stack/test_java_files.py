@@ -25,9 +25,8 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from parts.guarded_broker import GuardedBroker, Tls
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.access import Tls
-from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import SOURCE_SUBJECT, W1
@@ -80,7 +79,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     tls = Tls(certificate_chain=chain, key=key, ca=folder / "ca.pem", client_ca=folder / "ca.pem")
     users = {"operator": "overridden"}
     with (
-        KraftBroker(topics={"users": 1}, users=users, tls=tls, properties=SERVER) as broker,
+        GuardedBroker(topics={"users": 1}, users=users, tls=tls, properties=SERVER) as broker,
         FixtureRegistry(tls=(chain, key), client_ca=folder / "ca.pem", basic_auth={"ada": "registry-pass"}) as registry,
     ):
         registry.seed(SOURCE_SUBJECT, W1)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from parts.jars import STREAMS_VERSIONS
+from parts.streams.application import StreamsApplication, lose_state
+from parts.streams.model import SerdeKind, StreamsError, TopologyKind
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.jars import STREAMS_VERSIONS
-from srfix.fixtures.streams.application import StreamsApplication, lose_state
-from srfix.fixtures.streams.model import SerdeKind, StreamsError, TopologyKind
 from srfix.serde.subjects.names import Role, subject_for
 from tests.stack.streams_world import ANN, ANN_ROW, USER_SCHEMA, World, new_world
 

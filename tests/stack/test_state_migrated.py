@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from parts.streams.application import StreamsApplication
+from parts.streams.model import SerdeKind
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.streams.application import StreamsApplication
-from srfix.fixtures.streams.model import SerdeKind
 from srfix.recovery.rebuild import Migration, StoreChange, migrate
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.writing import Release

@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
+from parts.streams.application import lose_state
+from parts.streams.model import Row
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row
 from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, srfix
 
 pytestmark = pytest.mark.stack

@@ -15,10 +15,10 @@ from uuid import uuid4
 
 import pytest
 
+from parts.streams.application import lose_state
+from parts.streams.model import Row, SerdeKind, StreamsSetup
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row, SerdeKind, StreamsSetup
 from srfix.recovery.cluster import Cluster, RawRecord
 from srfix.recovery.state.rocksdb import opened
 from tests.stack.command import SRFIX, run_srfix

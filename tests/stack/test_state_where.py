@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from parts.streams.application import StreamsApplication
+from parts.streams.model import SerdeKind
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.streams.application import StreamsApplication
-from srfix.fixtures.streams.model import SerdeKind
 from tests.cli.kept_demo import srfix
 from tests.stack.streams_world import World, new_world
 

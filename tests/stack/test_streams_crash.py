@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from parts.streams.model import StreamsError
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.streams.model import StreamsError
 from tests.stack.streams_world import ANN, ANN_ROW, World, new_world
 
 pytestmark = pytest.mark.stack

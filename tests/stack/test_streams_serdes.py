@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from parts.streams.application import lose_state
+from parts.streams.model import SecondAnswer, SerdeKind, StreamsError
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import SecondAnswer, SerdeKind, StreamsError
 from tests.stack.streams_world import (
     ANN,
     ANN_ROW,

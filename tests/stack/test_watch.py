@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import pytest
 
+from parts.streams.application import StreamsApplication, lose_state
+from parts.streams.model import Row
 from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.streams.application import StreamsApplication, lose_state
-from srfix.fixtures.streams.model import Row
 from tests.stack.command import SRFIX
 from tests.stack.scene import WRITER_SCHEMA, Scene, assert_query_fails, make_plan, srfix
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from parts.registries.known import APICURIO, AXONOPS, KARAPACE
 from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.registry.others.known import APICURIO, AXONOPS, KARAPACE
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import (
     EndpointNotSupportedError,

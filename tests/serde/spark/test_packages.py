@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from srfix.fixtures.jars import spark_jars
+from parts.jars import spark_jars
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.errors.missing_jars import missing_jar
 from srfix.serde.spark.packages import RELEASES, packages

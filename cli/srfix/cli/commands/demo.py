@@ -18,10 +18,9 @@ from srfix.cli.commands.shared import Story
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output import say
 from srfix.fixtures.broker import EmbeddedBroker
-from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.fixtures.broker.kraft import JARS, KraftBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.fetching import FetchError, fetch
-from srfix.fixtures.jars import BROKER
 from srfix.fixtures.registry.http import FixtureRegistry
 from srfix.recovery.commands import shell_words
 from srfix.serde.errors import UsageError
@@ -71,7 +70,7 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
 def _real_kafka() -> KraftBroker:
     say("Starting a real Apache Kafka; the first time its jars are fetched, about 45 MB.", err=True)
     try:
-        fetch(BROKER, say=partial(say, err=True))
+        fetch(JARS, say=partial(say, err=True))
         return KraftBroker(topics=damage.TOPICS)
     except FetchError as error:
         raise UsageError(f"{error.message} In a checkout `make jars` gets all that is needed.") from error
