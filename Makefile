@@ -3,7 +3,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PYTHON_OF_VENV := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
+TESTS  := $(VENV)/.installed-test
+DEV    := $(VENV)/.installed-dev
 DOCKER := $(VENV)/.installed-docker
 SPARK  := $(VENV)/.installed-spark
 DOCS   := $(VENV)/.installed-docs
@@ -31,43 +34,76 @@ SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help kernel no-cargo kernel-wheel kernel-vendor demo test lint docs format chromium test-browser test-spark test-spark-X $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz sanitize wheel reference pyfiles clean
+.PHONY: help kernel no-cargo kernel-wheel kernel-vendor kernel-test demo check test test-parts everything smoke golden lint docs format chromium \
+	test-browser test-spark test-spark-X spark-smoke $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz sanitize \
+	wheel reference pyfiles clean
 
 help: ## Say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml
+$(PYTHON_OF_VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "srfix needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version). Try make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+
+# What a user installs; what the tests take; what lint, real Kafka Streams and notebooks take besides.
+$(STAMP): pyproject.toml | $(PYTHON_OF_VENV)
+	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-$(VENV)/.installed-kernel: $(STAMP) $(wildcard $(CRATE)/src/*.rs $(CRATE)/src/*/*.rs) $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(CRATE)/pyproject.toml
+$(TESTS): pyproject.toml | $(PYTHON_OF_VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $(STAMP) $@
+
+$(DEV): pyproject.toml | $(PYTHON_OF_VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(STAMP) $(TESTS) $@
+
+# Compiled while pip fetches the rest: nothing but a Python is needed for it.
+$(VENV)/.installed-kernel: $(wildcard $(CRATE)/src/*.rs $(CRATE)/src/*/*.rs) $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(CRATE)/pyproject.toml | $(PYTHON_OF_VENV)
 	@echo "Building the serde's native kernel with $(CARGO); a minute or two the first time."
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps ./$(CRATE)
 	@touch $@
 
-no-cargo: $(STAMP)
+no-cargo:
 	@echo "The serde's native kernel is not built: there is no cargo (https://rustup.rs). Python does its work."
 	@[ -z "$(REQUIRE_KERNEL)" ]
 
-kernel: $(KERNEL) ## Build the serde's native kernel into the environment, where there is a cargo
+kernel: $(STAMP) $(KERNEL) ## Build the serde's native kernel into the environment, where there is a cargo
 
 demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
 	$(BIN)/srfix demo
 
-# The tests wait as long as they compute: two at a time for each core.
-PYTEST := $(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))') --dist worksteal
-# What of the serde's tests meets no engine of its codecs.
-NO_CODECS := column_sources columns properties registries registry resolve spark subjects
-CODECS := tests/serde $(NO_CODECS:%=--ignore=tests/serde/%)
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# Of the serde's tests, those that meet the codecs: `make test` runs those of rules and formats in Python too, `make everything` all.
+CODECS := tests/serde $(addprefix --ignore=tests/serde/,column_sources columns properties registries registry resolve spark subjects)
+EVERYTHING := -m "" --hypothesis-profile=everything
 
-test: $(KERNEL) ## The tests (no Java, no Docker); where there is a kernel, the serde's in Python too, and its own
+check: $(DEV) $(KERNEL) ## While you work: ruff, who may import whom, mypy and the tests of what changed, and a core of the others
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
+	$(PYTEST) -q -m core
+	$(BIN)/python -m tests.reached
+
+test: ## The tests (no Java, no Docker) but the slow ones; where there is a kernel, rules and formats in Python too
+	@$(MAKE) --no-print-directory --jobs=2 test-parts
 	$(PYTEST)
 ifneq ($(CARGO),)
-	SRFIX_ENGINE=python $(PYTEST) $(CODECS)
+	SRFIX_ENGINE=python $(PYTEST) tests/serde/formats tests/serde/rules
+endif
+
+test-parts: $(TESTS) $(KERNEL)
+
+everything: $(DEV) $(KERNEL) jars ## All there is: every slow test with new examples, real Kafka and Spark, browser, Docker, sanitizer, lint
+	SRFIX_SEED=$${SRFIX_SEED:-$$(date +%s)} $(PYTEST) $(EVERYTHING)
+ifneq ($(CARGO),)
+	SRFIX_ENGINE=python $(PYTEST) $(EVERYTHING) $(CODECS)
+endif
+	$(MAKE) kernel-test sanitize lint test-browser test-spark stack docker-test
+
+kernel-test: $(STAMP) ## The kernel's own tests
+ifneq ($(CARGO),)
 	@if $(BIN)/python -c 'import os, sys, sysconfig as s; sys.exit(not os.path.exists(os.path.join(s.get_config_var("LIBDIR"), s.get_config_var("INSTSONAME"))))'; then \
 		PYO3_PYTHON=$(abspath $(BIN)/python) $(CARGO) test --quiet --locked --manifest-path $(CRATE)/Cargo.toml; \
 	else \
@@ -75,7 +111,12 @@ ifneq ($(CARGO),)
 	fi
 endif
 
-lint: $(SPARK) $(KERNEL) docs ## ruff, who may import whom (import-linter), mypy (strict), code and tests; the site and its links; the kernel
+golden: $(TESTS) ## Write the golden screens anew (tests/golden); look at the difference before you commit it
+	$(BIN)/python -m pytest -q tests/golden --snapshot-update
+
+smoke: stack-smoke spark-smoke ## A few tests on real Kafka Streams and on a real Spark, four minutes each at most
+
+lint: $(DEV) $(SPARK) $(KERNEL) docs ## ruff, who may import whom (import-linter), mypy (strict), code and tests; the site and its links; the kernel
 ifneq ($(CARGO),)
 	$(CARGO) fmt --check --manifest-path $(CRATE)/Cargo.toml
 	PYO3_PYTHON=$(abspath $(BIN)/python) $(CARGO) clippy --quiet --locked --all-targets --manifest-path $(CRATE)/Cargo.toml -- -D warnings
@@ -85,7 +126,7 @@ endif
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
-$(DOCS): $(STAMP)
+$(DOCS): $(DEV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,docs]'
 	@touch $@
 
@@ -93,7 +134,7 @@ $(DOCS): $(STAMP)
 docs: $(DOCS) ## Build the site into build/site: README and its like, commands, findings, docstrings; its links are checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --config-file .ci/docs/mkdocs.yml
 
-format: $(STAMP) ## Format the code
+format: $(DEV) ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -113,18 +154,21 @@ java:
 jars: java $(STAMP) ## Fetch real Kafka, Kafka Streams, Connect and the jars that Spark lacks (Java 17 and Maven)
 	$(BIN)/python -m parts.jars
 
-stack: jars $(KERNEL) ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Apicurio
+stack: $(DEV) jars $(KERNEL) ## The suite on real Kafka, Kafka Streams, Confluent's serdes and Apicurio
 	$(BIN)/python -m pytest -n 3 --dist loadfile tests/stack
 
-stack-smoke: jars ## Its first case: the incident and its repair on Kafka Streams 2.6.3
-	$(BIN)/python -m pytest tests/stack/test_case_01_incident.py
+stack-smoke: $(DEV) jars $(KERNEL) ## Of it the incident, a repair that is refused, a window, a global table, a state directory, Connect's converter
+	$(BIN)/python -m pytest tests/stack -m smoke
 
-$(SPARK): $(STAMP)
+$(SPARK): $(DEV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,spark-dev]' 'pyspark==4.3.0'
 	@touch $@
 
 test-spark: jars $(SPARK) $(KERNEL) ## The tests on a real Spark (classic and Connect) with Avro, and a real Kafka
-	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder tests/spark tests/serde/spark
+	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder tests/spark
+
+spark-smoke: jars $(SPARK) $(KERNEL) ## Of it parity, the jvm engine, and one of reading, writing, stream and Connect
+	$(BIN)/python -m pytest tests/spark -m smoke
 
 .venv-spark-%/.installed: pyproject.toml $(STAMP)
 	$(PYTHON) -m venv $(@D)
@@ -149,15 +193,15 @@ chromium:
 			"CHROMIUM at one) and run again." >&2; exit 1; \
 	fi
 
-$(BROWSER): $(STAMP)
+$(BROWSER): $(DEV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,browser]'
 	@touch $@
 
 test-browser: chromium $(BROWSER) ## The pages of --output html in a real browser (Chromium), with axe
 	$(BIN)/python -m pytest tests/browser
 
-$(DOCKER): $(STAMP)
-	$(BIN)/python -m pip install --quiet --editable '.[docker]'
+$(DOCKER): $(DEV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,docker]'
 	@touch $@
 
 images: java $(DOCKER) ## Have Kafka's and the registry's image: pulled, else stand-ins built from this machine's files
@@ -166,7 +210,7 @@ images: java $(DOCKER) ## Have Kafka's and the registry's image: pulled, else st
 docker-test: java $(DOCKER) ## The incident against Kafka and a registry in containers, and srfix's own image; starts an engine where none runs
 	$(BIN)/python -m parts.docker run -- $(BIN)/python -m pytest tests/docker
 
-bench: $(KERNEL) ## Speed, as ratios against named peers in the same run
+bench: $(DEV) $(KERNEL) ## Speed, as ratios against named peers in the same run
 	$(BIN)/python -m tests.bench.bench_codec
 ifneq ($(CARGO),)
 	$(BIN)/python -m tests.bench.bench_kernel
@@ -181,16 +225,15 @@ bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, 
 	$(BIN)/python -m tests.bench.bench_spark
 	$(BIN)/python -m tests.bench.bench_state_spark
 
-fuzz: export SRFIX_ATTACKS := all
-fuzz: $(KERNEL) jars $(SPARK) ## All cases that `make test` leaves out, a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds, new ones each time (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, CASES=N of the kernel's own, WORLDS=N worlds)
-	$(PYTEST)
-	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 tests/serde/fuzz || \
+fuzz: $(KERNEL) jars $(SPARK) ## New ones each time: a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, CASES=N of the kernel's own, WORLDS=N worlds)
+	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 $(EVERYTHING) tests/serde/fuzz || \
 		{ echo "A failure is told as the payload and the schema or columns that it is of; to run it again, put the" \
 			"@reproduce_failure line that is printed with it over the test's run()." >&2; exit 1; }
 	$(MAKE) sanitize CASES=$(or $(CASES),5000)
-	SRFIX_FOREIGN=$(or $(FOREIGN),3000) $(BIN)/python -m pytest -n 0 tests/serde/test_foreign_topics.py
-	SRFIX_FOREIGN=$(or $(FOREIGN_SPARK),300) $(BIN)/python -m pytest -n 0 tests/spark/test_foreign_topics.py
-	SRFIX_SEED=$${SRFIX_SEED:-$$(date +%s)} SRFIX_WORLDS=$(or $(WORLDS),20000) $(BIN)/python -m pytest -n auto --dist worksteal tests/recovery/test_worlds.py
+	SRFIX_FOREIGN=$(or $(FOREIGN),3000) $(BIN)/python -m pytest -n 0 $(EVERYTHING) tests/serde/test_foreign_topics.py
+	SRFIX_FOREIGN=$(or $(FOREIGN_SPARK),300) $(BIN)/python -m pytest -n 0 $(EVERYTHING) tests/spark/test_foreign_topics.py
+	SRFIX_SEED=$${SRFIX_SEED:-$$(date +%s)} SRFIX_WORLDS=$(or $(WORLDS),20000) $(BIN)/python -m pytest -n auto --dist worksteal $(EVERYTHING) \
+		tests/recovery/test_worlds.py
 
 # -Z needs RUSTC_BOOTSTRAP on a stable Rust; --target, so that build scripts and macros are left alone.
 sanitize: $(STAMP) ## The kernel's own tests under AddressSanitizer, 500 arbitrary cases each (CASES=N)
@@ -212,7 +255,7 @@ kernel-vendor: ## Put the kernel's crates into build/vendor, to build it without
 	@mkdir -p build
 	$(CARGO) vendor --quiet --locked --manifest-path $(CRATE)/Cargo.toml build/vendor
 
-reference: $(STAMP) ## Write the man pages (cli/man) and dist/commands.md from the commands themselves
+reference: $(TESTS) ## Write the man pages (cli/man) and dist/commands.md from the commands themselves
 	$(BIN)/python -m srfix.cli.reference man cli/man
 	$(BIN)/python -m srfix.cli.reference markdown dist
 

@@ -16,7 +16,7 @@ import yaml
 ROOT: Final = Path(__file__).parents[2]
 RELEASE: Final = ROOT / ".github" / "workflows" / "release.yml"
 ACTION: Final = ROOT / ".github" / "actions" / "srfix" / "action.yml"
-FILES: Final = sorted((ROOT / ".github").rglob("*.yml"))
+FILES: Final = sorted([*(ROOT / ".github" / "workflows").glob("*.yml"), ACTION])
 WRITES: Final = {
     "pypi": {"id-token": "write"},
     "github": {"contents": "write"},
@@ -91,6 +91,16 @@ def test_the_release_goes_to_pypi_without_a_token_and_with_attestations() -> Non
 
 
 def test_no_checkout_leaves_its_token_behind() -> None:
-    checkouts = [step for step in steps(RELEASE) if step.get("uses", "").startswith("actions/checkout@")]
-    assert checkouts
+    checkouts = [step for path in FILES for step in steps(path) if step.get("uses", "").startswith("actions/checkout@")]
+    assert len(checkouts) >= 4
     assert all(step["with"] == {"persist-credentials": False} for step in checkouts)
+
+
+def test_the_workflows_run_targets_that_there_are() -> None:
+    targets = set(re.findall(r"^([a-z0-9.-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets |= set(re.findall(r"test-spark-[0-9.]+", (ROOT / "Makefile").read_text(encoding="utf-8")))
+    nightly = document(ROOT / ".github" / "workflows" / "nightly.yml")["jobs"]["night"]["strategy"]["matrix"]["target"]
+    called = re.findall(r"^\s*(?:- )?run: make (.*)$", "\n".join(path.read_text() for path in FILES), re.MULTILINE)
+    named = {word for line in called for word in line.split() if re.fullmatch(r"[a-z][a-z0-9.-]*", word)}
+    assert {"test", "lint"} <= named
+    assert named | set(nightly) <= targets

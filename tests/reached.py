@@ -1,0 +1,113 @@
+"""What a change reaches: `python -m tests.reached` runs mypy over the changed files and pytest over the tests that import
+them, directly or not.
+
+A change is what differs from the commit that the upstream branch has too (`--since` names another commit), committed or not.
+The tests are taken nearest first, by imports in between, up to `MOST_FILES`; how many are left to `make test` is said.
+A command that is started as a process imports nothing here: `BY_PROCESS` says who starts it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+import grimp
+
+ROOT: Final = Path(__file__).parents[1]
+ROOTS: Final = ("srfix.serde", "srfix.recovery", "srfix.cli", "srfix.fixtures", "parts", "tests")
+MOST_FILES: Final = 60
+NOT_HERE: Final = ("tests/bench/", "tests/browser/", "tests/docker/", "tests/spark/", "tests/stack/")
+"""Tests that `make test` does not run either."""
+
+BY_PROCESS: Final = {"srfix.cli.main": "tests.cli.forked"}
+"""What a process runs → who in the tests starts it."""
+
+BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
+    "serde/kernel/": ("tests/serde/formats", "tests/serde/test_native.py"),
+    "cli/man/": ("tests/cli/test_reference.py",),
+    "README.md": ("tests/test_readme_screens.py", "tests/project"),
+    "Makefile": ("tests/project",),
+    ".ci/": ("tests/project",),
+    ".github/": ("tests/project",),
+    "pyproject.toml": ("tests/test_wheel.py", "tests/test_house.py"),
+}
+"""Files that nothing imports → the tests that read them."""
+
+
+def changed_files(since: str | None) -> list[str]:
+    """The files that differ, by their path from the root; those that are gone are left out."""
+    base = since or _said("git", "merge-base", "HEAD", "@{upstream}") or "HEAD"
+    named = [*_lines("git", "diff", "--name-only", base), *_lines("git", "ls-files", "--others", "--exclude-standard")]
+    return [name for name in dict.fromkeys(named) if (ROOT / name).is_file()]
+
+
+def module_of(path: str) -> str:
+    """The module of a Python file: `serde/srfix/serde/wire.py` is `srfix.serde.wire`."""
+    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return ".".join(parts if parts[0] == "tests" else parts[1:])
+
+
+def reached_tests(changed: Iterable[str], graph: grimp.ImportGraph) -> list[str]:
+    """The test files that a change reaches, nearest first: those that changed, those that import a changed module, …
+
+    A changed `conftest.py` reaches the tests of its folder.
+    """
+    changed = list(changed)
+    reached = {test for path in changed for prefix, tests in BESIDE.items() if path.startswith(prefix) for test in tests}
+    reached |= {
+        str(test.relative_to(ROOT))
+        for path in changed
+        if path.endswith("/conftest.py")
+        for test in (ROOT / path).parent.rglob("test_*.py")
+    }
+    level = {module for path in changed if path.endswith(".py") and (module := module_of(path)) in graph.modules}
+    seen = set(level)
+    found = sorted(reached)
+    while level:
+        found += sorted(path for module in level if (path := _test_file(module)) is not None and path not in reached)
+        level = {user for module in level for user in _users_of(module, graph)} - seen
+        seen |= level
+    return [path for path in found if not path.startswith(NOT_HERE)]
+
+
+def _users_of(module: str, graph: grimp.ImportGraph) -> set[str]:
+    users = graph.find_modules_that_directly_import(module)
+    return users | {BY_PROCESS[module]} if module in BY_PROCESS else users
+
+
+def _test_file(module: str) -> str | None:
+    path = module.replace(".", "/") + ".py"
+    return path if module.startswith("tests.") and path.rpartition("/")[2].startswith("test_") else None
+
+
+def _said(*command: str) -> str:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _lines(*command: str) -> list[str]:
+    return _said(*command).splitlines()
+
+
+def main() -> int:
+    """Returns the exit code."""
+    parser = argparse.ArgumentParser(description="mypy and the tests, of what changed.")
+    parser.add_argument("--since", metavar="COMMIT", help="what to compare with")
+    changed = changed_files(parser.parse_args().since)
+    checked = [path for path in changed if path.endswith(".py")]
+    tests = reached_tests(changed, grimp.build_graph(*ROOTS, cache_dir=str(ROOT / ".import_linter_cache")))
+    print(f"{len(changed)} files changed; {len(tests)} test files reached.", flush=True)
+    if len(tests) > MOST_FILES:
+        print(f"The nearest {MOST_FILES} run; `make test` runs the other {len(tests) - MOST_FILES} too.", flush=True)
+    code = subprocess.call([sys.executable, "-m", "mypy", *checked], cwd=ROOT) if checked else 0
+    pytest = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal"]
+    if tests and (ended := subprocess.call([*pytest, *tests[:MOST_FILES]], cwd=ROOT)) != 5:  # 5: all of them are slow
+        code = code or ended
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
