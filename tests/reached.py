@@ -3,7 +3,7 @@ them, directly or not.
 
 A change is what differs from the commit that the upstream branch has too (`--since` names another commit), committed or not.
 The tests are taken nearest first, by imports in between, up to `MOST_FILES`; how many are left to `make test` is said.
-A command that is started as a process imports nothing here: `BY_PROCESS` says who starts it.
+A command that a test starts as a process is reached through `STARTS_PROCESSES`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ MOST_FILES: Final = 60
 NOT_HERE: Final = ("tests/bench/", "tests/browser/", "tests/docker/", "tests/spark/", "tests/stack/")
 """Tests that `make test` does not run either."""
 
-BY_PROCESS: Final = {"srfix.cli.main": "tests.cli.forked"}
-"""What a process runs → who in the tests starts it."""
+RUN_BY_PROCESS: Final = ("srfix.cli.main", "srfix.cli.commands.")
+STARTS_PROCESSES: Final = "tests.cli.forked"
+"""Who in the tests starts a command, which names its modules in no import."""
 
 BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "serde/kernel/": ("tests/serde/formats", "tests/serde/test_native.py"),
@@ -57,7 +58,9 @@ def reached_tests(changed: Iterable[str], graph: grimp.ImportGraph) -> list[str]
     A changed `conftest.py` reaches the tests of its folder.
     """
     changed = list(changed)
-    reached = {test for path in changed for prefix, tests in BESIDE.items() if path.startswith(prefix) for test in tests}
+    reached = {
+        test for path in changed for prefix, tests in BESIDE.items() if path.startswith(prefix) for test in tests
+    }
     reached |= {
         str(test.relative_to(ROOT))
         for path in changed
@@ -76,7 +79,7 @@ def reached_tests(changed: Iterable[str], graph: grimp.ImportGraph) -> list[str]
 
 def _users_of(module: str, graph: grimp.ImportGraph) -> set[str]:
     users = graph.find_modules_that_directly_import(module)
-    return users | {BY_PROCESS[module]} if module in BY_PROCESS else users
+    return users | {STARTS_PROCESSES} if module.startswith(RUN_BY_PROCESS) else users
 
 
 def _test_file(module: str) -> str | None:
