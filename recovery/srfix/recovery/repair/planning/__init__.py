@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
+    from srfix.recovery.repair.planning.keep import Keep
     from srfix.recovery.repair.planning.plan import make_plan, plan_wants
-    from srfix.recovery.repair.planning.repairs import Keep
     from srfix.recovery.repair.planning.topics import make_topic_plan
     from srfix.recovery.repair.planning.wanted import ON_REQUEST, ONLY_ON_REQUEST
 else:
@@ -14,7 +14,7 @@ else:
         __name__,
         submod_attrs={
             "plan": ["make_plan", "plan_wants"],
-            "repairs": ["Keep"],
+            "keep": ["Keep"],
             "topics": ["make_topic_plan"],
             "wanted": ["ON_REQUEST", "ONLY_ON_REQUEST"],
         },
