@@ -87,16 +87,8 @@ def diagnose(
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    from srfix.cli.commands.shared import (
-        diagnosis_in_detail,
-        diagnosis_in_short,
-        foreseen,
-        judge,
-        open_session,
-        verdict_of,
-    )
+    from srfix.cli.commands.shared import open_session
     from srfix.cli.metrics import metrics_written
-    from srfix.recovery.findings import diagnosis_document
 
     with (
         metrics_written(metrics) as told,
@@ -112,6 +104,9 @@ def diagnose(
         ) as session,
     ):
         examination = session.examine()
+        from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, verdict_of
+        from srfix.recovery.findings import diagnosis_document
+
         diagnosis = examination.diagnosis
         told(diagnosis)
         judged = judge(diagnosis, gate, selection)
