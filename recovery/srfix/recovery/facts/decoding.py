@@ -109,11 +109,11 @@ class RecordDecoder:
         make: Callable[[Resolver, Role], Deserializer] | None = None,
     ) -> None:
         """:raises ColumnError: if the columns cannot be used."""
-        from srfix.serde.deserializer import SchemaDeserializer
-
         self._resolver = _Noting(resolver)
 
         def by_schema(resolver: Resolver, role: Role) -> Deserializer:
+            from srfix.serde.deserializer import SchemaDeserializer
+
             return SchemaDeserializer(resolver, columns=columns if role is Role.VALUE else None)
 
         self._deserializers = {role: (make or by_schema)(self._resolver, role) for role in roles}
