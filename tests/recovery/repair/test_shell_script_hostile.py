@@ -16,27 +16,30 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from srfix.fixtures.registry import governed
 from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery import PlanError, shell_script
 from srfix.recovery.actions.actions import Register, RestoreCompatibility, RestoreMode, SetCompatibility, SetMode
-from srfix.recovery.errors import PlanError
 from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.plan_file import Plan
-from srfix.recovery.repair.shell_script import shell_script
 from srfix.serde.errors import UsageError
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry import RegistryClient, Schema
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Json, Schema
+from srfix.serde.registry.models import Json
 from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
+from tests.recovery.repair.scene import mostly_slow
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, plan_of
 from tests.serde.test_printable import HOSTILE, seen
 
 SHELLS = [found for found in map(shutil.which, ("dash", "bash", "busybox")) if found is not None]
+FIRST_SHELL, *OTHER_SHELLS = SHELLS
+ONE_SHELL = [FIRST_SHELL, *(pytest.param(shell, marks=pytest.mark.slow) for shell in OTHER_SHELLS)]
+"""For tests of which one shell is enough at first."""
 SHELLCHECK = Path(sys.executable).with_name("shellcheck")
 CODE = (
     "$(touch pwned)",
@@ -125,33 +128,41 @@ def takes_any_subject() -> Iterator[None]:
         yield
 
 
+def does_what_apply_does(shell: str, *, name: str, doc: str, word: str, field: str) -> None:
+    """On two registries alike a script and an apply leave the same, and the script nothing else."""
+    subject = f"x{name}-value"
+    schemas = (with_doc(W1, doc), with_doc(W2, doc[::-1]))
+    config: dict[str, Json] = {"compatibility": "FULL", "compatibilityGroup": field}
+    with (
+        staged(subject, schemas=schemas, config=config) as (applied, client, plan),
+        tempfile.TemporaryDirectory() as at,
+    ):
+        before = applied.dump()
+        list(apply_plan(plan, client, Path(at) / "journal", clock=clock))
+        wanted = applied.dump()
+        assert wanted != before
+    with staged(subject, schemas=schemas, config=config) as (registry, _client, plan):
+        script = shell_script(replace(plan, price=(word, f"a\n{word}")))
+        assert all(seen(character) or character == "\n" for character in script)
+        done = run(script, shell=shell)
+        assert done.returncode == 0, done.stderr
+        assert registry.dump() == wanted
+
+
 class TestNothingIsCode:
     @pytest.mark.parametrize("shell", SHELLS)
-    @given(name=TEXTS, doc=TEXTS, word=TEXTS, field=TEXTS)
-    @example(name="".join(CODE), doc="".join(CODE), word="".join(HOSTILE), field="".join(CODE))
-    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-    def test_it_does_what_apply_does_and_nothing_else(
-        self, shell: str, name: str, doc: str, word: str, field: str
-    ) -> None:
-        subject = f"x{name}-value"
-        schemas = (with_doc(W1, doc), with_doc(W2, doc[::-1]))
-        config: dict[str, Json] = {"compatibility": "FULL", "compatibilityGroup": field}
-        with (
-            staged(subject, schemas=schemas, config=config) as (applied, client, plan),
-            tempfile.TemporaryDirectory() as at,
-        ):
-            before = applied.dump()
-            list(apply_plan(plan, client, Path(at) / "journal", clock=clock))
-            wanted = applied.dump()
-            assert wanted != before
-        with staged(subject, schemas=schemas, config=config) as (registry, _client, plan):
-            script = shell_script(replace(plan, price=(word, f"a\n{word}")))
-            assert all(seen(character) or character == "\n" for character in script)
-            done = run(script, shell=shell)
-            assert done.returncode == 0, done.stderr
-            assert registry.dump() == wanted
+    def test_it_does_what_apply_does_and_nothing_else(self, shell: str) -> None:
+        code = "".join(CODE)
+        does_what_apply_does(shell, name=code, doc=code, word="".join(HOSTILE), field=code)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("shell", SHELLS)
+    @given(name=TEXTS, doc=TEXTS, word=TEXTS, field=TEXTS)
+    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+    def test_whatever_the_names(self, shell: str, name: str, doc: str, word: str, field: str) -> None:
+        does_what_apply_does(shell, name=name, doc=doc, word=word, field=field)
+
+    @pytest.mark.parametrize("shell", ONE_SHELL)
     def test_schemas_may_be_longer_than_a_command_line(self, shell: str) -> None:
         schemas = (with_doc(W1, "'\"\\$`" * 30_000), with_doc(W2, "x" * 600_000))
         with staged(schemas=schemas) as (registry, client, plan):
@@ -161,10 +172,18 @@ class TestNothingIsCode:
             assert len(client.versions(PHANTOM, deleted=True)) == 3
             assert {request.status for request in registry.write_log} == {200}
 
+    def test_shellcheck_has_nothing_to_say(self) -> None:
+        code = "".join(CODE)
+        self.is_clean(name=code, doc=code, url=code)
+
+    @pytest.mark.slow
     @given(name=TEXTS, doc=TEXTS, url=TEXTS)
-    @example(name="".join(CODE), doc="".join(CODE), url="".join(CODE))
     @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-    def test_shellcheck_has_nothing_to_say(self, name: str, doc: str, url: str) -> None:
+    def test_shellcheck_has_nothing_to_say_whatever_the_names(self, name: str, doc: str, url: str) -> None:
+        self.is_clean(name=name, doc=doc, url=url)
+
+    @staticmethod
+    def is_clean(*, name: str, doc: str, url: str) -> None:
         with staged() as (_registry, _client, plan):
             subject = Subject(f"x{name}")
             (put, *others) = plan.actions
@@ -180,13 +199,8 @@ class TestNothingIsCode:
             )
             script = shell_script(replace(plan, actions=actions, registry=f"http://h/{url}", price=(doc,)))
         assert all(seen(character) or character == "\n" for character in script)
-        done = subprocess.run(
-            [str(SHELLCHECK), "--shell=sh", "--severity=style", "-"],
-            input=script,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [str(SHELLCHECK), "--shell=sh", "--severity=style", "-"]
+        done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, "")
 
     def test_a_name_that_no_url_carries_is_refused(self) -> None:
@@ -218,7 +232,7 @@ class TestNothingIsCode:
             assert next(r.path for r in registry.write_log if r.method == "DELETE").endswith("/versions/2")
 
 
-FAULTS = {
+FAULTS: dict[str, Answer | CutAfter | CutBefore] = {
     "403": Answer(status=403, body="{}"),
     "500": Answer(status=500, body="\x1b[2J\u202e" * 1000),
     "cut": CutBefore(),
@@ -230,29 +244,40 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", ONE_SHELL)
 class TestCompatibilityIsPutBack:
-    @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-    @pytest.mark.parametrize("number", range(1, 11))
-    def test_whatever_the_registry_answers(self, shell: str, fault: Answer | CutAfter | CutBefore, number: int) -> None:
+    @pytest.mark.parametrize(
+        ("fault", "number"),
+        mostly_slow(
+            [(fault, number) for fault in FAULTS for number in range(1, 11)],
+            quick=[
+                ("carried out, and cut", 2),
+                ("carried out, and refused", 6),
+                ("no JSON", 4),
+                ("500", 1),
+                ("empty", 3),
+            ],
+        ),
+    )
+    def test_whatever_the_registry_answers(self, shell: str, fault: str, number: int) -> None:
         config: dict[str, Json] | None = {"compatibility": "FULL_TRANSITIVE"} if number % 2 else None
         with staged(config=config) as (registry, client, plan):
             before = client.config(PHANTOM)
-            with registry.intercept(Fault(calls=(number,), action=fault)):
+            with registry.intercept(Fault(calls=(number,), action=FAULTS[fault])):
                 done = run(shell_script(plan), shell=shell)
             assert client.config(PHANTOM) == before
             assert done.returncode != 0 or len(client.versions(PHANTOM, deleted=True)) == 3
 
-    def test_where_the_change_was_made_and_its_answer_lost(self, shell: str) -> None:
-        with staged() as (registry, client, plan):
-            registry.intercept(Fault(method="PUT", action=CutAfter(), times=1))
-            done = run(shell_script(plan), shell=shell)
-            assert done.returncode != 0
-            assert client.config(PHANTOM) is None
-            assert [request.method for request in registry.write_log] == ["PUT", "DELETE"]
-
-    @pytest.mark.parametrize("group", [False, True], ids=["the shell", "its group"])
-    @pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "ABRT", "ALRM", "PIPE", "TERM", "USR1", "USR2"])
+    @pytest.mark.parametrize(
+        ("name", "group"),
+        [
+            pytest.param(
+                name, group, marks=() if (name, group) in {("TERM", False), ("INT", True)} else pytest.mark.slow
+            )
+            for name in ("HUP", "INT", "QUIT", "ABRT", "ALRM", "PIPE", "TERM", "USR1", "USR2")
+            for group in (False, True)
+        ],
+    )
     def test_whatever_signal_ends_it(self, shell: str, name: str, group: bool, tmp_path: Path) -> None:
         number = signal.Signals[f"SIG{name}"]
         with staged() as (registry, client, plan):
@@ -272,10 +297,7 @@ class TestCompatibilityIsPutBack:
             with child:
                 until(lambda: held.hits > 0)
                 assert client.config(PHANTOM) is not None
-                if group:
-                    os.killpg(child.pid, number)
-                else:
-                    os.kill(child.pid, number)
+                (os.killpg if group else os.kill)(child.pid, number)
                 child.communicate(timeout=60)
             assert child.returncode == 128 + {"ABRT": 6, "USR1": 10, "USR2": 12}.get(name, int(number))
             assert client.config(PHANTOM) is None
@@ -292,12 +314,13 @@ class TestCompatibilityIsPutBack:
             os.close(writing)
             assert client.config(PHANTOM) is None
 
-    def test_where_the_script_is_cut_off(self, shell: str) -> None:
+    @pytest.mark.parametrize("step", [11, pytest.param(3, marks=pytest.mark.slow)])
+    def test_where_the_script_is_cut_off(self, shell: str, step: int) -> None:
         """As `srfix plan --as-shell | sh` is when srfix is killed."""
         with staged() as (registry, client, plan):
             lines = shell_script(plan).splitlines(keepends=True)
             first = next(at for at, line in enumerate(lines) if line.startswith("# step 1"))
-            for end in range(first, len(lines), 3):
+            for end in range(first, len(lines), step):
                 run("".join(lines[:end]), shell=shell)
                 assert client.config(PHANTOM) is None, "".join(lines[first:end])
             assert registry.write_log
@@ -315,7 +338,7 @@ class TestCompatibilityIsPutBack:
             registry.intercept(Fault(method="DELETE", path="/config/", action=Answer(status=503, body="")))
             done = run(shell_script(plan), shell=shell)
             assert done.returncode == 3
-            assert "was NOT put back. Run this script with put-back" in done.stderr
+            assert "Run this script with put-back" in done.stderr
             assert sum("/config/" in request.path for request in registry.write_log) == 7
 
     def test_the_mode_too(self, shell: str) -> None:
