@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery import StateDirectoryError
 from srfix.recovery.state import PLAIN
 from srfix.recovery.state.formats import versioned_segment_interval_ms
 from srfix.recovery.state.rocksdb import opened
@@ -82,9 +82,7 @@ class TestRows:
         assert versions(rows) == {(b"k", b"b", 2000, None), (b"o", b"c", 100_000, None)}
 
     def test_a_time_before_1970_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(
-            StateDirectoryError, match=r"^a record of the key 6b has the timestamp -1, which a versioned"
-        ):
+        with pytest.raises(StateDirectoryError, match="key 6b has the timestamp -1"):
             written(tmp_path, [(b"k", b"a", -1)])
 
 
