@@ -16,8 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from srfix.fixtures.registry import governed
 from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
@@ -63,12 +61,6 @@ CODE = (
     '","id":77,"version":78,"x":"',
     "é🦊",
 )
-TEXTS = st.lists(
-    st.sampled_from([*CODE, *(text for text in HOSTILE if text != "\ud800")])
-    | st.text(st.characters(codec="utf-8"), max_size=10),
-    max_size=4,
-).map("".join)
-"""Without lone surrogates: no URL carries them."""
 
 
 def run(
@@ -128,39 +120,27 @@ def takes_any_subject() -> Iterator[None]:
         yield
 
 
-def does_what_apply_does(shell: str, *, name: str, doc: str, word: str, field: str) -> None:
-    """On two registries alike a script and an apply leave the same, and the script nothing else."""
-    subject = f"x{name}-value"
-    schemas = (with_doc(W1, doc), with_doc(W2, doc[::-1]))
-    config: dict[str, Json] = {"compatibility": "FULL", "compatibilityGroup": field}
-    with (
-        staged(subject, schemas=schemas, config=config) as (applied, client, plan),
-        tempfile.TemporaryDirectory() as at,
-    ):
-        before = applied.dump()
-        list(apply_plan(plan, client, Path(at) / "journal", clock=clock))
-        wanted = applied.dump()
-        assert wanted != before
-    with staged(subject, schemas=schemas, config=config) as (registry, _client, plan):
-        script = shell_script(replace(plan, price=(word, f"a\n{word}")))
-        assert all(seen(character) or character == "\n" for character in script)
-        done = run(script, shell=shell)
-        assert done.returncode == 0, done.stderr
-        assert registry.dump() == wanted
-
-
 class TestNothingIsCode:
-    @pytest.mark.parametrize("shell", SHELLS)
-    def test_it_does_what_apply_does_and_nothing_else(self, shell: str) -> None:
-        code = "".join(CODE)
-        does_what_apply_does(shell, name=code, doc=code, word="".join(HOSTILE), field=code)
+    """Over more names, as the command does it: `tests/hostile/test_names_as_code.py`."""
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("shell", SHELLS)
-    @given(name=TEXTS, doc=TEXTS, word=TEXTS, field=TEXTS)
-    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-    def test_whatever_the_names(self, shell: str, name: str, doc: str, word: str, field: str) -> None:
-        does_what_apply_does(shell, name=name, doc=doc, word=word, field=field)
+    def test_it_does_what_apply_does_and_nothing_else(self, shell: str, tmp_path: Path) -> None:
+        code = "".join(CODE)
+        subject = f"x{code}-value"
+        schemas = (with_doc(W1, code), with_doc(W2, code[::-1]))
+        config: dict[str, Json] = {"compatibility": "FULL", "compatibilityGroup": code}
+        with staged(subject, schemas=schemas, config=config) as (applied, client, plan):
+            before = applied.dump()
+            list(apply_plan(plan, client, tmp_path / "journal", clock=clock))
+            wanted = applied.dump()
+            assert wanted != before
+        with staged(subject, schemas=schemas, config=config) as (registry, _client, plan):
+            word = "".join(HOSTILE)
+            script = shell_script(replace(plan, price=(word, f"a\n{word}")))
+            assert all(seen(character) or character == "\n" for character in script)
+            done = run(script, shell=shell)
+            assert done.returncode == 0, done.stderr
+            assert registry.dump() == wanted
 
     @pytest.mark.parametrize("shell", ONE_SHELL)
     def test_schemas_may_be_longer_than_a_command_line(self, shell: str) -> None:
@@ -173,17 +153,7 @@ class TestNothingIsCode:
             assert {request.status for request in registry.write_log} == {200}
 
     def test_shellcheck_has_nothing_to_say(self) -> None:
-        code = "".join(CODE)
-        self.is_clean(name=code, doc=code, url=code)
-
-    @pytest.mark.slow
-    @given(name=TEXTS, doc=TEXTS, url=TEXTS)
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-    def test_shellcheck_has_nothing_to_say_whatever_the_names(self, name: str, doc: str, url: str) -> None:
-        self.is_clean(name=name, doc=doc, url=url)
-
-    @staticmethod
-    def is_clean(*, name: str, doc: str, url: str) -> None:
+        name = doc = url = "".join(CODE)
         with staged() as (_registry, _client, plan):
             subject = Subject(f"x{name}")
             (put, *others) = plan.actions
