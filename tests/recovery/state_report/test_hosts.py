@@ -55,6 +55,7 @@ GROUP = StreamsMembers(
 )
 
 
+@pytest.mark.core
 class TestHostsByGroup:
     @pytest.mark.parametrize(
         ("task", "partition", "expected"),
@@ -175,13 +176,9 @@ def test_the_newest_record_of_a_key_is_found_whatever_stands_beside_it(
 ) -> None:
     key_of = key_in_topic(form)
     assert key_of is not None
+    rows = ((of_k1, b"older"), (of_k1, b"newer"), (of_others, b"others"))
     with EmbeddedBroker(topics={USERS: 1}) as broker:
-        broker.produce(
-            [
-                ProducedRecord(topic=USERS, partition=0, key=key, value=value)
-                for key, value in ((of_k1, b"older"), (of_k1, b"newer"), (of_others, b"others"))
-            ]
-        )
+        broker.produce([ProducedRecord(topic=USERS, partition=0, key=key, value=value) for key, value in rows])
         with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
             found = newest_record(cluster, USERS, 0, b"k1", key_of=key_of)
     assert found.record is not None
