@@ -11,7 +11,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from srfix.recovery.census import counting
 from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
@@ -177,16 +176,6 @@ class TestPartitionCounter:
     @given(runs=logs(), limit=st.none() | st.integers(0, 80))
     def test_how_the_log_is_cut_into_runs_does_not_matter(self, runs: list[list[Record]], limit: int | None) -> None:
         assert counted(runs, limit) == counted([[record] for run in runs for record in run], limit)
-
-    @pytest.mark.parametrize("gathered", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 7))])
-    @given(runs=logs(), limit=st.none() | st.integers(0, 80))
-    def test_how_many_records_are_gathered_does_not_matter(
-        self, gathered: int, runs: list[list[Record]], limit: int | None
-    ) -> None:
-        expected = counted(runs, limit)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(counting, "_RUN", gathered)
-            assert counted(runs, limit) == expected
 
     @pytest.mark.skipif(kernel() is None, reason="the kernel is not there")
     @given(runs=logs(), limit=st.none() | st.integers(0, 80))

@@ -114,10 +114,6 @@ class TestLiveAndPending:
         assert (partition.committed_offset, partition.restore_limit) == (committed, limit)
         assert (partition.values.ids[0].live_keys, partition.values.ids[0].pending_keys) == (live, 1 - live)
 
-    def test_the_same_key_in_two_partitions_is_two_keys(self) -> None:
-        census = count(records(0, [(b"a", v(1))]) + records(1, [(b"a", v(2)), (b"a", None)]), partitions=2)
-        assert [p.values.ids[0].live_keys for p in census.partitions] == [1, 0]
-
 
 def test_every_framing_of_keys_and_values_is_told_apart() -> None:
     """As `test_counting.py` has it for any log; here as the broker hands it over."""

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import Cluster
+from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs, refusal
 from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.subjects import Topic
 
@@ -63,8 +64,47 @@ class TestGroups:
         assert listing.groups == ()
         assert "Required feature not supported by broker" in (listing.problem or "")
 
+    def test_nor_does_it_say_the_state_of_one(self, cluster: Cluster) -> None:
+        state = cluster.group_state("app")
+        assert state == GroupState(group="app", state=None, members=None, problem=state.problem)
+        assert "Required feature not supported by broker" in (state.problem or "")
+
+
+class TestTopicConfigs:
+    def test_a_broker_that_does_not_answer_is_a_problem_in_bounded_time(self, cluster: Cluster) -> None:
+        began = time.monotonic()
+        answer = cluster.topic_configs(["orders"], timeout_s=0.3)[Topic("orders")]
+        assert time.monotonic() - began < 3
+        assert (answer.values, answer.is_compacted) == (None, None)
+        assert "no answer in time" in (answer.problem or "")
+
+    def test_a_cluster_known_to_have_no_controller_is_not_waited_for(self, cluster: Cluster) -> None:
+        cluster.topics()
+        began = time.monotonic()
+        answers = cluster.topic_configs(["orders"])
+        assert time.monotonic() - began < 1
+        assert "the cluster has no controller" in (answers[Topic("orders")].problem or "")
+        assert cluster.topic_configs([]) == {}
+
+    @pytest.mark.parametrize(
+        ("policy", "compacted"),
+        [("compact", True), ("compact,delete", True), ("delete", False), ("delete,compact", True)],
+    )
+    def test_compact_may_be_one_of_two_policies(self, policy: str, compacted: bool) -> None:
+        answer = TopicConfigs(topic=Topic("users"), values={"cleanup.policy": policy}, problem=None)
+        assert answer.is_compacted is compacted
+
+    @pytest.mark.parametrize("code", [KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED])
+    def test_a_missing_permission_is_named(self, code: int) -> None:
+        assert "DescribeConfigs on topic 'users'" in refusal(KafkaError(code), acl="DescribeConfigs on topic 'users'")
+
 
 class TestCommitted:
+    def test_what_stands_beside_the_offset_comes_with_it(self, broker: EmbeddedBroker, cluster: Cluster) -> None:
+        broker.commit("other", {("orders", 0): 5}, metadata="AQAAAXKZ")
+        answer = cluster.committed_by(["other", "nobody"], [("orders", 0), ("orders", 1)])
+        assert answer == {"other": {("orders", 0): Commit(offset=5, metadata="AQAAAXKZ")}, "nobody": {}}
+
     @pytest.mark.parametrize(
         ("group", "partitions", "answer"),
         [

@@ -10,6 +10,7 @@ import pytest
 from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb import KsqldbClient
 from srfix.recovery.ksqldb.models import ServerInfo
+from srfix.recovery.ksqldb.versions import is_at_least
 from srfix.serde.errors import UsageError
 from srfix.serde.registry.http.auth import BasicAuth
 from srfix.serde.subjects import Topic
@@ -140,3 +141,16 @@ class TestSurvey:
     def test_any_other_scheme_is_refused(self) -> None:
         with pytest.raises(UsageError, match="http://HOST:PORT or https://HOST:PORT"):
             KsqldbClient("ftp://x")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [
+        *((version, False) for version in ("0.12.9", "5.5.3", "6.0.9")),
+        *((version, True) for version in ("0.13.0", "0.13", "v6.1.0-ccs")),
+        *((version, None) for version in ("unknown", "")),
+    ],
+)
+def test_ksqldbs_versions_and_confluent_platforms_are_compared_each_by_its_own(version: str, says: bool | None) -> None:
+    assert is_at_least(version, ksqldb=(0, 13, 0), platform=(6, 1, 0)) is says

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ from srfix.recovery import StateDirectoryError
 from srfix.recovery.errors import RowsUnreadableError
 from srfix.recovery.rebuild import OnError, Rebuild, Until, rebuild
 from srfix.recovery.state import read_state_directory
-from srfix.recovery.state.formats import SessionKey, WindowStoreKey, encode_session_key, encode_window_store_key
+from srfix.recovery.state.formats import WindowStoreKey, encode_window_store_key
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import TIMESTAMPED
-from srfix.recovery.state.stores import StoreFormat, open_stores
+from srfix.recovery.state.stores import open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.properties import Isolation
@@ -155,45 +154,17 @@ class TestRewritten:
         assert report["unreadable"] == [{"task": "0_0", "store": "s", "key": "61", "problem": "it is a three"}]
 
 
-NOW_MS = 1_700_000_040_000
-KEYS: dict[StoreFormat, Callable[[int], bytes]] = {
-    StoreFormat.VERSIONED: lambda number: b"k%d" % number,
-    StoreFormat.TIME_FIRST_WINDOW: lambda number: encode_window_store_key(
-        WindowStoreKey(key=b"k%d" % number, start_ms=NOW_MS + 60_000 * number)
-    ),
-    StoreFormat.TIME_FIRST_SESSION: lambda number: encode_session_key(
-        SessionKey(key=b"k%d" % number, start_ms=NOW_MS, end_ms=NOW_MS + 60_000 * number)
-    ),
-}
-
-
-class TestRewrittenKinds:
-    """Kinds whose rows are more than a value behind a timestamp."""
-
-    @pytest.mark.parametrize(
-        "kind",
-        [
-            WrittenKind.VERSIONED,
-            WrittenKind.TIME_FIRST_WINDOW,
-            WrittenKind.INDEXED_TIME_FIRST_WINDOW,
-            WrittenKind.HEADERS_TIME_FIRST_WINDOW,
-            WrittenKind.TIME_FIRST_SESSION,
-        ],
-    )
-    def test_every_value_is_written_anew(self, tmp_path: Path, kind: WrittenKind) -> None:
-        key = KEYS[kind.format]
-        records = [record(offset, key(offset % 3), b"v%d" % offset) for offset in range(6)]
-        target = tmp_path / "shop"
-        request = asked("4.3.1", until=Until.END, payload=lambda payload: b"R" + payload, kind=kind)
-        report = rebuild(request, TopicOfRecords({0: records}), target, request={})
-        assert isinstance(report, dict)
-        assert report["unreadable_rows"] == 0
-        (state,) = read_state_directory(target)
-        (store,) = open_stores(state, form=kind.format)
-        versions = 6 if kind is WrittenKind.VERSIONED else 3
-        expected = {b"Rv%d" % offset for offset in range(6 - versions, 6)}
-        assert [row.value for row in store if row.value not in expected] == []
-        assert {row.value for row in store} == expected
+def test_every_value_of_a_kind_with_more_than_one_behind_a_timestamp_is_written_anew(tmp_path: Path) -> None:
+    keys = [encode_window_store_key(WindowStoreKey(key=b"k", start_ms=60_000 * number)) for number in range(3)]
+    records = [record(offset, keys[offset % 3], b"v%d" % offset) for offset in range(6)]
+    target, kind = tmp_path / "shop", WrittenKind.HEADERS_TIME_FIRST_WINDOW
+    request = asked("4.3.1", until=Until.END, payload=lambda payload: b"R" + payload, kind=kind)
+    report = rebuild(request, TopicOfRecords({0: records}), target, request={})
+    assert isinstance(report, dict)
+    assert report["unreadable_rows"] == 0
+    (state,) = read_state_directory(target)
+    (store,) = open_stores(state, form=kind.format)
+    assert {row.value for row in store} == {b"Rv3", b"Rv4", b"Rv5"}
 
 
 class TestBeside:

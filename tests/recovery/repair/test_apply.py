@@ -9,10 +9,13 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
 from srfix.recovery import AppliedInPartError, PlanError
+from srfix.recovery.actions import restore_config, restore_mode, soft_delete
+from srfix.recovery.facts import read_subject_state
 from srfix.recovery.repair.apply import AlreadyApplied, JournalSetAside, StepDone, StepFound, apply_plan
 from srfix.recovery.repair.journal import open_journal
 from srfix.serde.registry import Schema
 from srfix.serde.registry.errors import OperationNotPermittedError, RegistryUnreachableError
+from srfix.serde.subjects import Subject
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
 from tests.recovery.staging import PHANTOM, STEPS, W1, W2, R, clock, cut_last_line, plan_of
 
@@ -185,3 +188,24 @@ class TestDeathAtEveryInstant:
             with pytest.raises(PlanError, match=r"holds no whole line"):
                 scene.roll_back()
         assert scene.registry.dump() == scene.before
+
+
+class TestRestoring:
+    """What was relaxed is put back, also where another run has put it back a moment before."""
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("is_there", [False, True])
+    def test_what_is_gone_already_stays_gone_and_what_is_there_goes(self, scene: Scene, is_there: bool) -> None:
+        if is_there:
+            scene.client.set_config(PHANTOM, {"compatibility": "NONE"})
+            scene.client.set_mode(PHANTOM, "READONLY")
+        restore_mode(scene.client, Subject(PHANTOM), None)
+        restore_config(scene.client, Subject(PHANTOM), None)
+        assert (scene.client.config(PHANTOM), scene.client.mode(PHANTOM)) == (None, None)
+
+    def test_a_version_that_is_soft_deleted_stays_so(self, scene: Scene) -> None:
+        scene.client.register("alone-value", Schema(text='"string"'))
+        for _ in range(2):
+            soft_delete(scene.client, Subject("alone-value"), 1)
+        (version,) = read_subject_state(scene.client, Subject("alone-value")).versions
+        assert version.deleted

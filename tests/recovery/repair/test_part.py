@@ -9,7 +9,7 @@ import pytest
 
 from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.repair.apply import AlreadyApplied, LeftForLater, StepDone, StepFound, apply_plan
+from srfix.recovery.repair.apply import LeftForLater, StepDone, StepFound, apply_plan
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.part import part_of, shared_subjects
 from srfix.recovery.repair.plan_file import Plan
@@ -83,21 +83,6 @@ class TestApplyInParts:
         again = list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
         assert [type(event) for event in again] == [LeftForLater]
         assert len(world.registry.write_log) == writes
-        world.roll_back(tmp_path / "j")
-        assert world.registry.dump() == before
-
-    def test_the_rest_follows_from_the_same_journal_and_one_rollback_undoes_all(
-        self, world: World, tmp_path: Path
-    ) -> None:
-        before = world.registry.dump()
-        plan, client = world.plan(), world.client()
-        list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
-        events = list(apply_plan(plan, client, tmp_path / "j", clock=clock))
-        assert {type(event) for event in events} == {StepDone}
-        assert {event.action.subject for event in events if isinstance(event, StepDone)} == {PHANTOM}
-        assert read_journal(tmp_path / "j").finished
-        assert list(apply_plan(plan, client, tmp_path / "j", only=["shop"], clock=clock)) == [AlreadyApplied()]
-        assert not world.examine().diagnosis.has_findings
         world.roll_back(tmp_path / "j")
         assert world.registry.dump() == before
 

@@ -137,11 +137,6 @@ class TestCountRowIds:
             form=StoreFormat.TIMESTAMPED_KV,
         )
 
-    def test_rows_that_a_timestamped_store_has_not_upgraded_yet_count(self, tmp_path: Path) -> None:
-        families = {PLAIN: {b"old": frame_id(3, b"x")}, TIMESTAMPED: {b"new": TS + frame_id(4, b"y")}}
-        write_database(tmp_path / "db", families)
-        assert counted(tmp_path / "db") == (2, {}, {3: 1, 4: 1})
-
     def test_a_guid_in_the_headers_beside_a_row_counts(self, tmp_path: Path) -> None:
         name, guid = b"__value_schema_id", frame_guid(UUID(int=7))
         headers = b"\x02" + bytes([2 * len(name)]) + name + bytes([2 * len(guid)]) + guid
@@ -149,31 +144,6 @@ class TestCountRowIds:
         write_database(tmp_path / "db", {WITH_HEADERS: {b"a": row, b"b": b"\x00" + TS + frame_id(5, b"x")}})
         found = count(tmp_path / "db")
         assert (found.guids, found.schema_ids[Role.VALUE]) == ({Role.VALUE: 1}, {5: 1})
-
-    @pytest.mark.parametrize("is_time_first", [False, True])
-    def test_rows_of_window_stores_count_and_their_index_does_not(self, tmp_path: Path, is_time_first: bool) -> None:
-        for start, schema_id in ((NOW, 3), (NOW + 60_000, 4)):
-            window = f.WindowStoreKey(key=frame_id(9, b"k"), start_ms=start)
-            rows = {f.encode_window_store_key(window): frame_id(schema_id, b"x")}
-            if is_time_first:
-                rows = {
-                    f.encode_key_first_window_key(window): b"",
-                    f.encode_time_first_window_key(window): f.encode_timestamped(frame_id(schema_id, b"x"), start + 7),
-                }
-            write_database(tmp_path / f"win/win.{start}", {PLAIN: rows})
-        assert counted(tmp_path / "win") == (2, {9: 2}, {3: 1, 4: 1})
-
-    @pytest.mark.parametrize("family", [PLAIN, "sessionKeyValueWithHeaders"])
-    @pytest.mark.parametrize("is_time_first", [False, True])
-    def test_rows_of_session_stores_count(self, tmp_path: Path, family: str, is_time_first: bool) -> None:
-        # A key framed under such an id begins as one that is kept time first does.
-        key = f.SessionKey(key=frame_id(418, b"1234"), start_ms=NOW, end_ms=NOW + 1_000)
-        value = frame_id(3, b"x")
-        rows = {f.encode_session_key(key): value if family == PLAIN else b"\0" + value}
-        if is_time_first:
-            rows = {f.encode_time_first_session_key(key): value, f.encode_key_first_session_key(key): b""}
-        write_database(tmp_path / f"sess/sess.{NOW}", {family: rows})
-        assert counted(tmp_path / "sess") == (1, {418: 1}, {3: 1})
 
     @settings(max_examples=25, deadline=None)
     @given(
@@ -218,15 +188,6 @@ class TestCountRowIds:
         write_database(tmp_path / "db", {PLAIN: {key: value}})
         assert SchemaIdPeek()([value]) == [0x1A1FD], "the times in it look like an id"
         assert counted(tmp_path / "db") == (1, {}, {})
-
-    def test_every_entry_of_a_list_counts(self, tmp_path: Path) -> None:
-        entries = [
-            f.encode_sided_value(f.SidedValue(payload=frame_id(schema_id, b"x"), side=f.Side.LEFT))
-            for schema_id in (3, 4)
-        ]
-        key = f.encode_join_side_key(f.JoinSideKey(key=frame_id(9, b"k"), timestamp_ms=NOW, side=f.Side.LEFT))
-        write_database(tmp_path / "j-left-shared-join-store", {PLAIN: {key: f.encode_list(entries)}})
-        assert counted(tmp_path / "j-left-shared-join-store") == (2, {9: 2}, {3: 1, 4: 1})
 
     def test_a_subscription_has_two_keys_and_no_value(self, tmp_path: Path) -> None:
         key = f.CombinedKey(foreign_key=frame_id(8, b"f"), primary_key=frame_id(9, b"k"))

@@ -72,6 +72,7 @@ BASE: Final[list[Put]] = [(b"a", b"1", 1_000), (b"b", b"x", 2_000), (b"a", b"2",
 
 
 class TestVersions:
+    @pytest.mark.slow
     @settings(max_examples=25, deadline=None)
     @given(
         puts=st.lists(

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery import PlanError
-from srfix.recovery.cluster import RawRecord
 from srfix.recovery.topic_plan import (
     ExpireKeys,
     ExpiryRequest,
@@ -30,9 +29,6 @@ from srfix.recovery.topic_plan import (
     save_topic_plan,
     topic_plan_document,
 )
-from srfix.recovery.topic_plan.kept_records import KeptRecord
-from srfix.recovery.topic_plan.plan import OUR_HEADER
-from srfix.recovery.topic_plan.watching_keys import KeyWatch, Whose
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Topic
 from tests.recovery.topic_plan.world import DAY_MS, NOW, NOW_MS, SERVERS, Content, KillAt, Killed, World
@@ -238,34 +234,6 @@ class TestKilled:
             if journal.exists() and journal.read_bytes():
                 rolled_back(on, path, journal)
             assert on.rows(TOPIC) == STAYS | EXPIRED
-
-
-class TestKeyWatch:
-    def record(self, offset: int, value: bytes | None, *, is_ours: bool = False) -> RawRecord:
-        headers = ((OUR_HEADER, b"mark"),) if is_ours else ()
-        return RawRecord(partition=0, offset=offset, key=b"k", value=value, headers=headers, timestamp=OLD)
-
-    @pytest.mark.parametrize(
-        ("records", "newest", "overtaken"),
-        [
-            ([(0, b"v")], Whose.PLANNED, []),
-            ([(0, b"v"), (1, None, True)], Whose.OURS, []),
-            ([(0, b"v"), (1, b"theirs"), (2, None, True)], Whose.OURS, [1]),
-            ([(0, b"v"), (1, None), (2, None, True)], Whose.OURS, [1]),  # their deletion, so that a rollback knows it
-            ([(0, b"v"), (1, b"theirs"), (2, None, True), (3, b"theirs")], Whose.OTHERS, []),
-            # They have written the planned record again themselves: that is what our tombstone ends, rightly.
-            ([(0, b"v"), (1, b"theirs"), (2, b"v"), (3, None, True)], Whose.OURS, []),
-            ([], Whose.NOBODYS, []),
-        ],
-    )
-    def test_tells_whose_the_newest_record_is_and_who_was_overtaken(
-        self, records: list[tuple[int, bytes | None] | tuple[int, None, bool]], newest: Whose, overtaken: list[int]
-    ) -> None:
-        kept = KeptRecord(partition=0, offset=0, key=b"k", value=b"v", timestamp_ms=OLD, headers=())
-        watch = KeyWatch([kept], b"mark", writes=Whose.OURS)
-        watch.take(self.record(each[0], each[1], is_ours=len(each) == 3) for each in records)
-        assert watch.newest(b"k") is newest
-        assert [record.offset for record in watch.overtaken()] == overtaken
 
 
 class TestRaced:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.errors import RolledBackInPartError
@@ -251,33 +249,6 @@ class TestKilled:
             assert on.rows(CHANGELOG) == ROWS
             assert sum(len(log.records) for log in on.logs[CHANGELOG]) == len(ROWS)  # none of them twice
             assert read_topic_journal(journal).finished
-
-    @pytest.mark.slow
-    @given(st.lists(st.integers(0, 25), max_size=6), st.booleans())
-    def test_again_and_again_and_rolled_back_in_the_end(
-        self, tmp_path_factory: pytest.TempPathFactory, kills: list[int], changelog: bool
-    ) -> None:
-        on, journal = world(changelog=changelog), tmp_path_factory.mktemp("killed") / "j.jsonl"
-        plan = planned(on)
-        for number in kills:
-            on.instant = KillAt(number)
-            try:
-                applied(plan, on, journal)
-            except Killed:
-                continue
-        on.instant = lambda: None
-        applied(plan, on, journal)
-        assert on.rows(CHANGELOG) == ROWS
-        for number in kills:
-            on.instant = KillAt(number)
-            try:
-                rolled_back(on, journal)
-            except Killed:
-                continue
-        on.instant = lambda: None
-        rolled_back(on, journal)
-        assert on.rows(CHANGELOG) == {}
-        assert (CHANGELOG in on.logs) == changelog
 
     def test_a_record_that_a_killed_run_had_on_its_way_changes_no_row(self, journal: Path) -> None:
         on = world()

@@ -120,12 +120,6 @@ class TestANewId:
         (left,) = [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
         assert "is the last holder of schema id 901" in left.why
 
-    def test_a_rollback_takes_it_back_where_another_subject_has_the_id_too(self, world: World, tmp_path: Path) -> None:
-        world.apply(world.plan(), tmp_path / "journal")
-        assert world.client().register("new-value", Schema(text=W1)) == 901
-        assert not [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
-        assert world.client().versions(PHANTOM, deleted=True) == (1,)
-
     def test_as_shell_it_leaves_the_subject_as_apply_leaves_it(self, world: World, tmp_path: Path) -> None:
         script = tmp_path / "repair.sh"
         script.write_text(shell_script(world.plan(keep=Keep.SOFT_DELETED)))
@@ -157,18 +151,6 @@ class TestANewId:
         assert world.client().register("new-value", Schema(text=W1)) == 901
         assert not [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
         assert (world.client().versions(PHANTOM, deleted=True), world.client().config(PHANTOM)) == ((1,), None)
-
-    def test_somebody_elses_version_is_not_taken_for_ours(
-        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        plan = world.plan()
-        with killed_at(monkeypatch, "before write", 2):
-            world.apply(plan, tmp_path / "journal")
-        theirs = world.client().register(PHANTOM, Schema(text=R.replace("USERID", "BADGE")))
-        with pytest.raises(PlanError, match="neither as before nor as after"):
-            world.apply(plan, tmp_path / "journal")
-        world.roll_back(tmp_path / "journal")
-        assert world.client().version(PHANTOM, "latest").schema_id == theirs
 
 
 @pytest.mark.parametrize("path", ["", pytest.param("/contexts/.eu", marks=pytest.mark.slow)])

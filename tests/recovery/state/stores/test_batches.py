@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
@@ -200,7 +199,6 @@ def walk(form: StoreFormat, databases: Iterable[Database]) -> Iterator[StateRow 
                 yield number, f"key {key.hex()}: {error.message}"
 
 
-@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(told=stores(), size=st.sampled_from([1, 3, 1_000]), data=st.data())
 def test_columns_and_what_is_sought_are_what_a_walk_finds(

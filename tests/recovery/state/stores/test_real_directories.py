@@ -166,29 +166,6 @@ class TestEachKind:
             seen += len(rows)
         assert seen > 20
 
-    def test_look_ups_find_what_the_rows_say(self, version: str) -> None:
-        for store in open_stores(state_of(version)):
-            rows = list(store)
-            if store.format in (StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV):
-                assert [store.get(row.key) for row in rows] == rows
-                assert store.get(b"nobody") is None
-                assert list(store.range(rows[0].key, rows[-1].key)) == rows
-                assert list(store.prefix(rows[-1].key)) == rows[-1:]
-            elif store.format.is_windowed:
-                for row in rows:
-                    assert row.window is not None
-                    begin = row.window.start_ms
-                    assert row in list(store.fetch(row.key, from_ms=begin, to_ms=begin))
-                    assert row not in list(store.fetch(row.key, from_ms=begin + 1))
-                    assert row not in list(store.fetch(row.key, to_ms=begin - 1))
-            elif store.format.is_of_sessions:
-                for row in rows:
-                    assert row.window is not None
-                    assert row.window.end_ms is not None
-                    assert row in list(store.sessions(row.key, earliest_end_ms=row.window.end_ms))
-                    assert row not in list(store.sessions(row.key, earliest_end_ms=row.window.end_ms + 1))
-                    assert row not in list(store.sessions(row.key, latest_start_ms=row.window.start_ms - 1))
-
     def test_the_original_is_not_touched(self, version: str, tmp_path: Path) -> None:
         copy = tmp_path / "state"
         shutil.copytree(DATA / version / "state", copy)

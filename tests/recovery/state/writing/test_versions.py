@@ -47,21 +47,6 @@ def versions(rows: dict[bytes, bytes]) -> set[tuple[bytes, bytes, int, int | Non
 
 
 class TestRows:
-    def test_the_latest_and_what_came_before_it(self, tmp_path: Path) -> None:
-        rows = rows_of(tmp_path, (b"k1", b"v1", 1000), (b"k1", b"v22", 2000), (b"k1", b"v", 3000))
-        assert rows == {
-            LATEST + "6b31": "0000000000000bb876",
-            # The facts' golden vector of two records.
-            bytes(8).hex() + "6b31": "0000000000000bb800000000000003e800000000000007d00000000300000000000003e8"
-            "000000027631763232",
-        }
-
-    def test_a_tombstone_ends_the_latest(self, tmp_path: Path) -> None:
-        rows = rows_of(tmp_path, (b"k1", b"v1", 1000), (b"k1", None, 2000))
-        assert rows == {
-            bytes(8).hex() + "6b31": "00000000000007d000000000000003e800000000000003e8000000027631",
-        }
-
     def test_a_tombstone_that_nothing_precedes_is_a_row_of_its_own(self, tmp_path: Path) -> None:
         rows = rows_of(tmp_path, (b"k1", None, 1000))
         assert rows == {bytes(8).hex() + "6b31": "00000000000003e8" * 3 + "ffffffff"}
