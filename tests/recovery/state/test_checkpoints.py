@@ -49,10 +49,6 @@ class TestReadCheckpoint:
         path = DATA / "2.6.3/xe5dc1e-app/1_0/.checkpoint"
         assert read_checkpoint(path) == Checkpoint(path=str(path), entries=(entry("xe5dc1e-ts", 0, 1),))
 
-    def test_changelogs_and_the_source_stand_side_by_side(self) -> None:
-        found = read_checkpoint(DATA / "3.9.2/xda9e9e-app/4_0/.checkpoint")
-        assert found.topics == ("xda9e9e-app-fkres-changelog", "xda9e9e-fka")
-
     def test_a_position_file_has_the_same_form(self) -> None:
         assert read_checkpoint(DATA / "3.9.2/xda9e9e-app/1_0/ts.position").topics == ("xda9e9e-ts",)
 

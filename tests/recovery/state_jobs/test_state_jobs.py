@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -28,13 +27,12 @@ from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_report.exporting import ExportFormat, exporting
 from srfix.recovery.state_report.row_documents import decoded_batches, decoded_rows, row_document
 from srfix.recovery.state_report.row_filter import RowFilter
-from srfix.serde.columns import parse_columns
 from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, UsageError
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.resolve import ById, DualSubject
 from srfix.serde.subjects import FixedSubject, Subject
-from tests.recovery.staging import W1, W2, R
+from tests.recovery.staging import W1, R
 from tests.recovery.state_jobs.here import (
     APPLICATION,
     STORE,
@@ -154,24 +152,6 @@ class TestExport:
                 assert Path(part.path).read_bytes() == here.read_bytes()
             here.unlink()
 
-    def test_a_half_with_columns_comes_typed(
-        self, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path
-    ) -> None:
-        decoder = RecordDecoder(ById(RegistryClient(registry.url)), columns=parse_columns("USERID BIGINT"))
-        done = export_on_spark(
-            WorkerHere(),
-            stores_of(state),
-            tmp_path,
-            ExportFormat.PARQUET,
-            application=APPLICATION,
-            decoder=decoder,
-            second=SecondAnswers(),
-            is_typed=True,
-        )
-        table = pq.read_table(done[0].path)
-        assert table.schema.field("value_row").type == pa.struct([("USERID", pa.int64())])
-        assert table["value_reason"].null_count == table.num_rows == done[0].rows > 0
-
     def test_nothing_is_written_over_and_nothing_left(
         self, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path
     ) -> None:
@@ -201,13 +181,6 @@ class TestDiff:
         work = CompareWork(to_compare=to_compare, kafka=kafka, timeout_s=15)
         assert WorkerHere().run(work, stores_of(state), doing="comparing") == here
         assert any(sum(each.counts.values()) for each in here) == (group is None)
-
-    def test_a_cluster_that_is_gone_is_an_error(self, state: ApplicationState, broker: EmbeddedBroker) -> None:
-        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
-            to_compare = ranges_to_compare(cluster, TOPIC, group=None)
-        work = CompareWork(to_compare=to_compare, kafka={"bootstrap.servers": "127.0.0.1:9"}, timeout_s=0.2)
-        with pytest.raises(ClusterError):
-            WorkerHere().run(work, stores_of(state), doing="comparing")
 
 
 def builder(
@@ -246,13 +219,6 @@ class TestRebuild:
         beside = rebuilt(broker, tmp_path / "more", [more])
         (Path(beside.path) / "kafka-streams-process-metadata").write_text('{"processId": "1"}')
         self.both(broker, tmp_path / "both", asked(beside=beside))
-
-    def test_under_another_schema_whose_version_stays_what_it_was(
-        self, broker: EmbeddedBroker, registry: FixtureRegistry, tmp_path: Path
-    ) -> None:
-        payload = Reserialiser(RegistryClient(registry.url), PHANTOM)
-        registry.seed(PHANTOM, W2)  # what is the latest by now
-        self.both(broker, tmp_path, asked(payload=payload))
 
     def test_with_values_that_are_read_under_a_second_subject(
         self, broker: EmbeddedBroker, registry: FixtureRegistry, tmp_path: Path

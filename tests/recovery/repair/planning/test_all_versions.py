@@ -12,7 +12,7 @@ from srfix.recovery.actions.actions import Register
 from srfix.recovery.census.uncounted import NoCensus
 from srfix.recovery.checks.interface import Width
 from srfix.serde.subjects.names import Role, Topic, subject_for
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import World, value, world_of
 
 
@@ -61,13 +61,6 @@ class TestAllVersions:
         assert registered(quick(world)) == [1, 2]
         world.registry.seed(PHANTOM, W1)
         assert registered(quick(world)) == [2]
-
-    def test_a_store_whose_phantom_subject_does_not_exist_gets_one(self, world: World) -> None:
-        world.commit("tills", users=1)
-        world.sources = {f"tills/{STORE}": Topic("users")}
-        plan = quick(world, application="tills", store=STORE)
-        assert registered(plan) == [1, 2]
-        assert [(f.application, f.subject) for f in plan.findings] == [("tills", "tills-users-store-changelog-value")]
 
     def test_keys_are_repaired_where_a_key_schema_was_registered(self, world: World) -> None:
         world.registry.seed(subject_for(Topic("users"), Role.KEY), '"long"')

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from srfix.recovery import Keep, Plan, Reader, plan_document
-from srfix.recovery.actions.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
+from srfix.recovery.actions.actions import Register, SoftDelete
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde.registry import Schema
@@ -108,19 +108,6 @@ class TestWhatIsRegistered:
         assert [finding.code for finding in again.findings] == ["SRF003"]
         world.roll_back(tmp_path / "journal")
         assert world.registry.dump() == before
-
-    def test_several_stores_stand_in_one_plan(self, world: World, tmp_path: Path) -> None:
-        other = "tills-orders-changelog-value"
-        world.registry.seed("orders-value", W3)
-        world.registry.seed(other, R.replace("USERID", "BADGE").replace("long", "string"))
-        world.put("orders", ("o", value(4, ONE_LONG_AND_NULL)))
-        world.commit("tills", orders=1)
-        plan = world.plan()
-        assert [(f.application, f.store) for f in plan.findings] == [("shop", STORE), ("tills", "orders")]
-        assert [action.step for action in plan.actions] == list(range(1, len(plan.actions) + 1))
-        assert set(plan.expects) == {PHANTOM, other}
-        assert {action.subject for action in plan.actions} == {PHANTOM, other}
-        carried_out_and_undone(world, plan, tmp_path / "journal")
 
 
 class TestWhatNeedNotBe:
@@ -339,23 +326,6 @@ class TestThePriceOfTheNextSchema:
         (line,) = [line for line in price if "next internal schema" in line]
         assert "cannot be told: schema id 2 is live" in line
         assert "--keep soft-deleted" in line
-
-
-class TestTheSubjectsOwnConfiguration:
-    def test_one_that_was_there_is_put_back_as_it_was(self, world: World, tmp_path: Path) -> None:
-        client = world.client()
-        client.set_config(PHANTOM, {"compatibility": "FULL", "normalize": False})
-        config = {"compatibilityLevel": "FULL", "normalize": False}
-        plan = world.plan()
-        first, last = plan.actions[0], plan.actions[-1]
-        assert isinstance(first, SetCompatibility)
-        assert isinstance(last, RestoreCompatibility)
-        assert (first.previous, last.previous) == (config, config)
-        world.apply(plan, tmp_path / "journal")
-        found = client.config(PHANTOM)
-        assert found is not None
-        assert found.fields == config
-        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
 
 
 class TestTheDocument:
