@@ -16,10 +16,10 @@ from srfix.recovery.advice.streams_generation import (
     from_traces,
     version_range,
 )
-from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts import SuspectStore
 from srfix.recovery.findings import Weight
 from srfix.recovery.state.directory import Traces
-from srfix.serde.subjects.names import Topic
+from srfix.serde import Topic
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE
 from tests.recovery.world import World, world_of
 

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from srfix.recovery.census import IdCount, PartitionCensus, RoleCensus
 from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
-from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
 from srfix.recovery.census.native import NativeCounter, NativeReader
-from srfix.serde.errors import WireError
+from srfix.serde import Role, WireError
 from srfix.serde.native import kernel
-from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, frame_guid, frame_id, parse, schema_id_header
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")

@@ -16,13 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
 from srfix.recovery import CensusRequest, LocalCensus
-from srfix.recovery.census.interface import CensusProgress
-from srfix.recovery.census.processes import ProcessCensus, shares
-from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.subjects import Topic
+from srfix.recovery.census import CensusProgress, ProcessCensus
+from srfix.recovery.census.processes import shares
+from srfix.serde import ClusterError, Topic, UsageError
 from srfix.serde.wire import frame_id
 
 TOPIC = Topic("orders")

@@ -11,14 +11,12 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from srfix.fixtures.broker.client import STREAMS_METADATA
-from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.broker import STREAMS_METADATA, EmbeddedBroker
 from srfix.recovery import Cluster
-from srfix.recovery.cluster.answers import Commit
+from srfix.recovery.cluster import Commit
 from srfix.recovery.cluster.group_offsets import GroupOffsets
-from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde import AccessDeniedError, ClusterError, Topic
 from srfix.serde.properties.kafka_client import ReadOnlyClient
-from srfix.serde.subjects import Topic
 
 EVERY = [("orders", number) for number in range(3)] + [("users", 0)]
 

@@ -12,8 +12,8 @@ import pytest
 from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb.answers import read_answer
 from srfix.recovery.ksqldb.client import KsqldbClient, ksqldb_bounds
+from srfix.serde import UsageError
 from srfix.serde.bounds import AnswerBounds
-from srfix.serde.errors import UsageError
 from tests.recovery.ksqldb.server import ksqldb_server
 from tests.serde.registry.hostile import answer, hostile_server, without_end
 

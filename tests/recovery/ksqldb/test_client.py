@@ -11,9 +11,7 @@ from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb import KsqldbClient
 from srfix.recovery.ksqldb.models import ServerInfo
 from srfix.recovery.ksqldb.versions import is_at_least
-from srfix.serde.errors import UsageError
-from srfix.serde.registry.http.auth import BasicAuth
-from srfix.serde.subjects import Topic
+from srfix.serde import BasicAuth, Topic, UsageError
 from tests.recovery.ksqldb.server import APPLICATION, STORE, KsqldbServer, ksqldb_server, query
 
 

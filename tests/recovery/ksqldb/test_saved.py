@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.recovery.ksqldb.saved import parse_saved_answers
-from srfix.serde.registry.models import Json
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic
+from srfix.serde.registry import Json
 from tests.recovery.ksqldb.server import APPLICATION, ERROR, INFO, STORE, TOPOLOGY, default_answers, query, source
 
 EXPLAINED = f"""\

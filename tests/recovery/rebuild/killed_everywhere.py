@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast
 from srfix.recovery.rebuild import Migration, Rebuild, StoreChange, Until, migrate, rebuild
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic
 from tests.recovery.rebuild.topics import TopicOfRecords, record
 from tests.recovery.state_jobs.here import contents
 

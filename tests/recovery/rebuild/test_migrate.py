@@ -18,7 +18,7 @@ from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.stores import open_stores
 from srfix.recovery.state.writing import Release, WrittenKind, new_database
-from srfix.serde.errors import DecodeError, UsageError
+from srfix.serde import DecodeError, UsageError
 
 KINDS = Path(__file__).parents[1] / "state" / "data" / "kinds"
 

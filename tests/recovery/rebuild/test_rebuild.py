@@ -16,7 +16,7 @@ from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import TIMESTAMPED
 from srfix.recovery.state.stores import open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-from srfix.serde.errors import DecodeError, UsageError
+from srfix.serde import DecodeError, UsageError
 from srfix.serde.properties import Isolation
 from tests.recovery.rebuild.topics import TOPIC, TopicOfRecords, record
 

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry.emulation import Release
-from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.fixtures.registry import FixtureRegistry, Release
+from srfix.recovery import Plan
 from srfix.recovery.repair import apply, rollback
-from srfix.recovery.repair.plan_file import Plan
-from srfix.serde.registry import RegistryClient, Schema
-from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde import RegistryClient, RetryPolicy, Schema
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, killed_at, plan_of
 
 

@@ -12,7 +12,7 @@ from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.facts import read_subject_state
 from srfix.recovery.repair.rollback import Left, Undone
-from srfix.serde.registry import Schema
+from srfix.serde import Schema
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
 from tests.recovery.staging import PHANTOM, STEPS, R, plan_of
 

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
-from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.fixtures.registry import Answer, CutBefore, Fault, FixtureRegistry
 from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.rollback import Left, Undone, roll_back
-from srfix.serde.errors import SrfixError
-from srfix.serde.registry import RegistryClient
+from srfix.serde import RegistryClient, SrfixError
 from tests.recovery.repair.scene import Scene, staged_scene
 from tests.recovery.staging import PHANTOM, STEPS, W2, R, clock
 

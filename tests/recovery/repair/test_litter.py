@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from srfix.recovery import Plan, plan_document, shell_script
 from srfix.recovery.actions.actions import DeleteVersion
 from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.plan_file import Plan, plan_document, plan_from
+from srfix.recovery.repair.plan_file import plan_from
 from srfix.recovery.repair.planning.plan import make_plan
-from srfix.recovery.repair.shell_script import shell_script
-from srfix.serde.registry import Schema, SchemaReference
+from srfix.serde import Schema, SchemaReference
 from tests.recovery.repair.scene import mostly_slow
 from tests.recovery.staging import SOURCE_SUBJECT, W1, W2, R, clock, killed_at
 from tests.recovery.world import World, value, world_of

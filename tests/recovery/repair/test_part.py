@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery import AppliedInPartError, PlanError
+from srfix.recovery import AppliedInPartError, Plan, PlanError
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.repair.apply import LeftForLater, StepDone, StepFound, apply_plan
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.part import part_of, shared_subjects
-from srfix.recovery.repair.plan_file import Plan
-from srfix.serde.errors import UsageError
+from srfix.serde import UsageError
 from tests.recovery.repair.scene import mostly_slow
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, killed_at
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of

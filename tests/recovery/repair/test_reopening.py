@@ -7,7 +7,7 @@ import pytest
 from srfix.recovery import PlanError
 from srfix.recovery.repair.apply import AlreadyApplied, Reopened, StepDone, StepFound
 from srfix.recovery.repair.journal import read_journal
-from srfix.serde.registry import Schema
+from srfix.serde import Schema
 from tests.recovery.repair.scene import Scene, mostly_slow
 from tests.recovery.staging import PHANTOM, STEPS, W1, W2
 

@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry.emulation import Release
-from srfix.fixtures.registry.http.intercept import CutAfter, CutBefore, Fault
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery import PlanError
-from srfix.recovery.errors import RolledBackInPartError
+from srfix.fixtures.registry import CutAfter, CutBefore, Fault, FixtureRegistry, Release
+from srfix.recovery import PlanError, RolledBackInPartError
 from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
-from srfix.serde.registry import RegistryClient, Schema
+from srfix.serde import RegistryClient, Schema
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
 from tests.recovery.staging import PHANTOM, STEPS, W1, W2, R, clock
 

@@ -19,18 +19,12 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import governed
-from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery import PlanError, shell_script
+from srfix.fixtures.registry import Answer, CutAfter, CutBefore, Fault, FixtureRegistry, governed
+from srfix.recovery import Plan, PlanError, shell_script
 from srfix.recovery.actions.actions import Register, RestoreCompatibility, RestoreMode, SetCompatibility, SetMode
 from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.plan_file import Plan
-from srfix.serde.errors import UsageError
-from srfix.serde.registry import RegistryClient, Schema
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Json
-from srfix.serde.subjects.names import Subject
+from srfix.serde import RegistryClient, RetryPolicy, Schema, Subject, UsageError
+from srfix.serde.registry import Json
 from srfix.serde.wire import SchemaId
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, plan_of

@@ -16,7 +16,7 @@ from srfix.recovery.facts import read_subject_state
 from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.rollback import roll_back
-from srfix.serde.errors import RegistryError
+from srfix.serde import RegistryError
 from tests.recovery.repair.scene import staged_scene
 from tests.recovery.repair.turns import run_in_turns
 from tests.recovery.staging import PHANTOM, clock

@@ -17,7 +17,7 @@ from srfix.recovery.state.checkpoints import (
     parse_checkpoint,
     read_checkpoint,
 )
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic
 
 DATA = Path(__file__).parent / "data"
 

@@ -11,13 +11,9 @@ import pytest
 
 from srfix.recovery import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.recovery.state.offsets_column_family import (
-    OFFSETS_COLUMN_FAMILY,
-    parse_offsets,
-    parse_position,
-)
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, parse_offsets, parse_position
 from srfix.recovery.state.rocksdb import column_families, linked_view, read_column_family
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic
 
 APPLICATION = Path(__file__).parent / "data/4.3.1/x3bc6f6-app"
 TABLE = APPLICATION / "1_0/rocksdb/ts"

@@ -12,7 +12,7 @@ import pytest
 from srfix.recovery.state.directory import ApplicationState, StoreKind, Traces
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.restore_sources import stores_on_disk
-from srfix.serde.errors import UsageError
+from srfix.serde import UsageError
 
 DATA = Path(__file__).parent / "data"
 

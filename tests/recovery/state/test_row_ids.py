@@ -23,7 +23,7 @@ from srfix.recovery.state.row_ids import RowIds, count_row_ids
 from srfix.recovery.state.some_rows import some_rows
 from srfix.recovery.state.stored_rows import PLAIN, WITH_HEADERS
 from srfix.recovery.state.stores import StoreFormat, open_store, open_stores
-from srfix.serde.subjects import Role
+from srfix.serde import Role
 from srfix.serde.wire import frame_guid, frame_id
 from srfix.serde.wire_peek import SchemaIdPeek
 

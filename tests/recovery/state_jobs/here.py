@@ -10,8 +10,7 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
 from srfix.recovery import Cluster
 from srfix.recovery.rebuild import Rebuild, Until, rebuild
 from srfix.recovery.state import ApplicationState, read_state_directory
@@ -20,8 +19,8 @@ from srfix.recovery.state.stores import StateStore, open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.recovery.state_jobs.interface import Part, Result, Work
 from srfix.recovery.state_jobs.worker import Answer, Shipment, part_runner
-from srfix.serde.registry.secret import pickled_with_secrets
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic
+from srfix.serde.registry import pickled_with_secrets
 from srfix.serde.wire import frame_id
 
 TOPIC: Final = Topic("users")

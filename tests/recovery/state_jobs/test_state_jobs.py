@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.fixtures.broker import EmbeddedBroker
+from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery import Cluster, LibraryMissingError, StateDirectoryError
 from srfix.recovery.errors import RowsUnreadableError
-from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.facts import RecordDecoder
 from srfix.recovery.rebuild import OnError, Rebuild, Until, rebuild
 from srfix.recovery.rebuild.reserialise import Reserialiser
 from srfix.recovery.state import ApplicationState, read_state_directory
@@ -27,11 +27,18 @@ from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_report.exporting import ExportFormat, exporting
 from srfix.recovery.state_report.row_documents import decoded_batches, decoded_rows, row_document
 from srfix.recovery.state_report.row_filter import RowFilter
-from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, UsageError
-from srfix.serde.registry import RegistryClient
-from srfix.serde.registry.errors import RegistryUnreachableError
-from srfix.serde.resolve import ById, DualSubject
-from srfix.serde.subjects import FixedSubject, Subject
+from srfix.serde import (
+    AccessDeniedError,
+    ById,
+    ClusterError,
+    DualSubject,
+    FixedSubject,
+    RegistryClient,
+    RegistryError,
+    Subject,
+    UsageError,
+)
+from srfix.serde.registry import RegistryUnreachableError
 from tests.recovery.staging import W1, R
 from tests.recovery.state_jobs.here import (
     APPLICATION,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.recovery.cluster import Cluster, StreamsMember, StreamsMembers
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.recovery import Cluster
+from srfix.recovery.cluster import StreamsMember, StreamsMembers
 from srfix.recovery.facts import Membership
 from srfix.recovery.state import Task, Traces
 from srfix.recovery.state.formats import (
@@ -34,8 +34,7 @@ from srfix.recovery.state_report import (
     partition_of,
     task_of,
 )
-from srfix.serde.registry import Schema
-from srfix.serde.subjects import Subject, Topic
+from srfix.serde import Schema, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 TASK = Task(name="0_0", path="", subtopology=0, partition=0)

@@ -21,7 +21,7 @@ from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED
 from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.recovery.state_report import Comparison, DifferenceKind, compared
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic
 from tests.recovery.rebuild.topics import TopicOfRecords
 from tests.recovery.state.stores.test_batches import Database, opened
 from tests.recovery.state.stores.test_real_directories import (

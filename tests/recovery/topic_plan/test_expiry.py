@@ -29,8 +29,7 @@ from srfix.recovery.topic_plan import (
     save_topic_plan,
     topic_plan_document,
 )
-from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic, UsageError
 from tests.recovery.topic_plan.world import DAY_MS, NOW, NOW_MS, SERVERS, Content, KillAt, Killed, World
 
 APP, TOPIC = "shop", "users"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery import AppliedInPartError, PlanError
-from srfix.recovery.errors import RolledBackInPartError
+from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
 from srfix.recovery.topic_plan import (
     SeedChangelog,
     SeedRequest,
@@ -30,8 +29,8 @@ from srfix.recovery.topic_plan import (
     roll_back_topic_plan,
 )
 from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
+from srfix.serde import Topic
 from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Topic
 from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.topic_plan.world import NOW, SERVERS, KillAt, Killed, World
 

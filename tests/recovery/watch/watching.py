@@ -8,29 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.diagnosis.diagnose import diagnose
-from srfix.recovery.facts.survey import Survey
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery import Cluster, Keep, LocalCensus, Plan, Survey, diagnose, load_plan, save_plan
 from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.journal import default_journal_path
-from srfix.recovery.repair.plan_file import Plan, load_plan, save_plan
 from srfix.recovery.repair.planning.plan import make_plan
-from srfix.recovery.repair.planning.repairs import Keep
-from srfix.recovery.watch.allowance import allowed_pairs
-from srfix.recovery.watch.events import Event, LookEnded
-from srfix.recovery.watch.watcher import Pace, Watcher
-from srfix.recovery.watch.writing import Writer
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Schema
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects.names import Role
+from srfix.recovery.watch import Event, LookEnded, Pace, Watcher, Writer, allowed_pairs
+from srfix.serde import AvroSerializer, RegistryClient, RetryPolicy, Role, Schema, SerdeContext
 from srfix.serde.wire import SchemaId
 
 NEXT_SCHEMA = damage.WRITER_SCHEMA_2.replace(

@@ -9,9 +9,10 @@ import pytest
 
 from srfix.recovery import Plan
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.census.uncounted import NoCensus
+from srfix.recovery.census import NoCensus
 from srfix.recovery.checks.interface import Width
-from srfix.serde.subjects.names import Role, Topic, subject_for
+from srfix.serde import Role, Topic
+from srfix.serde.subjects.names import subject_for
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import World, value, world_of
 

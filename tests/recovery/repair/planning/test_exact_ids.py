@@ -12,10 +12,8 @@ from srfix.recovery import AppliedInPartError, Keep, Plan, PlanError, plan_docum
 from srfix.recovery.actions.actions import Register, SetMode
 from srfix.recovery.repair.plan_file import plan_from
 from srfix.recovery.repair.rollback import Left
-from srfix.serde.registry import Schema
-from srfix.serde.registry.errors import OperationNotPermittedError
-from srfix.serde.registry.models import Json
-from srfix.serde.subjects import Topic
+from srfix.serde import Schema, Topic
+from srfix.serde.registry import Json, OperationNotPermittedError
 from tests.recovery.repair.scene import mostly_slow
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R, killed_at
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of

@@ -22,7 +22,7 @@ from srfix.recovery.actions.actions import Register, SetCompatibility, SoftDelet
 from srfix.recovery.repair.plan_file import plan_from
 from srfix.recovery.repair.rollback import Left
 from srfix.recovery.repair.verify.events import Confirmed
-from srfix.serde.registry import Schema
+from srfix.serde import Schema
 from tests.recovery.repair.scene import mostly_slow
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R, killed_at
 from tests.recovery.world import World, value, world_of

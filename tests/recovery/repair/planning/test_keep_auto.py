@@ -12,23 +12,15 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.facts.stores import RoleFacts, StoreFacts, SuspectStore
-from srfix.recovery.facts.subject_state import read_subject_state
-from srfix.recovery.facts.survey import Survey
-from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, Source
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery import Cluster, Diagnosis, Examination, Finding, Plan, Severity, Survey
+from srfix.recovery.facts import RoleFacts, StoreFacts, SuspectStore, read_subject_state
+from srfix.recovery.findings import IdAtFault, Source
 from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.own_schemas import every_successor_passes
 from srfix.recovery.repair.planning.plan import make_plan
-from srfix.serde.compatibility import incompatibilities
-from srfix.serde.errors import SchemaError
-from srfix.serde.registry import RegistryClient, Schema
-from srfix.serde.registry.errors import InvalidSchemaError
-from srfix.serde.registry.models import Json
-from srfix.serde.subjects import Role
+from srfix.serde import RegistryClient, Role, Schema, SchemaError, incompatibilities
+from srfix.serde.registry import InvalidSchemaError, Json
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE, clock
 
 NAMES = ("a", "b", "c")

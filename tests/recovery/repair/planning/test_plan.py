@@ -14,9 +14,8 @@ from srfix.recovery import Keep, Plan, Reader, plan_document
 from srfix.recovery.actions.actions import Register, SoftDelete
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.repair.planning.plan import make_plan
-from srfix.serde.registry import Schema
-from srfix.serde.registry.errors import IncompatibleSchemaError
-from srfix.serde.subjects import ChangelogSubject, Role, Subject, Topic
+from srfix.serde import ChangelogSubject, Role, Schema, Subject, Topic
+from srfix.serde.registry import IncompatibleSchemaError
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, clock, value, world_of
 

@@ -12,7 +12,7 @@ from rocksdict import Options, Rdict
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.formats import encode_timestamped
 from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
-from srfix.serde.errors import UsageError
+from srfix.serde import UsageError
 
 ROWS = 20_000
 FAMILY = "keyValueWithTimestamp"

@@ -24,8 +24,7 @@ from srfix.recovery.state.writing import (
     store_writer,
 )
 from srfix.recovery.state.writing.kinds import segment_time
-from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic, UsageError
 
 RELEASES = ("2.5.1", "2.6.3", "2.7.0", "3.9.2", "4.2.0", "4.3.1")
 ENTRIES = (CheckpointEntry(topic=Topic("users"), partition=1, offset=41),)
