@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 import pytest
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, IdCount, RoleCensus
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.properties.kafka_client import Isolation
-from srfix.serde.subjects.names import Role, Topic
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus
+from srfix.recovery.census import CensusProgress, IdCount, RoleCensus
+from srfix.serde import ClusterError, Role, Topic
+from srfix.serde.properties import Isolation
 from srfix.serde.wire import SchemaId, frame_guid, frame_id, schema_id_header
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
@@ -95,17 +91,13 @@ class TestLiveAndPending:
 
     def test_without_a_committed_offset_nothing_is_live_and_all_is_pending(self) -> None:
         rows: list[Row] = [(b"a", v(1)), (b"a", v(2)), (b"b", v(1))]
-        partition = count(records(0, rows), committed={0: None}).partitions[0]
-        assert partition.values.ids == (
-            of_id(1, (2, None, 1), (0, 2), None),
-            of_id(2, (1, None, 1), (1, 1), None),
-        )
-        assert (partition.committed_offset, partition.restore_limit) == (None, None)
-
-    def test_a_partition_that_the_commits_do_not_name_has_none(self) -> None:
-        census = count(records(1, [(b"a", v(1))]), partitions=2, committed={0: 0})
-        assert census.partitions[1].restore_limit is None
-        assert census.partitions[1].values.ids == (of_id(1, (1, None, 1), (0, 0), None),)
+        without, unnamed = count(records(0, rows) + records(1, rows), partitions=2, committed={0: None}).partitions
+        for partition in (without, unnamed):
+            assert partition.values.ids == (
+                of_id(1, (2, None, 1), (0, 2), None),
+                of_id(2, (1, None, 1), (1, 1), None),
+            )
+            assert (partition.committed_offset, partition.restore_limit) == (None, None)
 
     def test_a_global_table_is_restored_to_the_end(self) -> None:
         rows: list[Row] = [(b"a", v(1)), (b"b", v(1)), (b"a", v(2))]
@@ -113,110 +105,42 @@ class TestLiveAndPending:
         assert partition.values.ids == (of_id(1, (2, 1, 0), (0, 1), 1), of_id(2, (1, 1, 0), (2, 2), 2))
         assert (partition.committed_offset, partition.restore_limit) == (None, 3)
 
-    def test_a_committed_offset_past_the_end_counts_as_the_end(self) -> None:
-        partition = count(records(0, [(b"a", v(1))]), committed={0: 99}).partitions[0]
-        assert (partition.committed_offset, partition.restore_limit) == (99, 1)
-        assert partition.values.ids[0].live_keys == 1
-
-    def test_a_committed_zero_restores_nothing_but_is_known(self) -> None:
-        partition = count(records(0, [(b"a", v(1))]), committed={0: 0}).partitions[0]
-        assert partition.values.ids == (of_id(1, (1, 0, 1), (0, 0), None),)
-
-    def test_the_same_key_in_two_partitions_is_two_keys(self) -> None:
-        census = count(records(0, [(b"a", v(1))]) + records(1, [(b"a", v(2)), (b"a", None)]), partitions=2)
-        assert [p.values.ids[0].live_keys for p in census.partitions] == [1, 0]
-
-    def test_null_keys_are_seen_and_skipped(self) -> None:
-        partition = count(records(0, [(None, v(1)), (b"a", v(1)), (None, None)])).partitions[0]
-        assert partition.values.ids == (of_id(1, (2, 1, 0), (0, 1), 1),)
-        assert (partition.keys.nulls, partition.values.nulls) == (2, 1)
-
-    def test_an_empty_value_is_not_a_tombstone(self) -> None:
-        partition = count(records(0, [(b"a", v(1)), (b"a", b"")])).partitions[0]
-        assert partition.values.ids == (of_id(1, (1, 0, 0), (0, 0), None),)
-        assert (partition.values.nulls, partition.values.unframed) == (0, 1)
+    @pytest.mark.parametrize(("committed", "limit", "live"), [(99, 1, 1), (0, 0, 0)], ids=["past the end", "zero"])
+    def test_a_committed_offset_counts_up_to_the_end(self, committed: int, limit: int, live: int) -> None:
+        partition = count(records(0, [(b"a", v(1))]), committed={0: committed}).partitions[0]
+        assert (partition.committed_offset, partition.restore_limit) == (committed, limit)
+        assert (partition.values.ids[0].live_keys, partition.values.ids[0].pending_keys) == (live, 1 - live)
 
 
-class TestKeys:
-    def test_the_ids_in_the_bytes_of_live_keys_are_counted(self) -> None:
-        rows: list[Row] = [
-            (v(7, b"a"), v(1)),
-            (v(8, b"a"), v(1)),
-            (v(7, b"b"), None),
-            (v(7, b"c"), b'{"json": true}'),
+def test_every_framing_of_keys_and_values_is_told_apart() -> None:
+    """As `test_counting.py` has it for any log; here as the broker hands it over."""
+    header = (schema_id_header(Role.VALUE), frame_guid(GUID))
+
+    def record(key: bytes | None, value: bytes | None, *headers: tuple[str, bytes | None]) -> ProducedRecord:
+        return ProducedRecord(topic=TOPIC, partition=0, key=key, value=value, headers=headers)
+
+    partition = count(
+        [
+            record(b"a", frame_guid(GUID, b"row")),
+            record(b"b", b"row", header),
+            record(b"c", v(1), ("trace", b"x"), header),  # the header wins
+            record(v(7, b"d"), v(1), ("trace", b"x")),
+            record(b"e", v(1), (header[0], b"broken")),
+            record(b"f", None, header),
+            record(None, v(1)),
+            record(b"g", b""),  # no tombstone
         ]
-        partition = count(records(0, rows)).partitions[0]
-        assert partition.keys.ids == (of_id(7, (3, 2, 0), (0, 3), 3), of_id(8, (1, 1, 0), (1, 1), 1))
-        assert partition.of(Role.KEY) is partition.keys
-
-    def test_plain_keys_are_unframed(self) -> None:
-        partition = count(records(0, [(b"customer-1", v(1)), (b"customer-2", v(1))])).partitions[0]
-        assert partition.keys == RoleCensus(
-            ids=(), guids=0, unframed=2, nulls=0, first_unframed_offset=0, live_unframed_keys=2
-        )
-
-
-class TestFramings:
-    def test_json_and_garbage_are_unframed_and_located(self) -> None:
-        payloads = [v(1), b'{"id": 1}', b"\x00\x00\x00", b"\x01short", b"\xff\xfe", b"", v(1)]
-        rows: list[Row] = [(f"k{n}".encode(), payload) for n, payload in enumerate(payloads)]
-        values = count(records(0, rows)).partitions[0].values
-        assert values == RoleCensus(
-            ids=(of_id(1, (2, 2, 0), (0, 6), 6),),
-            guids=0,
-            unframed=5,
-            nulls=0,
-            first_unframed_offset=1,
-            live_unframed_keys=5,
-        )
-
-    def test_guids_in_payloads_and_headers_are_counted_and_a_header_wins(self) -> None:
-        header = (schema_id_header(Role.VALUE), frame_guid(GUID))
-        other = ("trace", b"x")
-
-        def record(key: bytes, value: bytes | None, *headers: tuple[str, bytes | None]) -> ProducedRecord:
-            return ProducedRecord(topic=TOPIC, partition=0, key=key, value=value, headers=headers)
-
-        values = (
-            count(
-                [
-                    record(b"a", frame_guid(GUID, b"row")),
-                    record(b"b", b"row", header),
-                    record(b"c", v(1), other, header),
-                    record(b"d", v(1), other),
-                    record(b"e", v(1), (header[0], b"broken")),
-                    record(b"f", None, header),
-                ]
-            )
-            .partitions[0]
-            .values
-        )
-        assert values == RoleCensus(
-            ids=(of_id(1, (1, 1, 0), (3, 3), 3),),
-            guids=3,
-            unframed=1,
-            nulls=1,
-            first_unframed_offset=4,
-            live_unframed_keys=1,
-        )
-
-    def test_a_key_header_makes_the_key_bytes_a_body(self) -> None:
-        header = (schema_id_header(Role.KEY), frame_guid(GUID))
-        key = v(7, b"a")
-        produced = [
-            ProducedRecord(topic=TOPIC, partition=0, key=key, value=v(1)),
-            ProducedRecord(topic=TOPIC, partition=0, key=key, value=v(1), headers=(header,)),
-        ]
-        assert count(produced).partitions[0].keys == RoleCensus(
-            ids=(of_id(7, (1, 0, 0), (0, 0), None),),
-            guids=1,
-            unframed=0,
-            nulls=0,
-            first_unframed_offset=None,
-            live_unframed_keys=0,
-        )
-        produced.append(produced[0])
-        assert count(produced).partitions[0].keys.ids == (of_id(7, (2, 1, 0), (0, 2), 2),)
+    ).partitions[0]
+    assert partition.values == RoleCensus(
+        ids=(of_id(1, (2, 1, 0), (3, 6), 3),),
+        guids=3,
+        unframed=2,
+        nulls=1,
+        first_unframed_offset=4,
+        live_unframed_keys=2,
+    )
+    assert partition.of(Role.KEY) is partition.keys
+    assert (partition.keys.ids, partition.keys.nulls) == ((of_id(7, (1, 1, 0), (3, 3), 3),), 1)
 
 
 class TestReading:
@@ -229,23 +153,17 @@ class TestReading:
         ]
         assert not census.is_partial
         assert census.ids(Role.VALUE) == ()
-
-    def test_empty_partitions_stand_between_full_ones(self) -> None:
-        census = count(records(1, [(b"a", v(2))]) + records(3, [(b"a", v(1))]), partitions=4)
-        assert [p.records for p in census.partitions] == [0, 1, 0, 1]
-        assert census.ids(Role.VALUE) == (1, 2)
-
-    def test_the_isolation_that_was_asked_for_is_reported(self) -> None:
-        census = count(records(0, [(b"a", v(1))]), isolation=Isolation.READ_COMMITTED)
-        assert census.isolation is Isolation.READ_COMMITTED
-        assert census.partitions[0].records == 1
+        some = count(records(1, [(b"a", v(2))]) + records(3, [(b"a", v(1))]), partitions=4)
+        assert [p.records for p in some.partitions] == [0, 1, 0, 1]
+        assert some.ids(Role.VALUE) == (1, 2)
 
     def test_more_records_than_a_batch_in_many_partitions_are_all_counted(self) -> None:
         produced = [
             ProducedRecord(topic=TOPIC, partition=number % 7, key=f"k{number % 700}".encode(), value=v(1 + number % 3))
             for number in range(7_000)
         ]
-        census = count(produced, partitions=7)
+        census = count(produced, partitions=7, isolation=Isolation.READ_COMMITTED)
+        assert census.isolation is Isolation.READ_COMMITTED
         assert [p.records for p in census.partitions] == [1_000] * 7
         live = [sum(c.live_keys or 0 for c in p.values.ids) for p in census.partitions]
         assert live == [100] * 7
@@ -280,6 +198,7 @@ class TestReading:
         assert [(p.end_offset, p.records) for p in census.partitions] == [(700, 700), (30, 30)]
         assert census.ids(Role.VALUE) == (1,)
 
+    @pytest.mark.slow
     def test_progress_is_told_a_few_times_a_second_at_most(self) -> None:
         told: list[CensusProgress] = []
         with EmbeddedBroker(topics={TOPIC: 1}) as broker:
@@ -310,7 +229,7 @@ class TestReadOnly:
                 }
             )
             engine.count(CensusRequest(topic=Topic(TOPIC), partitions=(0, 1), committed=None))
-            with pytest.raises(ClusterError, match=r"^There is no topic 'app-store-changelog'"):
+            with pytest.raises(ClusterError, match="no topic 'app-store-changelog'"):
                 engine.count(CensusRequest(topic=Topic("app-store-changelog"), partitions=(0,), committed=None))
             asked = broker.requests() - before
             assert asked[1] > 0, "it fetched"
@@ -319,18 +238,7 @@ class TestReadOnly:
 
 
 class TestFailures:
-    def test_an_unreachable_broker_fails_in_time(self, capfd: pytest.CaptureFixture[str]) -> None:
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            servers = f"127.0.0.1:{listener.getsockname()[1]}"
-        began = time.monotonic()
-        with pytest.raises(ClusterError, match=rf"^Failed at the Kafka cluster at {servers} .*Connection refused"):
-            LocalCensus({"bootstrap.servers": servers}, timeout_s=1.0).count(
-                CensusRequest(topic=Topic(TOPIC), partitions=(0,), committed=None)
-            )
-        assert time.monotonic() - began < 10
-        assert capfd.readouterr() == ("", "")
-
+    @pytest.mark.slow
     def test_a_broker_that_dies_meanwhile_fails_after_the_stall_and_says_where(self) -> None:
         broker = EmbeddedBroker(topics={TOPIC: 1})
         broker.produce(records(0, [(b"a", v(1, b"x" * 50))] * 60_000))
@@ -348,11 +256,5 @@ class TestFailures:
             },
             stall_timeout_s=1.5,
         )
-        with pytest.raises(
-            ClusterError, match=r"reading orders\[0\]: .*no record for 1\.5 s at offset \d+ of 60000\. Check"
-        ):
+        with pytest.raises(ClusterError, match=r"orders\[0\]: .*no record for 1\.5 s at offset \d+ of 60000"):
             engine.count(CensusRequest(topic=Topic(TOPIC), partitions=(0,), committed=None), on_progress=die)
-
-    def test_a_configuration_without_servers_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"^The Kafka configuration names no bootstrap\.servers"):
-            LocalCensus({"client.id": "x"})

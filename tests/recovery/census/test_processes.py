@@ -16,13 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.recovery.census.interface import CensusProgress, CensusRequest
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.census.processes import ProcessCensus, shares
-from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.subjects.names import Topic
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.recovery import CensusRequest, LocalCensus
+from srfix.recovery.census import CensusProgress, ProcessCensus
+from srfix.recovery.census.processes import shares
+from srfix.serde import ClusterError, Topic, UsageError
 from srfix.serde.wire import frame_id
 
 TOPIC = Topic("orders")
@@ -96,11 +94,13 @@ class TestProcessCensus:
         assert sum(partition.records for partition in census.partitions) == 700
         assert census.is_partial
 
+    @pytest.mark.slow
     def test_a_deadline_is_told_as_it_was_given(self, broker: EmbeddedBroker) -> None:
         census = ProcessCensus(config(broker), processes=2).count(request(deadline_s=0.001))
         said = [partition.stopped_early for partition in census.partitions[:-1]]
-        assert all("the deadline of 0.001 s (--deadline) was reached" in (text or "") for text in said), said
+        assert all("the deadline of 0.001 s" in (text or "") for text in said), said
 
+    @pytest.mark.slow
     def test_an_error_of_one_of_them_is_told_at_once(self) -> None:
         with EmbeddedBroker(topics={TOPIC: 2}) as broker:
             broker.produce(rows(2, 20_000))
@@ -110,9 +110,7 @@ class TestProcessCensus:
                 if progress.records_done:
                     broker.close()
 
-            with pytest.raises(
-                ClusterError, match=r"reading orders\[[01]\]: .*no record for 1\.5 s|while listing the topics"
-            ):
+            with pytest.raises(ClusterError, match=r"orders\[[01]\]: .*no record for|listing the topics"):
                 census.count(CensusRequest(topic=TOPIC, partitions=(0, 1), committed=None), on_progress=die)
 
     def test_no_process_is_no_census(self) -> None:
@@ -134,6 +132,7 @@ class TestProcessCensus:
             ProcessCensus(config(broker), processes=2).count(request())
         killer.join()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
     def test_nobody_reads_on_for_a_program_that_is_gone(self, how: signal.Signals, tmp_path: Path) -> None:
         program = tmp_path / "program.py"

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.subjects.names import Topic
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.recovery import Cluster
+from srfix.recovery.cluster import Commit, GroupState, TopicConfigs
+from srfix.recovery.cluster.answers import refusal
+from srfix.serde import ClusterError, Topic, UsageError
 
 OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CREATE_TOPICS, PRODUCE = 8, 11, 14, 19, 0
 
@@ -61,42 +61,73 @@ class TestGroups:
     def test_a_broker_that_lists_no_groups_is_a_problem_in_words(self, cluster: Cluster) -> None:
         listing = cluster.groups()
         assert listing.groups == ()
-        assert listing.problem == (
-            "the cluster does not list its groups (Local: Required feature not supported by broker)"
-        )
+        assert "Required feature not supported by broker" in (listing.problem or "")
+
+    def test_nor_does_it_say_the_state_of_one(self, cluster: Cluster) -> None:
+        state = cluster.group_state("app")
+        assert state == GroupState(group="app", state=None, members=None, problem=state.problem)
+        assert "Required feature not supported by broker" in (state.problem or "")
+
+
+class TestTopicConfigs:
+    def test_a_broker_that_does_not_answer_is_a_problem_in_bounded_time(self, cluster: Cluster) -> None:
+        began = time.monotonic()
+        answer = cluster.topic_configs(["orders"], timeout_s=0.3)[Topic("orders")]
+        assert time.monotonic() - began < 3
+        assert (answer.values, answer.is_compacted) == (None, None)
+        assert "no answer in time" in (answer.problem or "")
+
+    def test_a_cluster_known_to_have_no_controller_is_not_waited_for(self, cluster: Cluster) -> None:
+        cluster.topics()
+        began = time.monotonic()
+        answers = cluster.topic_configs(["orders"])
+        assert time.monotonic() - began < 1
+        assert "the cluster has no controller" in (answers[Topic("orders")].problem or "")
+        assert cluster.topic_configs([]) == {}
+
+    @pytest.mark.parametrize(
+        ("policy", "compacted"),
+        [("compact", True), ("compact,delete", True), ("delete", False), ("delete,compact", True)],
+    )
+    def test_compact_may_be_one_of_two_policies(self, policy: str, compacted: bool) -> None:
+        answer = TopicConfigs(topic=Topic("users"), values={"cleanup.policy": policy}, problem=None)
+        assert answer.is_compacted is compacted
+
+    @pytest.mark.parametrize("code", [KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED])
+    def test_a_missing_permission_is_named(self, code: int) -> None:
+        assert "DescribeConfigs on topic 'users'" in refusal(KafkaError(code), acl="DescribeConfigs on topic 'users'")
 
 
 class TestCommitted:
-    def test_a_committed_zero_is_not_a_missing_offset(self, cluster: Cluster) -> None:
-        answer = cluster.committed("app", [("orders", 0), ("orders", 1), ("orders", 2)])
-        assert answer == {("orders", 0): 0, ("orders", 1): 3, ("orders", 2): None}
+    def test_what_stands_beside_the_offset_comes_with_it(self, broker: EmbeddedBroker, cluster: Cluster) -> None:
+        broker.commit("other", {("orders", 0): 5}, metadata="AQAAAXKZ")
+        answer = cluster.committed_by(["other", "nobody"], [("orders", 0), ("orders", 1)])
+        assert answer == {"other": {("orders", 0): Commit(offset=5, metadata="AQAAAXKZ")}, "nobody": {}}
 
-    def test_a_group_that_nobody_knows_has_none(self, cluster: Cluster) -> None:
-        assert cluster.committed("nobody", [("orders", 0), ("orders", 1)]) == {
-            ("orders", 0): None,
-            ("orders", 1): None,
-        }
-
-    def test_a_topic_that_does_not_exist_has_none(self, cluster: Cluster) -> None:
-        assert cluster.committed("app", [("nosuch", 0)]) == {("nosuch", 0): None}
-
-    def test_a_partition_named_twice_is_asked_for_once(self, cluster: Cluster) -> None:
-        assert cluster.committed("app", [("orders", 1), ("orders", 1)]) == {("orders", 1): 3}
-
-    def test_no_partitions_no_question(self, cluster: Cluster) -> None:
-        assert cluster.committed("app", []) == {}
+    @pytest.mark.parametrize(
+        ("group", "partitions", "answer"),
+        [
+            ("app", [("orders", 0), ("orders", 1), ("orders", 2)], [0, 3, None]),  # a zero is no missing offset
+            ("nobody", [("orders", 0), ("orders", 1)], [None, None]),
+            ("app", [("nosuch", 0)], [None]),
+            ("app", [("orders", 1), ("orders", 1)], [3]),
+            ("app", [], []),
+        ],
+    )
+    def test_each_partition_has_its_offset_or_none(
+        self, cluster: Cluster, group: str, partitions: list[tuple[str, int]], answer: list[int | None]
+    ) -> None:
+        assert cluster.committed(group, partitions) == dict(zip(dict.fromkeys(partitions), answer, strict=True))
 
 
 class TestWatermarks:
     def test_the_start_is_inclusive_and_the_end_exclusive(self, cluster: Cluster) -> None:
         assert cluster.watermarks("orders", range(3)) == {0: (0, 0), 1: (0, 5), 2: (0, 1)}
 
-    def test_a_topic_that_does_not_exist_is_an_error_that_says_what_to_check(self, cluster: Cluster) -> None:
-        with pytest.raises(ClusterError, match=r"^There is no topic 'nosuch' on the Kafka cluster at 127.0.0.1:\d+,"):
+    def test_a_topic_or_partition_that_does_not_exist_is_an_error(self, cluster: Cluster) -> None:
+        with pytest.raises(ClusterError, match=r"no topic 'nosuch' on the Kafka cluster at 127.0.0.1:\d+"):
             cluster.watermarks("nosuch", [0])
-
-    def test_a_partition_that_does_not_exist_is_an_error(self, cluster: Cluster) -> None:
-        with pytest.raises(ClusterError, match=r"has 3 partitions, 0 to 2; 3, 7 was asked for\."):
+        with pytest.raises(ClusterError, match=r"3 partitions, 0 to 2; 3, 7 was asked for"):
             cluster.watermarks("orders", [1, 7, 3])
 
 
@@ -150,7 +181,7 @@ class TestReadOnly:
                 cluster.committed("app", [("orders", 0), ("app-store-changelog", 0)])
                 cluster.record_at("orders", 0, 0)
                 for ask in (cluster.watermarks, lambda topic, _: cluster.record_at(topic, 0, 0)):
-                    with pytest.raises(ClusterError, match=r"^There is no topic 'app-store-changelog'"):
+                    with pytest.raises(ClusterError, match="no topic 'app-store-changelog'"):
                         ask("app-store-changelog", [0])
                 assert dict(cluster.topics()) == {"orders": 2}
             assert broker.topics == {"orders": 2}
@@ -167,42 +198,39 @@ class TestReadOnly:
 
 
 class TestFailures:
+    @pytest.mark.parametrize(
+        ("ask", "doing"),
+        [
+            (lambda cluster: cluster.topics(), "while listing the topics"),
+            *(
+                pytest.param(ask, "", marks=pytest.mark.slow)
+                for ask in (
+                    lambda cluster: cluster.groups(),
+                    lambda cluster: cluster.committed("app", [("orders", 0)]),
+                    lambda cluster: cluster.watermarks("orders", [0]),
+                    lambda cluster: cluster.record_at("orders", 0, 0),
+                )
+            ),
+        ],
+    )
     def test_an_unreachable_broker_fails_in_time_and_names_it_and_the_reason(
-        self, capfd: pytest.CaptureFixture[str]
+        self, capfd: pytest.CaptureFixture[str], ask: Callable[[Cluster], object], doing: str
     ) -> None:
         servers = f"127.0.0.1:{closed_port()}"
         began = time.monotonic()
         with (
-            Cluster({"bootstrap.servers": servers}, timeout_s=1.5) as cluster,
-            pytest.raises(
-                ClusterError,
-                match=rf"^Failed at the Kafka cluster at {servers} while listing the topics: "
-                r".*Connection refused; .*\. Check the addresses",
-            ),
+            Cluster({"bootstrap.servers": servers}, timeout_s=1.0) as cluster,
+            pytest.raises(ClusterError, match=rf"{servers}.*{doing}.*Connection refused"),
         ):
-            cluster.topics()
+            ask(cluster)
         assert time.monotonic() - began < 10
         assert capfd.readouterr() == ("", "")
 
-    @pytest.mark.parametrize("ask", ["groups", "committed", "watermarks", "record_at"])
-    def test_every_question_fails_in_time(self, ask: str) -> None:
-        with Cluster({"bootstrap.servers": f"127.0.0.1:{closed_port()}"}, timeout_s=1.0) as cluster:
-            questions: dict[str, Callable[[], object]] = {
-                "groups": cluster.groups,
-                "committed": lambda: cluster.committed("app", [("orders", 0)]),
-                "watermarks": lambda: cluster.watermarks("orders", [0]),
-                "record_at": lambda: cluster.record_at("orders", 0, 0),
-            }
-            began = time.monotonic()
-            with pytest.raises(ClusterError, match=r"Connection refused"):
-                questions[ask]()
-            assert time.monotonic() - began < 10
-
     def test_a_broker_that_dies_while_it_is_asked_for_a_record_does_not_hang_us(self) -> None:
         with EmbeddedBroker(topics={"orders": 1}) as broker:
-            cluster = Cluster({"bootstrap.servers": broker.bootstrap_servers}, timeout_s=1.5)
+            cluster = Cluster({"bootstrap.servers": broker.bootstrap_servers}, timeout_s=1.0)
             assert cluster.record_at("orders", 0, 0) is None
-        with cluster, pytest.raises(ClusterError, match=r"^Failed at the Kafka cluster"):
+        with cluster, pytest.raises(ClusterError, match="Failed at the Kafka cluster"):
             cluster.record_at("orders", 0, 0)
 
     def test_a_refused_log_in_says_so_at_once_and_keeps_the_password(
@@ -218,28 +246,34 @@ class TestFailures:
         began = time.monotonic()
         with Cluster(config, timeout_s=30) as cluster:
             assert "hunter2" not in repr(cluster)
-            with pytest.raises(ClusterError, match=r"^Authentication failed at .* Check security\.protocol") as caught:
+            with pytest.raises(ClusterError, match=r"Authentication failed .*security\.protocol") as caught:
                 cluster.topics()
         assert time.monotonic() - began < 10
         assert "hunter2" not in str(caught.value)
         assert capfd.readouterr() == ("", "")
 
-    def test_a_configuration_without_servers_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"^The Kafka configuration names no bootstrap\.servers; give"):
-            Cluster({})
-
-    def test_an_unknown_setting_is_refused_by_name(self) -> None:
-        with pytest.raises(UsageError, match=r"^librdkafka refuses .* no property \(not shown, as it may "):
-            Cluster({"bootstrap.servers": "x:1", "no.such.setting": "1"})
-
-    def test_a_secret_in_what_librdkafka_says_is_hidden(self) -> None:
-        with pytest.raises(UsageError, match=r"it takes no such value for security\.protocol\.") as caught:
-            Cluster({"bootstrap.servers": "x:1", "security.protocol": "hunter2", "sasl.password": "hunter2"})
+    @pytest.mark.core
+    @pytest.mark.parametrize(
+        ("config", "said"),
+        [
+            ({}, r"names no bootstrap\.servers"),
+            ({"bootstrap.servers": "x:1", "no.such.setting": "hunter2"}, r"librdkafka refuses .* no property"),
+            (
+                {"bootstrap.servers": "x:1", "security.protocol": "hunter2", "sasl.password": "hunter2"},
+                r"no such value for security\.protocol",
+            ),
+        ],
+    )
+    def test_a_configuration_that_is_none_is_refused_without_its_secrets(
+        self, config: dict[str, str], said: str
+    ) -> None:
+        with pytest.raises(UsageError, match=said) as caught:
+            Cluster(config)
         assert "hunter2" not in str(caught.value)
 
     def test_a_closed_cluster_says_so(self, broker: EmbeddedBroker) -> None:
         cluster = Cluster({"bootstrap.servers": broker.bootstrap_servers})
         cluster.close()
         cluster.close()
-        with pytest.raises(ClusterError, match=r"^Cluster\(127\.0\.0\.1:\d+\) is closed; open a new one"):
+        with pytest.raises(ClusterError, match=r"Cluster\(127\.0\.0\.1:\d+\) is closed"):
             cluster.topics()

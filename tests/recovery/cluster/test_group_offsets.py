@@ -11,14 +11,12 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from srfix.fixtures.broker.client import STREAMS_METADATA
-from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.recovery.cluster.answers import Commit
-from srfix.recovery.cluster.cluster import Cluster
+from srfix.fixtures.broker import STREAMS_METADATA, EmbeddedBroker
+from srfix.recovery import Cluster
+from srfix.recovery.cluster import Commit
 from srfix.recovery.cluster.group_offsets import GroupOffsets
-from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde import AccessDeniedError, ClusterError, Topic
 from srfix.serde.properties.kafka_client import ReadOnlyClient
-from srfix.serde.subjects.names import Topic
 
 EVERY = [("orders", number) for number in range(3)] + [("users", 0)]
 
@@ -81,29 +79,22 @@ def at(offset: int) -> Commit:
 
 
 class TestABrokerThatAnswersWithoutNames:
-    def test_no_partition_is_named(self) -> None:
+    def test_no_partition_is_named_and_a_group_is_asked_once(self) -> None:
         broker = Broker({"shop": {("orders", 1): 7}})
-        assert ask(broker, ["gone", "shop", "gone-too"]) == {"gone": {}, "shop": {("orders", 1): at(7)}, "gone-too": {}}
+        answers = ask(broker, ["gone", "shop", "gone-too", "shop"])
+        assert answers == {"gone": {}, "shop": {("orders", 1): at(7)}, "gone-too": {}}
         assert broker.named == []
+        assert sorted(broker.unnamed) == ["gone", "gone-too", "shop"]
 
-    def test_what_was_not_asked_for_is_left_out(self) -> None:
-        broker = Broker({"shop": {("orders", 1): 7, ("deleted-since", 0): 3}})
-        assert ask(broker, ["shop"]) == {"shop": {("orders", 1): at(7)}}
-
-    def test_a_group_with_offsets_elsewhere_shows_how_it_answers(self) -> None:
-        broker = Broker({"shop": {("deleted-since", 0): 3}})
-        assert ask(broker, ["shop", "gone"]) == {"shop": {}, "gone": {}}
+    def test_what_was_not_asked_for_is_left_out_and_shows_how_it_answers(self) -> None:
+        broker = Broker({"shop": {("orders", 1): 7, ("deleted-since", 0): 3}, "other": {("deleted-since", 0): 3}})
+        assert ask(broker, ["other", "shop", "gone"]) == {"other": {}, "shop": {("orders", 1): at(7)}, "gone": {}}
         assert broker.named == []
 
     def test_a_few_are_under_way_at_a_time(self) -> None:
         broker = Broker({"shop": {("orders", 1): 7}})
         ask(broker, ["shop", *(f"gone-{number}" for number in range(1_000))])
         assert 1 < broker.most_under_way <= 64
-
-    def test_a_group_is_asked_once(self) -> None:
-        broker = Broker({"shop": {("orders", 1): 7}})
-        ask(broker, ["shop", "shop"])
-        assert broker.unnamed == ["shop"]
 
     def test_a_group_that_may_not_be_asked_is_an_error_in_its_place(self) -> None:
         broker = Broker({"shop": {("orders", 1): 7}}, denied="secret")
@@ -112,10 +103,7 @@ class TestABrokerThatAnswersWithoutNames:
         refused = answers["secret"]
         assert isinstance(refused, AccessDeniedError)
         assert refused.acl == "Describe on group 'secret'"
-        assert refused.message == (
-            "Not allowed at the Kafka cluster at 127.0.0.1:9 while reading the committed offsets of the group 'secret': "
-            "Broker: Group authorization failed. The ACL to ask for is Describe on group 'secret'."
-        )
+        assert "127.0.0.1:9 while reading the committed offsets of the group 'secret'" in refused.message
 
 
 class Beyond:

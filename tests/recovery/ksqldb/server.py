@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from srfix.serde.registry.models import Json
+from srfix.serde.registry import Json
 
 APPLICATION = "_confluent-ksql-default_query_CSAS_J_0"
 STORE = "KafkaTopic_Right-Reduce"

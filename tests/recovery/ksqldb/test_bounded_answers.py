@@ -5,22 +5,20 @@ from __future__ import annotations
 import gzip
 import json
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from srfix.recovery.errors import KsqldbError
+from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb.answers import read_answer
 from srfix.recovery.ksqldb.client import KsqldbClient, ksqldb_bounds
+from srfix.serde import UsageError
 from srfix.serde.bounds import AnswerBounds
-from srfix.serde.errors import UsageError
 from tests.recovery.ksqldb.server import ksqldb_server
 from tests.serde.registry.hostile import answer, hostile_server, without_end
 
 SMALL = AnswerBounds(body_bytes=100_000, head_bytes=10_000, json_parts=5_000, deadline_s=20.0)
 BOMB = gzip.compress(b" " * 10**7)
-CHUNKED = "Transfer-Encoding: chunked"
 Pieces = Callable[[], Iterable[bytes]]
 
 
@@ -35,10 +33,9 @@ def said(pieces: Pieces, bounds: AnswerBounds, *, pause_s: float = 0.0) -> str:
     ):
         with pytest.raises(KsqldbError) as caught:
             client.survey()
-        assert caught.value.message.startswith(f"{server.url} was asked GET /info, and its answer ")
-        assert caught.value.message.endswith(
-            "(--ksqldb-config NAME=VALUE), or save what it answers and give that (--ksqldb-text)."
-        )
+        assert caught.value.message.startswith(f"{server.url} was asked GET /info")
+        assert "--ksqldb-config NAME=VALUE" in caught.value.message
+        assert "--ksqldb-text" in caught.value.message
         assert "s3cret" not in caught.value.message
         assert server.requests == 1
     return caught.value.message
@@ -49,37 +46,33 @@ class TestSurvey:
         ("pieces", "bound"),
         [
             (without_end(b"HTTP/1.1 200 OK\r\n\r\n", b"[" * 65_536), "http.answer.max.bytes"),
-            (without_end(answer(b"", CHUNKED), b"1000\r\n" + b" " * 4096 + b"\r\n"), "http.answer.max.bytes"),
-            (once(answer(b"[", length=10**9)), "http.answer.max.bytes"),
-            (once(answer(gzip.compress(b" " * 10**8), "Content-Encoding: gzip")), "http.answer.max.bytes"),
-            (once(answer(zlib.compress(b" " * 10**7), "Content-Encoding: deflate")), "http.answer.max.bytes"),
-            (once(answer(BOMB, "Content-Encoding: gzip", "Location: /x", status="302 Found")), "http.answer.max.bytes"),
-            (once(answer(gzip.compress(gzip.compress(b" ")), "Content-Encoding: gzip, gzip")), "Content-Encoding"),
-            (without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), "http.answer.max.head.bytes"),
             (without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 5000 + b"\r\n"), "http.answer.max.head.bytes"),
-            (once(answer(b"[" + b"{}," * 9000 + b"{}]")), "http.answer.max.parts"),
+            *(
+                pytest.param(once(whole), bound, marks=pytest.mark.slow)  # the server waits for one more request
+                for whole, bound in (
+                    (answer(BOMB, "Content-Encoding: gzip"), "http.answer.max.bytes"),
+                    (
+                        answer(BOMB, "Content-Encoding: gzip", "Location: /x", status="302 Found"),
+                        "http.answer.max.bytes",
+                    ),
+                    (answer(b"[" + b"{}," * 9000 + b"{}]"), "http.answer.max.parts"),
+                )
+            ),
         ],
-    )  # fmt: skip
+    )
     def test_an_answer_beyond_a_bound_is_not_read_on(self, pieces: Pieces, bound: str) -> None:
         assert f"({bound})" in said(pieces, SMALL)
 
-    @pytest.mark.parametrize(
-        "pieces",
-        [
-            without_end(answer(b"[", length=10**6), b" "),
-            without_end(b"HTTP/1.1 200 OK\r\nX: ", b"y"),
-            without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-        ],
-    )
-    def test_an_answer_that_drips_is_given_up(self, pieces: Pieces) -> None:
-        assert "was not complete after 0.3 s" in said(pieces, AnswerBounds(deadline_s=0.3), pause_s=0.05)
+    def test_an_answer_that_drips_is_given_up(self) -> None:
+        drips = without_end(answer(b"[", length=10**6), b" ")
+        assert "not complete after 0.3 s" in said(drips, AnswerBounds(deadline_s=0.3), pause_s=0.05)
 
     def test_a_redirect_is_not_followed(self) -> None:
         with (
             hostile_server(once(answer(b"{}", "Location: /info", status="302 Found"))) as server,
             KsqldbClient(server.url) as client,
         ):
-            with pytest.raises(KsqldbError, match=r"refused GET /info: HTTP 302, without a message"):
+            with pytest.raises(KsqldbError, match="refused GET /info: HTTP 302"):
                 client.survey()
             assert server.requests == 1
 
@@ -116,24 +109,20 @@ class TestAll:
             ):
                 answers = client.survey()
         assert server.requests == 3
-        assert "was not complete after 0.3 s" in answers.problems[0]
-        assert answers.problems[1] == "not everything was asked within 60 s: some topologies or topics are not known"
+        assert "not complete after 0.3 s" in answers.problems[0]
+        assert "not everything was asked within 60 s" in answers.problems[1]
 
 
 class TestReadAnswer:
+    @pytest.mark.slow
     def test_a_wide_answer_takes_as_long_as_it_is(self) -> None:
         """A million objects; taken from the front of a list each, they took minutes."""
         document = json.loads("[" + "{}," * 1_000_000 + "{}]")
         assert read_answer(document, origin="x").queries == ()
 
 
-class TestKsqldbBounds:
-    def test_each_can_be_changed(self) -> None:
-        bounds = ksqldb_bounds({"http.answer.max.bytes": "7", "http.answer.deadline.ms": "1500"})
-        assert (bounds.body_bytes, bounds.deadline_s, bounds.json_parts) == (7, 1.5, 1_000_000)
-
-    def test_what_it_does_not_know_is_refused(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^There is no property http\.max of ksqlDB's client\. Known are: http\.answer"
-        ):
-            ksqldb_bounds({"http.max": "7"})
+def test_each_bound_can_be_changed_and_no_other() -> None:
+    bounds = ksqldb_bounds({"http.answer.max.bytes": "7", "http.answer.deadline.ms": "1500"})
+    assert (bounds.body_bytes, bounds.deadline_s, bounds.json_parts) == (7, 1.5, 1_000_000)
+    with pytest.raises(UsageError, match=r"no property http\.max of ksqlDB's client\. Known are: http\.answer"):
+        ksqldb_bounds({"http.max": "7"})

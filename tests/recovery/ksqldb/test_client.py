@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 
 import pytest
 
-from srfix.recovery.errors import KsqldbError
-from srfix.recovery.ksqldb.client import KsqldbClient
+from srfix.recovery import KsqldbError
+from srfix.recovery.ksqldb import KsqldbClient
 from srfix.recovery.ksqldb.models import ServerInfo
-from srfix.serde.errors import UsageError
-from srfix.serde.registry.http.auth import BasicAuth
-from srfix.serde.subjects.names import Topic
+from srfix.recovery.ksqldb.versions import is_at_least
+from srfix.serde import BasicAuth, Topic, UsageError
 from tests.recovery.ksqldb.server import APPLICATION, STORE, KsqldbServer, ksqldb_server, query
 
 
@@ -31,7 +29,7 @@ def client(server: KsqldbServer) -> Iterator[KsqldbClient]:
 
 class TestSurvey:
     def test_a_query_comes_with_its_topology_state_error_and_the_topics_of_what_it_reads(
-        self, client: KsqldbClient
+        self, client: KsqldbClient, server: KsqldbServer
     ) -> None:
         answers = client.survey()
         assert answers.server == ServerInfo(version="0.10.1", service_id="default_")
@@ -44,9 +42,7 @@ class TestSurvey:
         assert table is not None
         assert (table.is_table, table.topic, table.value_format) == (True, Topic("t"), "AVRO")
         assert answers.problems == ()
-
-    def test_it_sends_nothing_that_changes_anything(self, client: KsqldbClient, server: KsqldbServer) -> None:
-        client.survey()
+        # Nothing that changes anything.
         assert server.statements == ["SHOW QUERIES EXTENDED;", "DESCRIBE `S` EXTENDED;", "DESCRIBE `T` EXTENDED;"]
 
     def test_a_server_without_show_queries_extended_is_asked_to_explain(
@@ -58,7 +54,7 @@ class TestSurvey:
         assert answers.queries[0].sources == ("S", "T")
         assert "EXPLAIN CSAS_J_0;" in server.statements
         (problem,) = answers.problems
-        assert problem == f"{server.url} refused POST /ksql: HTTP 400, line 1:1: mismatched input"
+        assert f"{server.url} refused POST /ksql: HTTP 400" in problem
 
     def test_a_source_that_is_refused_is_a_problem_and_the_others_are_asked(
         self, client: KsqldbClient, server: KsqldbServer
@@ -68,29 +64,26 @@ class TestSurvey:
         assert [found.name for found in answers.sources] == ["T"]
         assert [problem.partition(" http")[0] for problem in answers.problems] == ["DESCRIBE `S` EXTENDED;"]
 
-    def test_a_name_with_back_quotes_stays_one_name(self, client: KsqldbClient, server: KsqldbServer) -> None:
-        server.answers["SHOW QUERIES EXTENDED;"] = [{"queryDescriptions": [query(sources=["a`; DROP TABLE T; --"])]}]
+    def test_no_name_becomes_a_statement(self, client: KsqldbClient, server: KsqldbServer) -> None:
+        described = query(id="X; DROP TABLE T;", topology="", sources=["a`; DROP TABLE T; --"])
+        server.answers["SHOW QUERIES EXTENDED;"] = [{"queryDescriptions": [described]}]
         client.survey()
         assert server.statements[1:] == ["DESCRIBE `a``; DROP TABLE T; --` EXTENDED;"]
-
-    def test_a_query_id_that_is_none_is_not_sent(self, client: KsqldbClient, server: KsqldbServer) -> None:
-        server.answers["SHOW QUERIES EXTENDED;"] = [{"queryDescriptions": [query(id="X; DROP TABLE T;", topology="")]}]
-        client.survey()
-        assert not [statement for statement in server.statements if "DROP" in statement]
 
     def test_what_does_not_fit_in_the_time_is_one_problem(self, server: KsqldbServer) -> None:
         ticks = iter(range(0, 1000, 40))
         with KsqldbClient(server.url, deadline_s=60, clock=lambda: next(ticks)) as client:
             answers = client.survey()
         assert [found.name for found in answers.sources] == ["S"]
-        assert answers.problems == ("not everything was asked within 60 s: some topologies or topics are not known",)
+        (problem,) = answers.problems
+        assert "not everything was asked within 60 s" in problem
 
     def test_a_garbled_topology_is_a_problem_of_that_query(self, client: KsqldbClient, server: KsqldbServer) -> None:
         server.answers["SHOW QUERIES EXTENDED;"] = [{"queryDescriptions": [query(topology="none", sources=[])]}]
         del server.answers["EXPLAIN CSAS_J_0;"]
         answers = client.survey()
         assert answers.queries[0].topology is None
-        assert answers.problems[0].startswith("the topology of query CSAS_J_0 holds no printed topology")
+        assert "query CSAS_J_0 holds no printed topology" in answers.problems[0]
 
     def test_credentials_may_stand_in_the_url_and_are_in_no_message(self, server: KsqldbServer) -> None:
         server.password = "tr0ub4dor"
@@ -108,19 +101,20 @@ class TestSurvey:
         with KsqldbClient(server.url, auth=BasicAuth.parse("reader:env:KSQLDB_PASSWORD")) as client:
             assert client.survey().server is not None
 
-    def test_without_credentials_it_says_what_to_check(self, client: KsqldbClient, server: KsqldbServer) -> None:
-        server.password = "tr0ub4dor"
-        with pytest.raises(KsqldbError, match=r"refused GET /info: HTTP 401\. Check the user and the password;"):
-            client.survey()
-
-    def test_what_is_no_ksqldb_is_an_error(self, client: KsqldbClient, server: KsqldbServer) -> None:
-        server.info = {"hello": "world"}
-        with pytest.raises(KsqldbError, match=r"/info gives no version: this is no ksqlDB server\. Check the URL\.$"):
-            client.survey()
-
-    def test_a_page_is_an_error(self, client: KsqldbClient, server: KsqldbServer) -> None:
-        server.body = b"<html>"
-        with pytest.raises(KsqldbError, match=r"with HTTP 200 and no JSON: is this ksqlDB, and not a proxy\?$"):
+    @pytest.mark.parametrize(
+        ("answers", "said"),
+        [
+            ({"password": "tr0ub4dor"}, r"GET /info: HTTP 401\. Check the user and the password"),
+            ({"info": {"hello": "world"}}, "this is no ksqlDB server"),
+            ({"body": b"<html>"}, "with HTTP 200 and no JSON"),
+        ],
+    )
+    def test_another_answer_is_an_error_with_what_to_check(
+        self, client: KsqldbClient, server: KsqldbServer, answers: dict[str, object], said: str
+    ) -> None:
+        for name, answer in answers.items():
+            setattr(server, name, answer)
+        with pytest.raises(KsqldbError, match=said):
             client.survey()
 
     def test_nobody_there_is_an_error_with_what_to_check(self) -> None:
@@ -135,15 +129,26 @@ class TestSurvey:
 
     def test_silence_is_an_error_after_the_time_out(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
-            accepted = threading.Event()
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
             with (
                 KsqldbClient(url, read_timeout_s=0.1) as client,
                 pytest.raises(KsqldbError, match=r"no answer in time"),
             ):
                 client.survey()
-            accepted.set()
 
     def test_any_other_scheme_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"^The URL of ksqlDB is http://HOST:PORT or https://HOST:PORT;"):
+        with pytest.raises(UsageError, match="http://HOST:PORT or https://HOST:PORT"):
             KsqldbClient("ftp://x")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [
+        *((version, False) for version in ("0.12.9", "5.5.3", "6.0.9")),
+        *((version, True) for version in ("0.13.0", "0.13", "v6.1.0-ccs")),
+        *((version, None) for version in ("unknown", "")),
+    ],
+)
+def test_ksqldbs_versions_and_confluent_platforms_are_compared_each_by_its_own(version: str, says: bool | None) -> None:
+    assert is_at_least(version, ksqldb=(0, 13, 0), platform=(6, 1, 0)) is says

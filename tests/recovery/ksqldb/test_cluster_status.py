@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from srfix.recovery.errors import KsqldbError
+from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb import KsqldbClient
 from srfix.recovery.ksqldb.cluster_status import read_cluster_status
 from srfix.recovery.state import Task
 from srfix.recovery.state_report import HostRole, hosts_by_ksqldb
-from srfix.serde.registry.models import Json
+from srfix.serde.registry import Json
 
 GROUPED = "_confluent-ksql-default_query_CTAS_MY_AGG_TABLE_3-Aggregate-GroupBy-repartition"
 STORE = "Aggregate-Aggregate-Materialize"
@@ -35,6 +36,7 @@ def held(active: tuple[int, ...], standby: tuple[int, ...] = ()) -> Json:
     }
 
 
+PLAIN = Task(name="1_1", path="", subtopology=1, partition=1)
 ANSWER: Json = {
     "clusterStatus": {"localhost:8088": held((1, 3), (0, 2)), "other.ksqldb.host:8088": held((0, 2), (1,)), "third": 7}
 }
@@ -52,11 +54,8 @@ def test_each_server_has_its_active_and_standby_partitions() -> None:
 @pytest.mark.parametrize(
     ("task", "application"),
     [
-        (Task(name="1_1", path="", subtopology=1, partition=1), "_confluent-ksql-default_query_CTAS_MY_AGG_TABLE_3"),
-        (  # a shared runtime
-            Task(name="x", path="", subtopology=1, partition=1, topology="CTAS_MY_AGG_TABLE_3"),
-            "_confluent-ksql-default_query-1",
-        ),
+        (PLAIN, "_confluent-ksql-default_query_CTAS_MY_AGG_TABLE_3"),
+        (replace(PLAIN, topology="CTAS_MY_AGG_TABLE_3"), "_confluent-ksql-default_query-1"),  # a shared runtime
     ],
 )
 def test_hosts_are_named_for_the_query_of_the_application(task: Task, application: str) -> None:
@@ -66,23 +65,18 @@ def test_hosts_are_named_for_the_query_of_the_application(task: Task, applicatio
         ("localhost:8088", HostRole.ACTIVE),
         ("other.ksqldb.host:8088", HostRole.STANDBY),
     ]
-
-
-def test_an_application_that_is_no_query_has_no_hosts() -> None:
-    servers = read_cluster_status(ANSWER, origin="u")
-    task = Task(name="0_1", path="", subtopology=0, partition=1)
-    assert not list(hosts_by_ksqldb(servers, application="shop", store=STORE, task=task, partition=1, url="u"))
+    assert not list(hosts_by_ksqldb(servers, application="shop", store=STORE, task=PLAIN, partition=1, url="u"))
 
 
 @pytest.mark.parametrize("answer", [[], {"clusterStatus": None}, {"message": "no"}])
 def test_another_answer_is_refused(answer: Json) -> None:
-    with pytest.raises(KsqldbError, match=r"^u/clusterStatus answered something else"):
+    with pytest.raises(KsqldbError, match="u/clusterStatus answered something else"):
         read_cluster_status(answer, origin="u")
 
 
 def test_a_server_that_does_not_tell_says_what_makes_it_tell() -> None:
     with (
         KsqldbClient("http://127.0.0.1:1") as client,
-        pytest.raises(KsqldbError, match=r"ksql\.heartbeat\.enable=true alone\.$"),
+        pytest.raises(KsqldbError, match=r"ksql\.heartbeat\.enable=true"),
     ):
         client.cluster_status()

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from srfix.recovery.errors import KsqldbError
+from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.recovery.ksqldb.saved import parse_saved_answers
-from srfix.serde.registry.models import Json
-from srfix.serde.subjects.names import Topic
+from srfix.serde import Topic
+from srfix.serde.registry import Json
 from tests.recovery.ksqldb.server import APPLICATION, ERROR, INFO, STORE, TOPOLOGY, default_answers, query, source
 
 EXPLAINED = f"""\
@@ -92,23 +92,18 @@ class TestParseSavedAnswers:
         assert_is_the_incident(saved("\n".join(json.dumps(answer) for answer in [INFO, *default_answers().values()])))
 
     def test_the_command_lines_text(self) -> None:
-        assert_is_the_incident(saved(BANNER + EXPLAINED + DESCRIBED))
+        answers = saved(BANNER + EXPLAINED + DESCRIBED)
+        assert_is_the_incident(answers)
+        assert answers.server is not None
+        assert answers.server.version == "0.10.1"
 
     def test_the_text_with_windows_line_ends_and_a_byte_order_mark(self) -> None:
         assert_is_the_incident(saved("\ufeff" + (EXPLAINED + DESCRIBED).replace("\n", "\r\n")))
 
-    def test_the_banner_gives_the_version(self) -> None:
-        answers = saved(BANNER + EXPLAINED)
-        assert answers.server is not None
-        assert answers.server.version == "0.10.1"
-
-    def test_a_query_alone_is_enough(self) -> None:
-        answers = saved(json.dumps(query()))
-        assert [found.query_id for found in answers.queries] == ["CSAS_J_0"]
-
     def test_the_state_is_the_worst_of_the_hosts_where_none_is_given(self) -> None:
         hosts: Json = {"a:1": "RUNNING", "b:1": "ERROR"}
-        assert saved(json.dumps(query(state=None, ksqlHostQueryStatus=hosts))).queries[0].state == "ERROR"
+        (found,) = saved(json.dumps(query(state=None, ksqlHostQueryStatus=hosts))).queries
+        assert (found.query_id, found.state) == ("CSAS_J_0", "ERROR")
 
     def test_the_old_name_of_the_format_is_known(self) -> None:
         described = source("T", "TABLE", "t", format="AVRO")
@@ -119,10 +114,8 @@ class TestParseSavedAnswers:
         answers = saved(json.dumps(query(consumerGroupId="_confluent-ksql-prod_query_CSAS_J_0")))
         assert list(answers.queries_of("_confluent-ksql-prod_query_CSAS_J_0")) == list(answers.queries)
         assert list(answers.queries_of(APPLICATION)) == []
-
-    def test_another_services_query_of_the_same_id_is_not_it(self) -> None:
-        answers = saved(json.dumps(INFO) + json.dumps(query()))
-        assert list(answers.queries_of("_confluent-ksql-prod_query_CSAS_J_0")) == []
+        another_services = saved(json.dumps(INFO) + json.dumps(query()))
+        assert list(another_services.queries_of("_confluent-ksql-prod_query_CSAS_J_0")) == []
 
     def test_an_error_answer_is_a_problem(self) -> None:
         text = json.dumps(query()) + '{"@type": "statement_error", "error_code": 40001, "message": "no such query"}'
@@ -137,17 +130,15 @@ class TestParseSavedAnswers:
         try:
             parse_saved_answers(text, origin="p")
         except KsqldbError as error:
-            message = error.message
-        else:
-            message = "p"
-        assert message.startswith("p")
+            assert error.message.startswith("p")  # noqa: PT017  (most texts are answers)
 
-    def test_broken_json_is_refused_with_the_line(self) -> None:
-        with pytest.raises(KsqldbError, match=r"^ksql\.txt, line 2: it is not JSON\. Save ksqlDB's answers whole\.$"):
-            saved('{"a": 1}\n{"b": ')
-
-    def test_a_text_of_something_else_is_refused_with_what_to_save(self) -> None:
-        with pytest.raises(
-            KsqldbError, match=r"^ksql\.txt is neither JSON of ksqlDB nor the text of its command line:"
-        ):
-            saved("hello\n")
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ('{"a": 1}\n{"b": ', r"ksql\.txt, line 2: it is not JSON"),
+            ("hello\n", r"ksql\.txt is neither JSON of ksqlDB nor the text of its command line"),
+        ],
+    )
+    def test_something_else_is_refused_with_the_place(self, text: str, said: str) -> None:
+        with pytest.raises(KsqldbError, match=said):
+            saved(text)

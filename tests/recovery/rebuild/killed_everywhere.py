@@ -11,19 +11,23 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any, TypeVar, cast
 
 from srfix.recovery.rebuild import Migration, Rebuild, StoreChange, Until, migrate, rebuild
 from srfix.recovery.state import read_state_directory
-from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic
 from tests.recovery.rebuild.topics import TopicOfRecords, record
+from tests.recovery.state_jobs.here import contents
+
+T = TypeVar("T")
 
 EVENTS = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "open")
 OURS = (f"state{os.sep}writing{os.sep}", f"recovery{os.sep}rebuild{os.sep}")
@@ -33,6 +37,18 @@ TAIL = 1
 """How many steps before the end the kills are closer together."""
 
 
+def rebuilds(**changed: Any) -> Rebuild:
+    asked: dict[str, Any] = {
+        "application": NAME,
+        "store": StoreToWrite(name="s", kind=WrittenKind.TIMESTAMPED_KV),
+        "topic": Topic("users"),
+        "until": Until.END,
+        "release": Release(2, 6, 3),
+        "subtopology": 0,
+    }
+    return Rebuild(**(asked | changed))
+
+
 def act(what: str, folder: Path) -> None:
     target = folder / "new" / NAME
     if what == "migrate":
@@ -40,44 +56,14 @@ def act(what: str, folder: Path) -> None:
         change = StoreChange(kind=WrittenKind.TIMESTAMPED_KV)
         migrate(state, target, Migration(release=Release(4, 3, 1), changes={"s": change}), request={"what": what})
         return
-    asked = Rebuild(
-        application=NAME,
-        store=StoreToWrite(name="s", kind=WrittenKind.TIMESTAMPED_KV),
-        topic=Topic("users"),
-        until=Until.END,
-        release=Release(2, 6, 3),
-        subtopology=0,
-        payload=bytes.upper if what == "rewrite" else None,
-    )
+    asked = rebuilds(payload=bytes.upper if what == "rewrite" else None)
     rebuild(asked, TopicOfRecords({0: RECORDS}), target, request={"what": what})
 
 
 def original(folder: Path) -> None:
     """A directory to migrate from."""
-    asked = Rebuild(
-        application=NAME,
-        store=StoreToWrite(name="s", kind=WrittenKind.PLAIN_KV),
-        topic=Topic("users"),
-        until=Until.END,
-        release=Release(2, 6, 3),
-        subtopology=0,
-    )
+    asked = rebuilds(store=StoreToWrite(name="s", kind=WrittenKind.PLAIN_KV))
     rebuild(asked, TopicOfRecords({0: RECORDS}), folder / "old" / NAME, request={})
-
-
-def content(folder: Path) -> dict[str, object]:
-    """What is in a directory: the rows of databases, the bytes of other files."""
-    found: dict[str, object] = {}
-    for path in sorted(folder.rglob("*")):
-        if (path / "CURRENT").is_file():
-            with opened(path) as database:
-                found[str(path.relative_to(folder))] = {
-                    family: [(key.hex(), value.hex()) for key, value in database.rows(family)]
-                    for family in sorted(database.families)
-                }
-        elif path.is_file() and not (path.parent / "CURRENT").is_file():
-            found[str(path.relative_to(folder))] = path.read_bytes().hex()
-    return found
 
 
 def killed(instant: int, run: Callable[[], None]) -> bool:
@@ -110,19 +96,19 @@ def killed(instant: int, run: Callable[[], None]) -> bool:
         os._exit(code)
 
 
-def in_child(run: Callable[[], object]) -> object:
+def in_child(run: Callable[[], T]) -> T:
     """What a function answers in a process of its own: RocksDB's threads do not survive a fork."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        with os.fdopen(writer, "w") as out:
-            json.dump(run(), out)
+        with os.fdopen(writer, "wb") as out:
+            out.write(pickle.dumps(run()))
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader) as answer:
-        text = answer.read()
+    with os.fdopen(reader, "rb") as answer:
+        pickled = answer.read()
     os.waitpid(child, 0)
-    return json.loads(text)
+    return cast("T", pickle.loads(pickled))
 
 
 def main(what: str, folder: Path, step: int) -> None:
@@ -130,10 +116,10 @@ def main(what: str, folder: Path, step: int) -> None:
     if what == "migrate":
         in_child(lambda: original(folder))
     in_child(lambda: act(what, folder))
-    expected = in_child(lambda: content(new))
+    expected = in_child(lambda: contents(new))
     assert [path.name for path in new.iterdir()] == [NAME], list(new.iterdir())
     shutil.rmtree(new)
-    one = content_of_one(expected)
+    one = {key.partition("/")[2]: value for key, value in expected.items()}
     whole, instant, last = 0, 1, 0
     while not last:
         last = 0 if (found := after_a_kill(instant, what, folder, one)) is not None else instant
@@ -151,17 +137,12 @@ def after_a_kill(instant: int, what: str, folder: Path, expected: dict[str, obje
     was_killed = killed(instant, lambda: act(what, folder))
     is_there = (new / NAME).exists()
     if is_there:
-        assert in_child(lambda: content(new / NAME)) == expected, instant
+        assert in_child(lambda: contents(new / NAME)) == expected, instant
     if not is_there or any(new.glob(".*/about.json")):
         in_child(lambda: act(what, folder))
-        assert in_child(lambda: content(new / NAME)) == expected, instant
+        assert in_child(lambda: contents(new / NAME)) == expected, instant
     shutil.rmtree(new)
     return is_there if was_killed else None
-
-
-def content_of_one(expected: object) -> dict[str, object]:
-    assert isinstance(expected, dict)
-    return {key.partition("/")[2]: value for key, value in expected.items()}
 
 
 if __name__ == "__main__":

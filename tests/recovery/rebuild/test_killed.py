@@ -18,6 +18,7 @@ STEP: Final = int(os.environ.get("SRFIX_KILL_STEP", "90"))
 """1 kills at every instant, which takes minutes."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["rebuild", "rewrite", "migrate"])
 def test_a_directory_is_whole_or_not_there(tmp_path: Path, what: str) -> None:
     command = (sys.executable, "-m", "tests.recovery.rebuild.killed_everywhere", what, str(tmp_path), str(STEP))

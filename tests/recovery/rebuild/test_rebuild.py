@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from srfix.recovery.errors import RowsUnreadableError, StateDirectoryError
+from srfix.recovery import StateDirectoryError
+from srfix.recovery.errors import RowsUnreadableError
 from srfix.recovery.rebuild import OnError, Rebuild, Until, rebuild
-from srfix.recovery.rebuild.reserialise import Change
-from srfix.recovery.state import ApplicationState, read_state_directory
-from srfix.recovery.state.formats import SessionKey, WindowStoreKey, encode_session_key, encode_window_store_key
+from srfix.recovery.state import read_state_directory
+from srfix.recovery.state.formats import WindowStoreKey, encode_window_store_key
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import TIMESTAMPED
-from srfix.recovery.state.stores import StoreFormat, open_stores
+from srfix.recovery.state.stores import open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-from srfix.serde.errors import DecodeError, UsageError
+from srfix.serde import DecodeError, UsageError
 from srfix.serde.properties import Isolation
 from tests.recovery.rebuild.topics import TOPIC, TopicOfRecords, record
 
@@ -35,31 +35,18 @@ RECORDS = {
 
 
 def asked(
-    *,
-    until: Until = Until.COMMITTED,
-    version: str = "2.6.3",
-    subtopology: int | None = 0,
-    payload: Change | None = None,
-    on_error: OnError = OnError.FAIL,
-    partitions: tuple[int, ...] | None = None,
-    isolation: Isolation = Isolation.READ_UNCOMMITTED,
-    beside: ApplicationState | None = None,
-    store: str = "s",
-    kind: WrittenKind = WrittenKind.TIMESTAMPED_KV,
+    version: str = "2.6.3", *, store: str = "s", kind: WrittenKind = WrittenKind.TIMESTAMPED_KV, **changed: Any
 ) -> Rebuild:
-    return Rebuild(
-        application="shop",
-        store=StoreToWrite(name=store, kind=kind, retention_ms=3_600_000 if kind.has_retention else None),
-        topic=TOPIC,
-        until=until,
-        release=Release.parse(version),
-        subtopology=subtopology,
-        payload=payload,
-        on_error=on_error,
-        partitions=partitions,
-        isolation=isolation,
-        beside=beside,
-    )
+    written = StoreToWrite(name=store, kind=kind, retention_ms=3_600_000 if kind.has_retention else None)
+    given: dict[str, Any] = {
+        "application": "shop",
+        "topic": TOPIC,
+        "until": Until.COMMITTED,
+        "release": Release.parse(version),
+        "subtopology": 0,
+        "isolation": Isolation.READ_UNCOMMITTED,
+    }
+    return Rebuild(store=written, **(given | changed))
 
 
 def rows(target: Path, task: str = "0_0", store: str = "s") -> dict[bytes, tuple[int, bytes]]:
@@ -87,9 +74,14 @@ class TestRange:
         ]
         assert report["stores"] == [{"task": "0_0", "store": "s", "rows": 4, "rewritten": 0, "kept_raw": 0, "late": 0}]
 
-    def test_is_no_longer_than_the_log(self, tmp_path: Path) -> None:
-        rebuild(asked(), TopicOfRecords(RECORDS, {0: 80}), tmp_path / "shop", request={})
-        assert checkpoint(tmp_path / "shop", "0_0") == "0\n1\nusers 0 8\n"
+    @pytest.mark.parametrize(
+        ("version", "committed", "said"), [("2.6.3", 80, 8), ("2.5.1", 8, 8)], ids=["beyond the end", "a position"]
+    )
+    def test_the_checkpoint_is_no_longer_than_the_log_and_up_to_2_5_a_position(
+        self, tmp_path: Path, version: str, committed: int, said: int
+    ) -> None:
+        rebuild(asked(version), TopicOfRecords(RECORDS, {0: committed}), tmp_path / "shop", request={})
+        assert checkpoint(tmp_path / "shop", "0_0") == f"0\n1\nusers 0 {said}\n"
 
     def test_to_the_end(self, tmp_path: Path) -> None:
         target = tmp_path / "shop"
@@ -105,10 +97,6 @@ class TestRange:
         assert checkpoint(tmp_path / "shop", "0_0") == "0\n1\nusers 0 5\n"
         assert topic.isolations == {Isolation.READ_COMMITTED}
 
-    def test_up_to_2_5_the_checkpoint_is_a_position(self, tmp_path: Path) -> None:
-        rebuild(asked(version="2.5.1"), TopicOfRecords(RECORDS, {0: 8}), tmp_path / "shop", request={})
-        assert checkpoint(tmp_path / "shop", "0_0") == "0\n1\nusers 0 8\n"
-
     def test_a_global_store_takes_all_partitions_to_their_ends(self, tmp_path: Path) -> None:
         target = tmp_path / "shop"
         rebuild(asked(subtopology=None), TopicOfRecords(RECORDS, {0: 1}), target, request={})
@@ -117,19 +105,19 @@ class TestRange:
 
     def test_from_4_3_on_the_store_says_it_itself(self, tmp_path: Path) -> None:
         target = tmp_path / "shop"
-        rebuild(asked(version="4.3.1"), TopicOfRecords(RECORDS, {0: 8}), target, request={})
+        rebuild(asked("4.3.1"), TopicOfRecords(RECORDS, {0: 8}), target, request={})
         assert not (target / "0_0" / ".checkpoint").exists()
         with opened(target / "0_0" / "rocksdb" / "s") as database:
             assert dict(database.rows("offsets")) == {b"users-0": (7).to_bytes(8, "big"), b"status": bytes(8)}
 
-    def test_where_nothing_is_committed_it_says_so(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"^The group 'shop' has committed nothing for users: "):
-            rebuild(asked(), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+    @pytest.mark.parametrize(
+        ("partitions", "said"),
+        [(None, "group 'shop' has committed nothing for users"), ((1, 7), "partitions 0 to 2; 7 is none of them")],
+    )
+    def test_what_is_not_there_is_refused(self, tmp_path: Path, partitions: tuple[int, ...] | None, said: str) -> None:
+        with pytest.raises(UsageError, match=said):
+            rebuild(asked(partitions=partitions), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
         assert list(tmp_path.iterdir()) == []
-
-    def test_a_partition_that_is_not_there_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"^The topic 'users' has the partitions 0 to 2; 7 is none of them\."):
-            rebuild(asked(partitions=(1, 7)), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
 
 
 def bad_threes(payload: bytes) -> bytes:
@@ -153,10 +141,7 @@ class TestRewritten:
         assert checkpoint(target, "0_0") == "0\n1\nusers 0 8\n"
 
     def test_a_row_that_cannot_be_is_named_and_nothing_is_completed(self, tmp_path: Path) -> None:
-        with pytest.raises(
-            RowsUnreadableError,
-            match=r"^1 rows cannot be written anew, so no directory was completed: task 0_0, store s, key 61: it is a three",
-        ):
+        with pytest.raises(RowsUnreadableError, match="task 0_0, store s, key 61: it is a three"):
             rebuild(asked(payload=bad_threes, until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
         assert list(tmp_path.iterdir()) == []
 
@@ -169,45 +154,17 @@ class TestRewritten:
         assert report["unreadable"] == [{"task": "0_0", "store": "s", "key": "61", "problem": "it is a three"}]
 
 
-NOW_MS = 1_700_000_040_000
-KEYS: dict[StoreFormat, Callable[[int], bytes]] = {
-    StoreFormat.VERSIONED: lambda number: b"k%d" % number,
-    StoreFormat.TIME_FIRST_WINDOW: lambda number: encode_window_store_key(
-        WindowStoreKey(key=b"k%d" % number, start_ms=NOW_MS + 60_000 * number)
-    ),
-    StoreFormat.TIME_FIRST_SESSION: lambda number: encode_session_key(
-        SessionKey(key=b"k%d" % number, start_ms=NOW_MS, end_ms=NOW_MS + 60_000 * number)
-    ),
-}
-
-
-class TestRewrittenKinds:
-    """Kinds whose rows are more than a value behind a timestamp."""
-
-    @pytest.mark.parametrize(
-        "kind",
-        [
-            WrittenKind.VERSIONED,
-            WrittenKind.TIME_FIRST_WINDOW,
-            WrittenKind.INDEXED_TIME_FIRST_WINDOW,
-            WrittenKind.HEADERS_TIME_FIRST_WINDOW,
-            WrittenKind.TIME_FIRST_SESSION,
-        ],
-    )
-    def test_every_value_is_written_anew(self, tmp_path: Path, kind: WrittenKind) -> None:
-        key = KEYS[kind.format]
-        records = [record(offset, key(offset % 3), b"v%d" % offset) for offset in range(6)]
-        target = tmp_path / "shop"
-        request = asked(until=Until.END, version="4.3.1", payload=lambda payload: b"R" + payload, kind=kind)
-        report = rebuild(request, TopicOfRecords({0: records}), target, request={})
-        assert isinstance(report, dict)
-        assert report["unreadable_rows"] == 0
-        (state,) = read_state_directory(target)
-        (store,) = open_stores(state, form=kind.format)
-        versions = 6 if kind is WrittenKind.VERSIONED else 3
-        expected = {b"Rv%d" % offset for offset in range(6 - versions, 6)}
-        assert [row.value for row in store if row.value not in expected] == []
-        assert {row.value for row in store} == expected
+def test_every_value_of_a_kind_with_more_than_one_behind_a_timestamp_is_written_anew(tmp_path: Path) -> None:
+    keys = [encode_window_store_key(WindowStoreKey(key=b"k", start_ms=60_000 * number)) for number in range(3)]
+    records = [record(offset, keys[offset % 3], b"v%d" % offset) for offset in range(6)]
+    target, kind = tmp_path / "shop", WrittenKind.HEADERS_TIME_FIRST_WINDOW
+    request = asked("4.3.1", until=Until.END, payload=lambda payload: b"R" + payload, kind=kind)
+    report = rebuild(request, TopicOfRecords({0: records}), target, request={})
+    assert isinstance(report, dict)
+    assert report["unreadable_rows"] == 0
+    (state,) = read_state_directory(target)
+    (store,) = open_stores(state, form=kind.format)
+    assert {row.value for row in store} == {b"Rv3", b"Rv4", b"Rv5"}
 
 
 class TestBeside:
@@ -227,7 +184,7 @@ class TestBeside:
 class TestTarget:
     def test_one_that_exists_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "shop").mkdir()
-        with pytest.raises(StateDirectoryError, match=r"shop is there already, and srfix writes to no directory that"):
+        with pytest.raises(StateDirectoryError, match="shop is there already"):
             rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
         assert list((tmp_path / "shop").iterdir()) == []
 
@@ -235,13 +192,13 @@ class TestTarget:
         foreign = tmp_path / ".shop.srfix-unfinished"
         foreign.mkdir()
         (foreign / "letter.txt").write_text("dear", encoding="utf-8")
-        with pytest.raises(StateDirectoryError, match="is not what an unfinished run of srfix leaves"):
+        with pytest.raises(StateDirectoryError, match="is not what an unfinished run"):
             rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
         assert (foreign / "letter.txt").read_text(encoding="utf-8") == "dear"
 
     def test_two_runs_do_not_meet(self, tmp_path: Path) -> None:
         def other_run(payload: bytes) -> bytes:
-            with pytest.raises(StateDirectoryError, match=r"^Another srfix builds .*shop now"):
+            with pytest.raises(StateDirectoryError, match=r"Another srfix builds .*shop"):
                 rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
             return payload
 

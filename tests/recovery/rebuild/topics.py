@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from srfix.recovery.cluster import RawRecord
+from srfix.serde import Topic
 from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Topic
 
 TOPIC = Topic("users")
 

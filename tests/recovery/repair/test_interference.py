@@ -2,153 +2,102 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.errors import AppliedInPartError, PlanError
-from srfix.recovery.facts.subject_state import read_subject_state
-from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.rollback import Left, Undone, roll_back
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STEPS, W1, W2, R, clock, killed_at, plan_of
+from srfix.recovery.facts import read_subject_state
+from srfix.recovery.repair.rollback import Left, Undone
+from srfix.serde import Schema
+from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
+from tests.recovery.staging import PHANTOM, STEPS, R, plan_of
 
 OTHERS = Schema(text=R.replace('"default":null}', '"default":null},{"name":"N","type":["null","int"],"default":null}'))
 """What the running application registers under the phantom subject in the middle of a repair."""
 
 
-def register_with_metadata(registry: FixtureRegistry, subject: str, text: str) -> None:
-    """Registers a schema with metadata, which plain text then inherits (Confluent: `maybePopulateFromPrevious`)."""
-    body = {"schema": text, "metadata": {"properties": {"owner": "shop"}}}
-    request = urllib.request.Request(
-        f"{registry.url}/subjects/{subject}/versions",
-        data=json.dumps(body).encode(),
-        method="POST",
-        headers={"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request) as answer:
-        assert answer.status == 200
-
-
 @pytest.fixture
-def inheriting(registry: FixtureRegistry, client: RegistryClient) -> FixtureRegistry:
+def inheriting(scene: Scene) -> Scene:
     """The phantom's latest version carries metadata, so that W1 gets another id there than under the source."""
-    register_with_metadata(registry, PHANTOM, R.replace("USERID", "USER_ID"))
-    registry.forget_requests()
-    return registry
+    other = Schema(text=R.replace("USERID", "USER_ID"))
+    scene.client.register(PHANTOM, other, metadata={"properties": {"owner": "shop"}})
+    scene.registry.forget_requests()
+    return replace(scene, plan=plan_of(scene.client), before=scene.registry.dump())
 
 
 class TestAnotherIdThanPlanned:
-    def test_it_is_taken_back_at_once_and_the_repair_stops(
-        self, inheriting: FixtureRegistry, client: RegistryClient, journal_path: Path
-    ) -> None:
-        plan, before = plan_of(client), inheriting.dump()
-        with pytest.raises(
-            AppliedInPartError, match=r"^Step 2: the registry gave the schema another id under .* taken back\."
-        ):
-            list(apply_plan(plan, client, journal_path, clock=clock))
-        assert client.versions(PHANTOM, deleted=True) == (1, 2)
-        list(roll_back(journal_path, client, clock=clock))
-        assert inheriting.dump() == before
-
-    def test_a_second_run_stops_in_the_same_place(
-        self, inheriting: FixtureRegistry, client: RegistryClient, journal_path: Path
-    ) -> None:
-        plan = plan_of(client)
+    def test_it_is_taken_back_at_once_and_the_repair_stops(self, inheriting: Scene) -> None:
         dumps = []
-        for _ in range(2):
-            with pytest.raises(AppliedInPartError, match=r"^Step 2: .* stopped after 1 of 6 steps"):
-                list(apply_plan(plan, client, journal_path, clock=clock))
-            dumps.append(inheriting.dump())
+        for _ in range(2):  # a second run stops in the same place
+            with pytest.raises(AppliedInPartError, match=r"Step 2: .* another id .* stopped after 1 of 6 steps"):
+                inheriting.apply()
+            dumps.append(inheriting.registry.dump())
         assert dumps[0] == dumps[1]
+        assert inheriting.client.versions(PHANTOM, deleted=True) == (1, 2)
+        inheriting.roll_back()
+        assert inheriting.registry.dump() == inheriting.before
 
-    @pytest.mark.parametrize("number", [2, 3, 4], ids=["registered", "soft-deleted", "deleted"])
-    @pytest.mark.parametrize("moment", ["before write", "after write"])
-    def test_killed_while_it_is_taken_back_the_rollback_takes_it_back(
-        self,
-        inheriting: FixtureRegistry,
-        client: RegistryClient,
-        journal_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        moment: str,
-        number: int,
+    @pytest.mark.parametrize("goes_on", [False, True], ids=["rolled back", "applied again"])
+    @pytest.mark.parametrize(
+        ("moment", "number"),
+        # Registered, soft-deleted, deleted.
+        mostly_slow(
+            [(f"{when} write", n) for when in ("before", "after") for n in (2, 3, 4)], quick=[("after write", 2)]
+        ),
+    )
+    def test_killed_while_it_is_taken_back_the_next_run_takes_it_back(
+        self, inheriting: Scene, moment: str, number: int, *, goes_on: bool
     ) -> None:
-        plan, before = plan_of(client), inheriting.dump()
-        with killed_at(monkeypatch, moment, number):
-            list(apply_plan(plan, client, journal_path, clock=clock))
-        list(roll_back(journal_path, client, clock=clock))
-        assert inheriting.dump() == before
-
-    @pytest.mark.parametrize("number", [2, 3, 4], ids=["registered", "soft-deleted", "deleted"])
-    def test_killed_while_it_is_taken_back_the_next_apply_takes_it_back(
-        self,
-        inheriting: FixtureRegistry,
-        client: RegistryClient,
-        journal_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        number: int,
-    ) -> None:
-        plan, before = plan_of(client), inheriting.dump()
-        with killed_at(monkeypatch, "after write", number):
-            list(apply_plan(plan, client, journal_path, clock=clock))
-        with pytest.raises(AppliedInPartError, match=r"^Step 2: the registry gave the schema another id"):
-            list(apply_plan(plan, client, journal_path, clock=clock))
-        assert client.versions(PHANTOM, deleted=True) == (1, 2)
-        list(roll_back(journal_path, client, clock=clock))
-        assert inheriting.dump() == before
+        inheriting.killed(moment, number)
+        if goes_on:
+            with pytest.raises(AppliedInPartError, match="Step 2: the registry gave the schema another id"):
+                inheriting.apply()
+            assert inheriting.client.versions(PHANTOM, deleted=True) == (1, 2)
+        inheriting.roll_back()
+        assert inheriting.registry.dump() == inheriting.before
 
 
 class TestOthersAtTheSameTime:
-    def test_what_the_application_registered_meanwhile_is_not_taken_for_ours(
-        self, registry: FixtureRegistry, client: RegistryClient, journal_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        plan = plan_of(client)
-        with killed_at(monkeypatch, "before write", 2):
-            list(apply_plan(plan, client, journal_path, clock=clock))
-        theirs = client.register(PHANTOM, OTHERS)
+    @pytest.mark.core
+    def test_what_the_application_registered_meanwhile_is_not_taken_for_ours(self, scene: Scene) -> None:
+        scene.killed("before write", 2)
+        theirs = scene.client.register(PHANTOM, OTHERS)
         with pytest.raises(PlanError, match=r"neither as before nor as after it: .* Somebody else changed it"):
-            list(apply_plan(plan, client, journal_path, clock=clock))
-        assert client.lookup(PHANTOM, OTHERS).schema_id == theirs
-        list(roll_back(journal_path, client, clock=clock))
-        assert client.lookup(PHANTOM, OTHERS).schema_id == theirs
-        assert client.config(PHANTOM) is None
+            scene.apply()
+        assert scene.client.lookup(PHANTOM, OTHERS).schema_id == theirs
+        scene.roll_back()
+        assert scene.client.lookup(PHANTOM, OTHERS).schema_id == theirs
+        assert scene.client.config(PHANTOM) is None
 
-    def test_a_rollback_undoes_ours_beside_theirs(
-        self, registry: FixtureRegistry, client: RegistryClient, journal_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with killed_at(monkeypatch, "after write", 2):
-            list(apply_plan(plan_of(client), client, journal_path, clock=clock))
-        client.register(PHANTOM, OTHERS)
-        events = list(roll_back(journal_path, client, clock=clock))
-        assert [(type(event), event.action.kind) for event in events if isinstance(event, Undone | Left)] == [
+    @pytest.mark.core
+    def test_a_rollback_undoes_ours_beside_theirs(self, scene: Scene) -> None:
+        scene.killed("after write", 2)
+        scene.client.register(PHANTOM, OTHERS)
+        undone = [event for event in scene.roll_back() if isinstance(event, Undone | Left)]
+        assert [(type(event), event.action.kind) for event in undone] == [
             (Undone, "register"),
             (Undone, "set-compatibility"),
         ]
-        assert client.lookup(PHANTOM, OTHERS).version == 3
-        assert client.versions(PHANTOM, deleted=True) == (1, 3)
-        assert client.config(PHANTOM) is None
+        assert scene.client.lookup(PHANTOM, OTHERS).version == 3
+        assert scene.client.versions(PHANTOM, deleted=True) == (1, 3)
+        assert scene.client.config(PHANTOM) is None
 
-    @pytest.mark.parametrize("write", range(1, STEPS + 1))
-    @pytest.mark.parametrize("when", ["before", "after"])
-    def test_no_moment_leaves_the_compatibility_relaxed_for_good(
-        self,
-        registry: FixtureRegistry,
-        client: RegistryClient,
-        journal_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        when: str,
-        write: int,
-    ) -> None:
-        with killed_at(monkeypatch, f"{when} write", write):
-            list(apply_plan(plan_of(client), client, journal_path, clock=clock))
-        theirs = client.register(PHANTOM, OTHERS)
-        list(roll_back(journal_path, client, clock=clock))
-        state = read_subject_state(client, PHANTOM)
+    @pytest.mark.parametrize(
+        ("moment", "write"),
+        mostly_slow(
+            [(f"{when} write", write) for when in ("before", "after") for write in range(1, STEPS + 1)],
+            quick=[("after write", 1), ("before write", 6)],
+        ),
+    )
+    def test_no_moment_leaves_the_compatibility_relaxed_for_good(self, scene: Scene, moment: str, write: int) -> None:
+        scene.killed(moment, write)
+        theirs = scene.client.register(PHANTOM, OTHERS)
+        scene.roll_back()
+        state = read_subject_state(scene.client, PHANTOM)
         assert state.config is None
         assert {version.schema_id for version in state.versions} == {3, theirs}
         assert not any(version.deleted for version in state.versions)
@@ -157,22 +106,20 @@ class TestOthersAtTheSameTime:
 class TestASubjectWithoutVersionsOfItsOwn:
     """A hard delete of the last version takes the subject's own configuration along (observed on 7.9.9)."""
 
-    @pytest.mark.parametrize("number", [None, 1, 2, 3], ids=["undisturbed", "first", "second", "third"])
-    def test_a_rollback_puts_its_configuration_back(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int | None
-    ) -> None:
-        with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
-            for text in (W1, W2):
-                registry.seed(SOURCE_SUBJECT, text)
-            client.set_config(PHANTOM, {"compatibility": "FULL", "normalize": False})
-            before = registry.dump()
-            journal = tmp_path / "journal"
-            plan = plan_of(client)
-            assert any(isinstance(action, Register) for action in plan.actions)
-            list(apply_plan(plan, client, journal, clock=clock))
-            assert registry.dump() != before
-            if number is not None:
-                with killed_at(monkeypatch, "after write", number):
-                    list(roll_back(journal, client, clock=clock))
-            list(roll_back(journal, client, clock=clock))
-            assert registry.dump() == before
+    @pytest.fixture
+    def configured(self, tmp_path: Path) -> Iterator[Scene]:
+        with staged_scene(tmp_path) as scene:
+            scene.client.delete_version(PHANTOM, 1)
+            scene.purge(1)
+            scene.client.set_config(PHANTOM, {"compatibility": "FULL", "normalize": False})
+            yield replace(scene, plan=plan_of(scene.client), before=scene.registry.dump())
+
+    @pytest.mark.parametrize("number", [None, 1, 2, pytest.param(3, marks=pytest.mark.slow)])
+    def test_a_rollback_puts_its_configuration_back(self, configured: Scene, number: int | None) -> None:
+        assert any(isinstance(action, Register) for action in configured.plan.actions)
+        configured.apply()
+        assert configured.registry.dump() != configured.before
+        if number is not None:
+            configured.killed_rollback("after write", number)
+        configured.roll_back()
+        assert configured.registry.dump() == configured.before

@@ -11,15 +11,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.errors import PlanError
+from srfix.recovery import PlanError, save_plan
 from srfix.recovery.repair.apply import JournalSetAside, StepDone, apply_plan
 from srfix.recovery.repair.journal import open_journal, read_journal, read_plan_or_journal
 from srfix.recovery.repair.journal_lines import is_cut_first_line
-from srfix.recovery.repair.plan_file import save_plan
 from srfix.recovery.repair.rollback import roll_back
-from srfix.serde.registry.client import RegistryClient
-from tests.recovery.staging import STEPS, clock, killed_at, plan_of
+from tests.recovery.repair.scene import Scene
+from tests.recovery.staging import STEPS, clock, plan_of
 
 FOREIGN = {
     "text": b"buy milk\n",
@@ -36,33 +34,29 @@ FOREIGN = {
 }
 
 
-def refused(path: Path, registry: FixtureRegistry, client: RegistryClient) -> list[str]:
+def refused(path: Path, scene: Scene) -> list[str]:
     """Every way to name a journal, each refused; what was said."""
-    plan = plan_of(client)
     said = []
     calls: list[Callable[[], object]] = [
-        lambda: list(apply_plan(plan, client, path, clock=clock)),
-        lambda: list(roll_back(path, client, clock=clock)),
+        lambda: list(apply_plan(scene.plan, scene.client, path, clock=clock)),
+        lambda: list(roll_back(path, scene.client, clock=clock)),
         lambda: read_journal(path),
     ]
     for call in calls:
         with pytest.raises(PlanError) as error:
             call()
         said.append(str(error.value))
-    assert registry.writes == 0
+    assert scene.registry.writes == 0
     return said
 
 
 class TestForeignFiles:
     @pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN.keys())
-    def test_are_left_as_they_are(
-        self, registry: FixtureRegistry, client: RegistryClient, tmp_path: Path, content: bytes
-    ) -> None:
+    def test_are_left_as_they_are(self, scene: Scene, tmp_path: Path, content: bytes) -> None:
         """Seen: what followed the last line end was gone, all of a file without one."""
         path = tmp_path / "notes"
         path.write_bytes(content)
-        for said in refused(path, registry, client):
-            assert "is not a journal of srfix" in said
+        assert all("is not a journal of srfix" in said for said in refused(path, scene))
         assert path.read_bytes() == content
         assert os.listdir(tmp_path) == ["notes"]
 
@@ -82,36 +76,30 @@ class TestForeignFiles:
                 pass
         assert path.read_bytes() == content
 
-    def test_the_plan_itself(self, registry: FixtureRegistry, client: RegistryClient, tmp_path: Path) -> None:
+    def test_the_plan_itself(self, scene: Scene, tmp_path: Path) -> None:
         path = tmp_path / "p.json"
-        save_plan(plan_of(client), path)
+        save_plan(scene.plan, path)
         content = path.read_bytes()
-        assert all("is not a journal of srfix" in said for said in refused(path, registry, client))
+        assert all("is not a journal of srfix" in said for said in refused(path, scene))
         assert path.read_bytes() == content
-        assert read_plan_or_journal(path) == plan_of(client)
+        assert read_plan_or_journal(path) == scene.plan
 
-    def test_by_a_link_or_a_second_name(
-        self, registry: FixtureRegistry, client: RegistryClient, tmp_path: Path
-    ) -> None:
+    def test_by_a_link_or_a_second_name(self, scene: Scene, tmp_path: Path) -> None:
         notes = tmp_path / "notes"
         notes.write_bytes(b"buy milk")
         (tmp_path / "soft").symlink_to(notes)
         (tmp_path / "hard").hardlink_to(notes)
         for name in ("soft", "hard"):
-            refused(tmp_path / name, registry, client)
+            refused(tmp_path / name, scene)
         assert notes.read_bytes() == b"buy milk"
 
-    def test_a_link_to_nothing_makes_nothing(
-        self, registry: FixtureRegistry, client: RegistryClient, tmp_path: Path
-    ) -> None:
+    def test_a_link_to_nothing_makes_nothing(self, scene: Scene, tmp_path: Path) -> None:
         (tmp_path / "soft").symlink_to(tmp_path / "nowhere")
-        assert "is a link to a file that is not there" in refused(tmp_path / "soft", registry, client)[0]
+        assert "is a link to a file that is not there" in refused(tmp_path / "soft", scene)[0]
         assert os.listdir(tmp_path) == ["soft"]
 
     @pytest.mark.parametrize("kind", ["directory", "fifo", "socket", "device", "long name", "NUL", "no directory"])
-    def test_what_is_no_file(
-        self, registry: FixtureRegistry, client: RegistryClient, tmp_path: Path, kind: str
-    ) -> None:
+    def test_what_is_no_file(self, scene: Scene, tmp_path: Path, kind: str) -> None:
         """A FIFO must not be waited for."""
         path = tmp_path / "it"
         match kind:
@@ -130,47 +118,36 @@ class TestForeignFiles:
                 path = tmp_path / "a\0b"
             case _:
                 path = tmp_path / "nowhere" / "journal"
-        refused(path, registry, client)
+        refused(path, scene)
 
 
-class TestEmptyFiles:
-    def test_an_empty_file_becomes_the_journal(self, client: RegistryClient, tmp_path: Path) -> None:
-        """Nothing of anybody's can be lost in it, and a crash right after it was created leaves one."""
-        path = tmp_path / "journal"
-        path.touch()
-        list(apply_plan(plan_of(client), client, path, clock=clock))
-        assert read_journal(path).finished
+def test_an_empty_file_becomes_the_journal(scene: Scene) -> None:
+    """Nothing of anybody's can be lost in it, and a crash right after it was created leaves one."""
+    scene.journal.touch()
+    scene.apply()
+    assert read_journal(scene.journal).finished
 
 
-class TestCutFirstLine:
-    @pytest.mark.parametrize("share", [0.01, 0.02, 0.03, 0.05, 0.5, 0.999])
-    def test_is_set_aside_whole_and_the_repair_is_carried_out(
-        self, client: RegistryClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
-    ) -> None:
-        path = tmp_path / "journal"
-        with killed_at(monkeypatch, "after line", 1):
-            list(apply_plan(plan_of(client), client, path, clock=clock))
-        line = path.read_bytes()
+class TestCutLines:
+    @pytest.mark.parametrize("share", [0.01, 0.05, 0.5, 0.999])
+    def test_a_first_one_is_set_aside_whole_and_the_repair_is_carried_out(self, scene: Scene, share: float) -> None:
+        scene.killed("after line", 1)
+        line = scene.journal.read_bytes()
         piece = line[: int(len(line) * share)]
-        path.write_bytes(piece)
-        with pytest.raises(PlanError, match=r"holds no whole line: it says of no repair that it was begun"):
-            list(roll_back(path, client, clock=clock))
-        assert path.read_bytes() == piece
-        events = list(apply_plan(plan_of(client), client, path, clock=clock))
-        assert events[0] == JournalSetAside(path=tmp_path / "journal.1")
-        assert [type(event) for event in events[1:]] == [StepDone] * STEPS
-        assert (tmp_path / "journal.1").read_bytes() == piece
+        scene.journal.write_bytes(piece)
+        with pytest.raises(PlanError, match="holds no whole line"):
+            scene.roll_back()
+        assert scene.journal.read_bytes() == piece
+        aside = scene.journal.with_name("journal.1")
+        first, *others = scene.apply()
+        assert first == JournalSetAside(path=aside)
+        assert [type(event) for event in others] == [StepDone] * STEPS
+        assert aside.read_bytes() == piece
 
-
-class TestAnotherPlansJournal:
-    def test_nothing_of_it_is_cut(
-        self, client: RegistryClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        path = tmp_path / "journal"
-        with killed_at(monkeypatch, "after line", 4):
-            list(apply_plan(plan_of(client), client, path, clock=clock))
-        content = path.read_bytes()[:-20]
-        path.write_bytes(content)
-        with pytest.raises(PlanError, match=r" belongs to another plan "):
-            list(apply_plan(plan_of(client, "other-users-store-changelog-value"), client, path, clock=clock))
-        assert path.read_bytes() == content
+    def test_nothing_of_another_plans_journal_is_cut(self, scene: Scene) -> None:
+        scene.killed("after line", 4)
+        content = scene.journal.read_bytes()[:-20]
+        scene.journal.write_bytes(content)
+        with pytest.raises(PlanError, match="belongs to another plan"):
+            scene.apply(plan_of(scene.client, "other-users-store-changelog-value"))
+        assert scene.journal.read_bytes() == content

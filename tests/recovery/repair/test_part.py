@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from srfix.recovery import AppliedInPartError, Plan, PlanError
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.errors import AppliedInPartError, PlanError
-from srfix.recovery.repair.apply import AlreadyApplied, LeftForLater, StepDone, StepFound, apply_plan
+from srfix.recovery.repair.apply import LeftForLater, StepDone, StepFound, apply_plan
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.part import part_of, shared_subjects
-from srfix.recovery.repair.plan_file import Plan
-from srfix.recovery.repair.rollback import roll_back
-from srfix.serde.errors import UsageError
+from srfix.serde import UsageError
+from tests.recovery.repair.scene import mostly_slow
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, killed_at
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
@@ -49,36 +48,28 @@ class TestPartOf:
         assert [finding.application for finding in part.findings] == ["tills"]
         assert [known.application for known in part.applications] == ["tills"]
 
-    def test_it_holds_all_of_a_code_in_any_letter_case(self, world: World) -> None:
+        assert shared_subjects(world.plan(), part) == ()
+
+    def test_a_code_in_any_letter_case_or_no_choice_is_all_of_it(self, world: World) -> None:
         plan = world.plan()
         assert part_of(plan, ["srf001"]).actions == plan.actions
-
-    def test_without_a_choice_it_is_the_plan_itself(self, world: World) -> None:
-        plan = world.plan()
         assert part_of(plan, ()) is plan
 
     @pytest.mark.parametrize(
         ("only", "said"),
         [
-            ("SRF004", r"^The plan repairs no SRF004; it repairs SRF001\.$"),
-            (
-                "till",
-                r"^The plan repairs nothing of an application 'till'\. Did you mean 'tills'\? It repairs stores of shop, "
-                r"tills\.$",
-            ),
+            ("SRF004", r"repairs no SRF004; it repairs SRF001"),
+            ("till", r"application 'till'\. Did you mean 'tills'\?"),
         ],
     )
     def test_what_the_plan_does_not_repair_is_refused(self, world: World, only: str, said: str) -> None:
         with pytest.raises(UsageError, match=said):
             part_of(world.plan(), [only])
 
-    def test_a_subject_of_another_application_too_is_told(self, world: World) -> None:
-        plan = world.plan()
-        assert shared_subjects(plan, part_of(plan, ["tills"])) == ()
-
 
 class TestApplyInParts:
     def test_only_the_steps_that_were_asked_for_are_carried_out(self, world: World, tmp_path: Path) -> None:
+        before = world.registry.dump()
         plan, client = world.plan(), world.client()
         events = list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
         done = [event.action.subject for event in events if isinstance(event, StepDone)]
@@ -87,45 +78,27 @@ class TestApplyInParts:
         assert events[-1] == LeftForLater(steps=left)
         assert client.versions(PHANTOM, deleted=True) == (1,)
         assert not read_journal(tmp_path / "j").finished
-
-    def test_the_rest_follows_from_the_same_journal_and_one_rollback_undoes_all(
-        self, world: World, tmp_path: Path
-    ) -> None:
-        before = world.registry.dump()
-        plan, client = world.plan(), world.client()
-        list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
-        events = list(apply_plan(plan, client, tmp_path / "j", clock=clock))
-        assert {type(event) for event in events} == {StepDone}
-        assert {event.action.subject for event in events if isinstance(event, StepDone)} == {PHANTOM}
-        assert read_journal(tmp_path / "j").finished
-        assert list(apply_plan(plan, client, tmp_path / "j", only=["shop"], clock=clock)) == [AlreadyApplied()]
-        assert not world.examine().diagnosis.has_findings
+        writes = len(world.registry.write_log)
+        again = list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
+        assert [type(event) for event in again] == [LeftForLater]
+        assert len(world.registry.write_log) == writes
         world.roll_back(tmp_path / "j")
-        assert world.registry.dump() == before
-
-    def test_a_part_alone_is_rolled_back(self, world: World, tmp_path: Path) -> None:
-        before = world.registry.dump()
-        list(apply_plan(world.plan(), world.client(), tmp_path / "j", only=["tills"], clock=clock))
-        list(roll_back(tmp_path / "j", world.client(), clock=clock))
         assert world.registry.dump() == before
 
     def test_what_others_did_to_the_rest_does_not_stop_a_part(self, world: World, tmp_path: Path) -> None:
         plan = world.plan()
         world.registry.seed(PHANTOM, W1)
         assert list(apply_plan(plan, world.client(), tmp_path / "j", only=["tills"], clock=clock))
-        with pytest.raises(AppliedInPartError, match=r"^The world has changed since the plan was made: "):
+        with pytest.raises(AppliedInPartError, match="world has changed since the plan"):
             list(apply_plan(plan, world.client(), tmp_path / "j", clock=clock))
 
-    def test_the_same_part_again_writes_nothing(self, world: World, tmp_path: Path) -> None:
-        plan = world.plan()
-        list(apply_plan(plan, world.client(), tmp_path / "j", only=["tills"], clock=clock))
-        writes = len(world.registry.write_log)
-        again = list(apply_plan(plan, world.client(), tmp_path / "j", only=["tills"], clock=clock))
-        assert [type(event) for event in again] == [LeftForLater]
-        assert len(world.registry.write_log) == writes
-
-    @pytest.mark.parametrize("number", range(1, 5))
-    @pytest.mark.parametrize("moment", ["before write", "after write", "before line", "after line"])
+    @pytest.mark.parametrize(
+        ("moment", "number"),
+        mostly_slow(
+            [(f"{when} {what}", n) for what in ("write", "line") for when in ("before", "after") for n in range(1, 5)],
+            quick=[("after write", 2)],
+        ),
+    )
     def test_a_part_that_was_killed_goes_on_and_ends_as_if_nothing_had_been(
         self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
     ) -> None:
@@ -150,8 +123,6 @@ class TestApplyInParts:
             list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
         with pytest.raises(
             PlanError,
-            match=f"^An earlier run of this plan stopped in the midst of {OTHER}, which --only leaves out: its compatibility "
-            r"may be relaxed\. Nothing was written\. Finish that first with srfix apply without --only, or undo it with srfix "
-            r"rollback\.",
+            match=f"in the midst of {OTHER}, which --only leaves out: .* srfix apply without --only, .* srfix rollback",
         ):
             list(apply_plan(plan, client, tmp_path / "j", only=["shop"], clock=clock))

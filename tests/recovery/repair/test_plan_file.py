@@ -10,26 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from srfix.recovery import Plan, PlanError, load_plan, plan_document, save_plan
 from srfix.recovery.actions.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
-from srfix.recovery.errors import PlanError
-from srfix.recovery.facts.circumstances import Circumstances, KnownStore
-from srfix.recovery.facts.subject_state import SubjectState, VersionState
-from srfix.recovery.repair.plan_file import (
-    Omission,
-    Plan,
-    PlannedFinding,
-    load_plan,
-    plan_digest,
-    plan_document,
-    plan_from,
-    save_plan,
-)
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema, SchemaReference
-from srfix.serde.subjects.names import Role, Subject, Topic
+from srfix.recovery.facts import Circumstances, KnownStore, SubjectState, VersionState
+from srfix.recovery.repair.plan_file import Omission, PlannedFinding, plan_digest, plan_from
+from srfix.serde import Role, Schema, SchemaReference, Subject, Topic
 from srfix.serde.wire import SchemaId
 from tests.recovery.facts.test_circumstances import known
-from tests.recovery.staging import APPLICATION, SOURCE, STORE, plan_of
+from tests.recovery.repair.scene import Scene
+from tests.recovery.staging import APPLICATION, SOURCE, STORE
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 subjects = texts.map(Subject)
@@ -111,44 +100,39 @@ class TestPlanFrom:
         with pytest.raises(PlanError, match=r"^It was edited after it was made: "):
             plan_from(document, where="it")
 
-    def test_an_edited_schema_id_is_refused(self, client: RegistryClient, tmp_path: Path) -> None:
+    @pytest.mark.core
+    def test_an_edited_schema_id_is_refused(self, scene: Scene, tmp_path: Path) -> None:
         path = tmp_path / "p.json"
-        save_plan(plan_of(client), path)
+        save_plan(scene.plan, path)
         path.write_text(path.read_text().replace('"schema_id": 1', '"schema_id": 2'))
-        with pytest.raises(
-            PlanError, match=r"^The plan .*p\.json was edited after it was made: its content does not have"
-        ):
+        with pytest.raises(PlanError, match=r"p\.json was edited after it was made"):
             load_plan(path)
 
+    @pytest.mark.core
     def test_another_version_of_the_document_is_named(self) -> None:
-        with pytest.raises(PlanError, match=r"^It is a srfix\.plan/2; this version of srfix reads srfix\.plan/1\."):
+        with pytest.raises(PlanError, match=r"It is a srfix\.plan/2; .* reads srfix\.plan/1\."):
             plan_from({"schema": "srfix.plan/2"}, where="it")
 
-    @pytest.mark.parametrize("content", ["[]", '"x"', "{}", '{"schema": "srfix.diagnosis/1"}'])
-    def test_what_is_no_plan_is_called_none(self, content: str, tmp_path: Path) -> None:
-        path = tmp_path / "p.json"
-        path.write_text(content)
-        with pytest.raises(
-            PlanError, match=r"^The plan .* is not a plan of srfix\. Make one with srfix plan -o FILE\.$"
-        ):
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            *(
+                (content, "is not a plan of srfix")
+                for content in (b"[]", b'"x"', b"{}", b'{"schema": "srfix.diagnosis/1"}')
+            ),
+            *((content, "is not JSON") for content in (b"", b"{", b"\xff\xfe")),
+            (None, r"none\.json cannot be read \(No such file or directory\)"),
+        ],
+    )
+    def test_what_is_no_plan_is_called_none(self, content: bytes | None, said: str, tmp_path: Path) -> None:
+        path = tmp_path / "none.json"
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(PlanError, match=said):
             load_plan(path)
 
-    @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe"])
-    def test_what_is_no_json_is_called_none(self, content: bytes, tmp_path: Path) -> None:
-        path = tmp_path / "p.json"
-        path.write_bytes(content)
-        with pytest.raises(PlanError, match=r"^The plan .* is not JSON "):
-            load_plan(path)
-
-    def test_a_file_that_is_not_there_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(
-            PlanError,
-            match=r"^The plan .*none\.json cannot be read \(No such file or directory\)\. Make one with .*",
-        ):
-            load_plan(tmp_path / "none.json")
-
-    def test_a_plan_that_does_not_say_what_it_registers_is_read_by_its_steps(self, client: RegistryClient) -> None:
-        document = plan_document(plan_of(client))
+    def test_a_plan_that_does_not_say_what_it_registers_is_read_by_its_steps(self, scene: Scene) -> None:
+        document = plan_document(scene.plan)
         del document["omissions"]
         match document["findings"]:
             case [dict() as finding]:
@@ -160,36 +144,27 @@ class TestPlanFrom:
 
 
 class TestCircumstances:
-    def test_a_plan_that_says_nothing_of_an_application_knows_its_stores_and_their_topics(
-        self, client: RegistryClient
-    ) -> None:
-        plan = plan_of(client)
+    def test_a_plan_that_says_nothing_of_an_application_knows_its_stores_and_their_topics(self, scene: Scene) -> None:
         store = KnownStore(name=STORE, topic=SOURCE)
-        assert plan.circumstances == (Circumstances(application=APPLICATION, stores=(store,)),)
-
-    def test_what_it_says_of_one_is_taken(self, client: RegistryClient) -> None:
+        assert scene.plan.circumstances == (Circumstances(application=APPLICATION, stores=(store,)),)
         said = Circumstances(application=APPLICATION, members=2, state="Stable")
-        assert replace(plan_of(client), applications=(said,)).circumstances == (said,)
+        assert replace(scene.plan, applications=(said,)).circumstances == (said,)
 
-    def test_a_plan_of_before_there_were_any_is_read(self, client: RegistryClient) -> None:
-        document = plan_document(plan_of(client))
+    def test_a_plan_of_before_there_were_any_is_read(self, scene: Scene) -> None:
+        document = plan_document(scene.plan)
         del document["applications"]
         document["digest"] = plan_digest(document)
-        assert plan_from(document, where="it") == plan_of(client)
+        assert plan_from(document, where="it") == scene.plan
 
 
-class TestSavePlan:
-    def test_a_plan_is_written_whole_or_not_at_all(
-        self, client: RegistryClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        path = tmp_path / "p.json"
-        path.write_text("the old one")
-        monkeypatch.setattr("os.replace", _no_room)
-        with pytest.raises(PlanError, match=r"^The plan cannot be written to .*p\.json \(No space left on device\)\.$"):
-            save_plan(plan_of(client), path)
-        assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
-        assert path.read_text() == "the old one"
+def test_a_plan_is_written_whole_or_not_at_all(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_args: object) -> None:
+        raise OSError(28, "No space left on device")
 
-
-def _no_room(*_args: object) -> None:
-    raise OSError(28, "No space left on device")
+    path = tmp_path / "p.json"
+    path.write_text("the old one")
+    monkeypatch.setattr("os.replace", no_room)
+    with pytest.raises(PlanError, match=r"p\.json \(No space left on device\)"):
+        save_plan(scene.plan, path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
+    assert path.read_text() == "the old one"

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
-from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.recovery.state.offsets_column_family import (
-    OFFSETS_COLUMN_FAMILY,
-    parse_offsets,
-    parse_position,
-)
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, parse_offsets, parse_position
 from srfix.recovery.state.rocksdb import column_families, linked_view, read_column_family
-from srfix.serde.subjects.names import Topic
+from srfix.serde import Topic
 
 APPLICATION = Path(__file__).parent / "data/4.3.1/x3bc6f6-app"
 TABLE = APPLICATION / "1_0/rocksdb/ts"
 POSITION = bytes.fromhex("000000000100000005757365727300000001000000000000000000000029") + bytes(175)
 """The golden vector: users-0=41, padded to 205 bytes."""
-
-positions = st.dictionaries(
-    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5),
-    st.dictionaries(st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1), max_size=3),
-    max_size=3,
-)
 
 
 def entry(topic: str, partition: int, offset: int | None) -> CheckpointEntry:
@@ -64,10 +52,11 @@ class TestParseOffsets:
         assert rows is not None
         assert parse_offsets(rows, path="p").position is None
 
-    def test_a_topic_may_end_in_a_dash_and_a_number(self) -> None:
-        assert parse_offsets({b"orders-2024-7": bytes(7) + b"\x05"}, path="p").entries == (entry("orders-2024", 7, 5),)
-
-    def test_an_open_store_says_so(self) -> None:
+    def test_a_row_says_topic_partition_and_offset_and_whether_the_store_is_open(self) -> None:
+        rows = {b"orders-2024-7": bytes(7) + b"\x05", b"t-0": struct.pack(">q", -4)}
+        offsets = parse_offsets(rows, path="p")
+        assert offsets.entries == (entry("orders-2024", 7, 5), entry("t", 0, None))
+        assert not offsets.is_open
         assert parse_offsets({b"status": bytes(7) + b"\x01"}, path="p").is_open
 
     def test_one_with_rows_and_no_topic_to_restore_from_logs_nothing(self) -> None:
@@ -78,46 +67,28 @@ class TestParseOffsets:
         for told_of_nothing in (still_open, without_rows, rows | {b"users-0": bytes(8)}):
             assert not parse_offsets(told_of_nothing, path="p").restores_from_nowhere
 
-    def test_an_unknown_offset_is_none(self) -> None:
-        assert parse_offsets({b"t-0": struct.pack(">q", -4)}, path="p").entries == (entry("t", 0, None),)
-
     @pytest.mark.parametrize(
         ("rows", "problem"),
         [
-            ({b"t-0": b"1"}, "the row b't-0' has 1 bytes instead of 8"),
-            ({b"t": bytes(8)}, "the row b't' is not named <topic>-<partition>"),
-            ({b"t-0": struct.pack(">q", -1)}, "the offset -1 of b't-0' is negative"),
-            ({b"position": b"\x01"}, "its position has version 1 instead of 0"),
-            ({b"position": b""}, "its position is empty"),
+            ({b"t-0": b"1"}, "b't-0' has 1 bytes instead of 8"),
+            ({b"t": bytes(8)}, "b't' is not named <topic>-<partition>"),
+            ({b"t-0": struct.pack(">q", -1)}, "offset -1 of b't-0' is negative"),
+            ({b"position": b"\x01"}, "version 1 instead of 0"),
+            ({b"position": b""}, "position is empty"),
         ],
     )
     def test_another_form_is_an_error_that_names_the_store(self, rows: dict[bytes, bytes], problem: str) -> None:
-        with pytest.raises(StateDirectoryError) as caught:
-            parse_offsets(rows, path="D/0_0/rocksdb/s")
-        assert caught.value.message.startswith(f"D/0_0/rocksdb/s, column family offsets: {problem}.")
+        with pytest.raises(StateDirectoryError, match=rf"^D/0_0/s, column family offsets: .*{re.escape(problem)}"):
+            parse_offsets(rows, path="D/0_0/s")
 
 
-class TestParsePosition:
-    def test_the_padding_behind_the_counts_is_ignored(self) -> None:
-        assert parse_position(POSITION, path="p") == (entry("users", 0, 41),)
-
-    @given(positions, st.integers(0, 40))
-    def test_what_was_packed_is_read(self, position: dict[str, dict[int, int]], padding: int) -> None:
-        wanted = tuple(entry(topic, p, offset) for topic, pairs in position.items() for p, offset in pairs.items())
-        assert parse_position(packed(position) + bytes(padding), path="p") == wanted
-
-    @given(st.binary(min_size=1, max_size=40))
-    @example(b"\x00\x00\x00\x00\x01\xff\xff\xff\xff")
-    def test_any_bytes_are_a_position_or_one_of_our_errors(self, content: bytes) -> None:
-        with suppress(StateDirectoryError):
-            parse_position(content, path="p")
+def test_the_padding_behind_the_counts_of_a_position_is_ignored() -> None:
+    assert parse_position(POSITION, path="p") == (entry("users", 0, 41),)
 
 
 class TestReadColumnFamily:
-    def test_every_column_family_is_seen(self) -> None:
+    def test_every_column_family_is_seen_and_one_that_is_not_there_is_none(self) -> None:
         assert column_families(TABLE) == ("default", "keyValueWithTimestamp", "offsets")
-
-    def test_a_column_family_that_is_not_there_is_none(self) -> None:
         assert read_column_family(TABLE, "nosuch") is None
 
     def test_the_original_keeps_every_byte_and_gets_no_file(self) -> None:
@@ -131,15 +102,13 @@ class TestReadColumnFamily:
         assert not view.exists()
 
     def test_what_is_no_database_is_an_error_and_not_created(self, tmp_path: Path) -> None:
-        with pytest.raises(StateDirectoryError, match=r"is no RocksDB: there is no file CURRENT in it\.$"):
+        with pytest.raises(StateDirectoryError, match=r"is no RocksDB: there is no file CURRENT"):
             read_column_family(tmp_path, OFFSETS_COLUMN_FAMILY)
         assert list(tmp_path.iterdir()) == []
 
     def test_a_damaged_database_is_an_error_with_what_rocksdb_says(self, tmp_path: Path) -> None:
         (tmp_path / "CURRENT").write_text("MANIFEST-000001\n")
-        with pytest.raises(
-            StateDirectoryError, match=f"^{tmp_path} cannot be read as a RocksDB: .*{tmp_path}/MANIFEST-000001"
-        ):
+        with pytest.raises(StateDirectoryError, match=rf"cannot be read as a RocksDB: .*{tmp_path}/MANIFEST-000001"):
             read_column_family(tmp_path, OFFSETS_COLUMN_FAMILY)
 
     def test_without_the_library_the_error_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,9 @@ import pytest
 from srfix.recovery.state.directory import ApplicationState, StoreKind, Traces
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.restore_sources import stores_on_disk
-from srfix.serde.errors import UsageError
+from srfix.serde import UsageError
 
 DATA = Path(__file__).parent / "data"
-APPLICATIONS = {"2.6.3": "xe5dc1e-app", "3.9.2": "xda9e9e-app", "4.3.1": "x3bc6f6-app"}
 
 
 def only(path: Path) -> ApplicationState:
@@ -29,9 +28,26 @@ def store(root: Path, task: str, name: str) -> None:
 
 
 class TestReadStateDirectory:
-    @pytest.mark.parametrize(("version", "name"), APPLICATIONS.items())
-    def test_the_state_dir_and_the_folder_in_it_are_the_same(self, version: str, name: str) -> None:
-        assert only(DATA / version) == only(DATA / version / name)
+    @pytest.mark.parametrize(
+        ("version", "name", "traces"),
+        [
+            ("2.6.3", "xe5dc1e-app", (True, True, False, False)),
+            ("3.9.2", "xda9e9e-app", (True, False, True, False)),
+            ("4.3.1", "x3bc6f6-app", (True, False, False, True)),
+        ],
+    )
+    def test_the_state_dir_and_the_folder_in_it_are_the_same_and_the_layout_betrays_the_version(
+        self, version: str, name: str, traces: tuple[bool, bool, bool, bool]
+    ) -> None:
+        metadata, locks, positions, families = traces
+        found = only(DATA / version)
+        assert found == only(DATA / version / name)
+        assert found.traces == Traces(
+            has_process_metadata=metadata,
+            has_task_locks=locks,
+            has_position_files=positions,
+            has_offsets_column_families=families,
+        )
 
     def test_tasks_stores_and_topics_of_2_6_3(self) -> None:
         found = only(DATA / "2.6.3")
@@ -61,23 +77,6 @@ class TestReadStateDirectory:
             "fkres": ("x3bc6f6-app-fkres-changelog",),
             "glob": ("x3bc6f6-glob",),
         }
-
-    @pytest.mark.parametrize(
-        ("version", "traces"),
-        [
-            ("2.6.3", (True, True, False, False)),
-            ("3.9.2", (True, False, True, False)),
-            ("4.3.1", (True, False, False, True)),
-        ],
-    )
-    def test_the_layout_betrays_the_version(self, version: str, traces: tuple[bool, bool, bool, bool]) -> None:
-        metadata, locks, positions, families = traces
-        assert only(DATA / version).traces == Traces(
-            has_process_metadata=metadata,
-            has_task_locks=locks,
-            has_position_files=positions,
-            has_offsets_column_families=families,
-        )
 
     def test_a_copy_under_another_name_is_known_by_its_changelogs(self, tmp_path: Path) -> None:
         shutil.copytree(DATA / "2.6.3" / "xe5dc1e-app", tmp_path / "copy")
@@ -115,27 +114,24 @@ class TestReadStateDirectory:
             store(tmp_path / "shop", task, "s")
         assert [task.name for task in only(tmp_path).tasks] == ["2_9", "2_10", "10_0"]
 
-    def test_a_missing_checkpoint_is_no_problem_but_known(self, tmp_path: Path) -> None:
+    def test_a_missing_checkpoint_is_no_problem_but_known_and_a_damaged_one_is_and_the_rest_is_read(
+        self, tmp_path: Path
+    ) -> None:
         store(tmp_path / "shop", "0_0", "users-store")
         found = only(tmp_path)
         assert [task.name for task in found.without_checkpoint()] == ["0_0"]
         assert found.problems == ()
-
-    def test_a_damaged_checkpoint_is_a_problem_and_the_rest_is_read(self, tmp_path: Path) -> None:
-        store(tmp_path / "shop", "0_0", "users-store")
         (tmp_path / "shop/0_0/.checkpoint").write_text("0\n2\nusers 0 41\n")
         found = only(tmp_path)
         assert found.stores == ("users-store",)
         (problem,) = found.problems
-        assert problem.reason.startswith(
-            f"{tmp_path}/shop/0_0/.checkpoint, line 3: 2 entries are announced, and 1 follow."
-        )
+        assert problem.reason.startswith(f"{tmp_path}/shop/0_0/.checkpoint, line 3: 2 entries")
 
     def test_damaged_process_metadata_is_a_problem(self, tmp_path: Path) -> None:
         store(tmp_path / "shop", "0_0", "users-store")
         (tmp_path / "shop/kafka-streams-process-metadata").write_text("[1")
         (problem,) = only(tmp_path).problems
-        assert problem.reason == 'it is not {"processId": "<uuid>"}; the directory may be damaged'
+        assert problem.reason.startswith('it is not {"processId": "<uuid>"}')
 
     def test_a_damaged_store_of_4_3_is_a_problem_and_the_others_are_read(self, tmp_path: Path) -> None:
         shutil.copytree(DATA / "4.3.1", tmp_path / "d")
@@ -146,15 +142,14 @@ class TestReadStateDirectory:
         assert problem.path.endswith("1_0/rocksdb/ts")
         assert found.tasks[-1].topics == ("x3bc6f6-glob",)
 
-    def test_without_the_library_one_problem_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_the_library_one_problem_says_what_to_install_unless_checkpoints_say_everything(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setitem(sys.modules, "rocksdict", None)
         found = only(DATA / "4.3.1")
         (problem,) = found.problems
-        assert problem.reason.endswith("install it with: pip install 'srfix[state]'")
+        assert "pip install 'srfix[state]'" in problem.reason
         assert found.stores == ("fka", "fkres", "glob", "ts")
-
-    def test_the_library_is_not_missed_where_checkpoints_say_everything(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "rocksdict", None)
         assert only(DATA / "2.6.3").problems == ()
 
     @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says who holds a lock without taking it")
@@ -180,7 +175,7 @@ class TestReadStateDirectory:
         assert found.is_in_use
         assert all(s.offsets is None for task in found.tasks for s in task.stores)
         (problem,) = found.problems
-        assert problem.reason.startswith("a process holds its lock: the application runs.")
+        assert problem.reason.startswith("a process holds its lock")
         assert only(tmp_path / "d").is_in_use is False
 
     def test_nothing_in_the_directory_changes(self, tmp_path: Path) -> None:
@@ -189,11 +184,9 @@ class TestReadStateDirectory:
         only(tmp_path / "d")
         assert sorted((str(p), p.stat().st_mtime_ns) for p in (tmp_path / "d").rglob("*")) == before
 
-    def test_a_directory_that_is_not_there_is_refused_with_what_to_give(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\. Give the application's"):
+    def test_what_is_no_state_directory_is_refused_with_what_to_give(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\. Give"):
             read_state_directory(tmp_path / "nosuch")
-
-    def test_a_directory_of_something_else_is_refused_with_what_to_give(self, tmp_path: Path) -> None:
         (tmp_path / "music").mkdir()
-        with pytest.raises(UsageError, match=r"is no state directory: neither it nor a folder in it has a task direc"):
+        with pytest.raises(UsageError, match="is no state directory"):
             read_state_directory(tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections import Counter
@@ -15,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from srfix.fixtures.state_directory import TIMESTAMPED, write_database
-from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state import formats as f
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.state.reading import read_state_directory
@@ -24,7 +23,7 @@ from srfix.recovery.state.row_ids import RowIds, count_row_ids
 from srfix.recovery.state.some_rows import some_rows
 from srfix.recovery.state.stored_rows import PLAIN, WITH_HEADERS
 from srfix.recovery.state.stores import StoreFormat, open_store, open_stores
-from srfix.serde.subjects.names import Role
+from srfix.serde import Role
 from srfix.serde.wire import frame_guid, frame_id
 from srfix.serde.wire_peek import SchemaIdPeek
 
@@ -138,11 +137,6 @@ class TestCountRowIds:
             form=StoreFormat.TIMESTAMPED_KV,
         )
 
-    def test_rows_that_a_timestamped_store_has_not_upgraded_yet_count(self, tmp_path: Path) -> None:
-        families = {PLAIN: {b"old": frame_id(3, b"x")}, TIMESTAMPED: {b"new": TS + frame_id(4, b"y")}}
-        write_database(tmp_path / "db", families)
-        assert counted(tmp_path / "db") == (2, {}, {3: 1, 4: 1})
-
     def test_a_guid_in_the_headers_beside_a_row_counts(self, tmp_path: Path) -> None:
         name, guid = b"__value_schema_id", frame_guid(UUID(int=7))
         headers = b"\x02" + bytes([2 * len(name)]) + name + bytes([2 * len(guid)]) + guid
@@ -150,47 +144,6 @@ class TestCountRowIds:
         write_database(tmp_path / "db", {WITH_HEADERS: {b"a": row, b"b": b"\x00" + TS + frame_id(5, b"x")}})
         found = count(tmp_path / "db")
         assert (found.guids, found.schema_ids[Role.VALUE]) == ({Role.VALUE: 1}, {5: 1})
-
-    @settings(max_examples=15, deadline=None)
-    @given(
-        rows=st.dictionaries(
-            st.binary(min_size=1, max_size=6).filter(lambda key: key[0] != 0),
-            st.integers(1, 2**31 - 1),
-            max_size=30,
-        )
-    )
-    def test_every_id_that_was_written_is_counted(
-        self, tmp_path_factory: pytest.TempPathFactory, rows: dict[bytes, int]
-    ) -> None:
-        path = tmp_path_factory.mktemp("any") / "db"
-        write_database(path, {TIMESTAMPED: {key: TS + frame_id(i, b"") for key, i in rows.items()}})
-        found = count(path)
-        assert (found.rows, found.schema_ids[Role.VALUE]) == (len(rows), dict(Counter(rows.values())))
-
-    @pytest.mark.parametrize("is_time_first", [False, True])
-    def test_rows_of_window_stores_count_and_their_index_does_not(self, tmp_path: Path, is_time_first: bool) -> None:
-        for start, schema_id in ((NOW, 3), (NOW + 60_000, 4)):
-            window = f.WindowStoreKey(key=frame_id(9, b"k"), start_ms=start)
-            rows = {f.encode_window_store_key(window): frame_id(schema_id, b"x")}
-            if is_time_first:
-                rows = {
-                    f.encode_key_first_window_key(window): b"",
-                    f.encode_time_first_window_key(window): f.encode_timestamped(frame_id(schema_id, b"x"), start + 7),
-                }
-            write_database(tmp_path / f"win/win.{start}", {PLAIN: rows})
-        assert counted(tmp_path / "win") == (2, {9: 2}, {3: 1, 4: 1})
-
-    @pytest.mark.parametrize("family", [PLAIN, "sessionKeyValueWithHeaders"])
-    @pytest.mark.parametrize("is_time_first", [False, True])
-    def test_rows_of_session_stores_count(self, tmp_path: Path, family: str, is_time_first: bool) -> None:
-        # A key framed under such an id begins as one that is kept time first does.
-        key = f.SessionKey(key=frame_id(418, b"1234"), start_ms=NOW, end_ms=NOW + 1_000)
-        value = frame_id(3, b"x")
-        rows = {f.encode_session_key(key): value if family == PLAIN else b"\0" + value}
-        if is_time_first:
-            rows = {f.encode_time_first_session_key(key): value, f.encode_key_first_session_key(key): b""}
-        write_database(tmp_path / f"sess/sess.{NOW}", {family: rows})
-        assert counted(tmp_path / "sess") == (1, {418: 1}, {3: 1})
 
     @settings(max_examples=25, deadline=None)
     @given(
@@ -236,15 +189,6 @@ class TestCountRowIds:
         assert SchemaIdPeek()([value]) == [0x1A1FD], "the times in it look like an id"
         assert counted(tmp_path / "db") == (1, {}, {})
 
-    def test_every_entry_of_a_list_counts(self, tmp_path: Path) -> None:
-        entries = [
-            f.encode_sided_value(f.SidedValue(payload=frame_id(schema_id, b"x"), side=f.Side.LEFT))
-            for schema_id in (3, 4)
-        ]
-        key = f.encode_join_side_key(f.JoinSideKey(key=frame_id(9, b"k"), timestamp_ms=NOW, side=f.Side.LEFT))
-        write_database(tmp_path / "j-left-shared-join-store", {PLAIN: {key: f.encode_list(entries)}})
-        assert counted(tmp_path / "j-left-shared-join-store") == (2, {9: 2}, {3: 1, 4: 1})
-
     def test_a_subscription_has_two_keys_and_no_value(self, tmp_path: Path) -> None:
         key = f.CombinedKey(foreign_key=frame_id(8, b"f"), primary_key=frame_id(9, b"k"))
         value = f.Subscription(version=0, instruction=1, hash=bytes(16), primary_key=key.primary_key)
@@ -262,9 +206,8 @@ class TestCountRowIds:
     def test_what_is_not_certain_is_said(self, tmp_path: Path) -> None:
         write_database(tmp_path / "win/win.60000", {PLAIN: {b"k" * 20: frame_id(3, b"x")}})
         found = count(tmp_path / "win")
-        assert found.uncertain == (
-            "it was read as plain-window: its keys are none of a known form, and it lies as a window store does"
-        )
+        assert found.uncertain is not None
+        assert "it was read as plain-window" in found.uncertain
 
     def test_nothing_is_counted_of_a_store_that_was_taken_for_the_wrong_kind(self, tmp_path: Path) -> None:
         write_database(tmp_path / "win/win.60000", {PLAIN: {b"k": frame_id(3, b"x"), b"k" * 20: frame_id(3, b"x")}})
@@ -284,18 +227,10 @@ class TestCountRowIds:
         assert (found.stopped, found.is_damaged) == ("the time for it (--deadline) was over", False)
         assert 1_000 <= found.rows < len(rows)
 
-    def test_nothing_in_the_directory_changes(self, tmp_path: Path) -> None:
-        write_database(tmp_path / "db", {PLAIN: {b"a": frame_id(1, b"x")}})
-        before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in (tmp_path / "db").iterdir()}
-        count(tmp_path / "db")
-        assert {p.name: (p.stat().st_mtime_ns, p.read_bytes()) for p in (tmp_path / "db").iterdir()} == before
-
     def test_without_the_library_it_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_database(tmp_path / "db", {PLAIN: {b"a": frame_id(1, b"x")}})
         monkeypatch.setitem(sys.modules, "rocksdict", None)
-        with pytest.raises(
-            LibraryMissingError, match=r"^reading RocksDB needs the package rocksdict; install it with: "
-        ):
+        with pytest.raises(LibraryMissingError, match="needs the package rocksdict"):
             count(tmp_path / "db")
 
 
@@ -308,63 +243,42 @@ class TestDamage:
         write_database(tmp_path / "db", {TIMESTAMPED: rows})
         return tmp_path / "db"
 
-    def table(self, database: Path) -> Path:
-        (found,) = database.glob("*.sst")
-        return found
-
     def test_a_flipped_byte_ends_the_read_where_it_is(self, database: Path) -> None:
-        table = self.table(database)
+        (table,) = database.glob("*.sst")
         content = bytearray(table.read_bytes())
         content[len(content) // 2] ^= 1
         table.write_bytes(content)
         found = count(database)
         assert found.is_damaged
         assert found.stopped is not None
-        assert found.stopped.startswith(f"{database} cannot be read as a RocksDB: Corruption: block checksum mismatch")
+        assert "block checksum mismatch" in found.stopped
         assert f"in {table}" in found.stopped
         assert 2_000 < found.rows < 3_000
         assert found.schema_ids[Role.VALUE] == {1: found.rows}
-
-    def test_a_column_family_that_is_damaged_is_not_taken_for_a_shorter_one(self, database: Path) -> None:
-        table = self.table(database)
-        content = bytearray(table.read_bytes())
-        content[len(content) // 2] ^= 1
-        table.write_bytes(content)
         with pytest.raises(StateDirectoryError, match="block checksum mismatch"):
             read_column_family(database, TIMESTAMPED)
 
-    def test_a_truncated_table_is_damage(self, database: Path) -> None:
-        table = self.table(database)
-        table.write_bytes(table.read_bytes()[:10_000])
-        found = count(database)
-        assert (found.rows, found.is_damaged) == (0, True)
-        assert found.stopped is not None
-        assert f"Sst file size mismatch: {table}" in found.stopped
-
     @pytest.mark.parametrize("pattern", ["MANIFEST-*", "*.sst"])
-    def test_a_missing_file_is_damage_that_names_it(self, database: Path, pattern: str) -> None:
-        (missing,) = database.glob(pattern)
-        missing.unlink()
+    @pytest.mark.parametrize("is_there", [True, False])
+    def test_a_file_that_is_missing_or_cut_short_is_named(self, database: Path, pattern: str, is_there: bool) -> None:
+        (path,) = database.glob(pattern)
+        if is_there:
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 10])
+        else:
+            path.unlink()
         found = count(database)
         assert (found.rows, found.is_damaged) == (0, True)
         assert found.stopped is not None
-        assert str(missing) in found.stopped
+        assert str(path if pattern == "*.sst" or not is_there else database) in found.stopped
 
     def test_a_directory_without_a_database_is_no_rocksdb(self, tmp_path: Path) -> None:
-        found = count(tmp_path)
-        assert found.stopped == f"{tmp_path} is no RocksDB: there is no file CURRENT in it"
+        assert "no file CURRENT" in (count(tmp_path).stopped or "")
 
     def test_a_row_of_another_form_is_left_out(self, tmp_path: Path) -> None:
         rows = {b"a": TS + frame_id(1, b"x"), b"b": b"short", b"c": TS + frame_id(1, b"x"), b"d": b"no"}
         write_database(tmp_path / "db", {TIMESTAMPED: rows})
         found = count(tmp_path / "db")
         assert (found.rows, found.is_damaged) == (2, True)
-        assert found.stopped == (
-            f"{tmp_path}/db, key 62: a value has 5 bytes, and its timestamp alone needs 8. It is damaged, or not written by "
-            "Kafka Streams (1 more such place)"
-        )
-
-    def test_other_databases_are_not_concerned(self, database: Path, tmp_path: Path) -> None:
-        shutil.copytree(database, tmp_path / "other")
-        self.table(database).unlink()
-        assert count(tmp_path / "other").rows == 5_000
+        assert found.stopped is not None
+        assert "key 62: a value has 5 bytes" in found.stopped
+        assert "(1 more such place)" in found.stopped

@@ -7,19 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.errors import LibraryMissingError, RowsUnreadableError, StateDirectoryError
-from srfix.recovery.facts.decoding import RecordDecoder
-from srfix.recovery.rebuild.rebuild import Rebuild, Until, rebuild
-from srfix.recovery.rebuild.report import OnError
+from srfix.fixtures.broker import EmbeddedBroker
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery import Cluster, LibraryMissingError, StateDirectoryError
+from srfix.recovery.errors import RowsUnreadableError
+from srfix.recovery.facts import RecordDecoder
+from srfix.recovery.rebuild import OnError, Rebuild, Until, rebuild
 from srfix.recovery.rebuild.reserialise import Reserialiser
-from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.stores.store import StateStore
 from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
 from srfix.recovery.state_jobs.exporting import export_on_spark
@@ -29,13 +27,19 @@ from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_report.exporting import ExportFormat, exporting
 from srfix.recovery.state_report.row_documents import decoded_batches, decoded_rows, row_document
 from srfix.recovery.state_report.row_filter import RowFilter
-from srfix.serde.columns import parse_columns
-from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, UsageError
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryUnreachableError
-from srfix.serde.resolve import ById, DualSubject
-from srfix.serde.subjects import FixedSubject, Subject
-from tests.recovery.staging import W1, W2, R
+from srfix.serde import (
+    AccessDeniedError,
+    ById,
+    ClusterError,
+    DualSubject,
+    FixedSubject,
+    RegistryClient,
+    RegistryError,
+    Subject,
+    UsageError,
+)
+from srfix.serde.registry import RegistryUnreachableError
+from tests.recovery.staging import W1, R
 from tests.recovery.state_jobs.here import (
     APPLICATION,
     STORE,
@@ -76,9 +80,20 @@ def by_id(registry: FixtureRegistry) -> RecordDecoder:
     return RecordDecoder(ById(RegistryClient(registry.url)))
 
 
-def told(work: ScanWork, stores: list[StateStore]) -> list[object]:
-    parts = WorkerHere().run(work, stores, doing="reading")
-    return [row_document(row, application=APPLICATION) for part in parts for row in part.rows]
+def raw_scan(*, limit: int = 9, prefix: bytes | None = None) -> ScanWork:
+    """Reads rows as they are, without a registry."""
+    decoder = RecordDecoder(ById(RegistryClient("http://127.0.0.1:9")), roles=())
+    return ScanWork(wanted=RowFilter(prefix=prefix), decoder=decoder, second=SecondAnswers(), limit=limit)
+
+
+def dual(registry: FixtureRegistry, second: SecondAnswers) -> DualSubject:
+    """Asks the phantom subject, then the source's."""
+    return DualSubject(
+        RegistryClient(registry.url),
+        first=FixedSubject(value=PHANTOM),
+        second=FixedSubject(value=f"{TOPIC}-value"),
+        on_second=second,
+    )
 
 
 class TestScan:
@@ -92,17 +107,12 @@ class TestScan:
             for store in stores_of(state)
             for row in decoded_rows(store, store.rows(), decoder, topic=store.changelog)
         ]
-        assert told(work, stores_of(state)) == here
+        parts = WorkerHere().run(work, stores_of(state), doing="reading")
+        assert [row_document(row, application=APPLICATION) for part in parts for row in part.rows] == here
         assert len(here) > 10
 
     def test_it_is_bounded_by_a_filter_and_a_limit_for_each_task(self, state: ApplicationState) -> None:
-        work = ScanWork(
-            wanted=RowFilter(prefix=b"k1"),
-            decoder=RecordDecoder(ById(_none()), roles=()),
-            second=SecondAnswers(),
-            limit=2,
-        )
-        parts = WorkerHere().run(work, stores_of(state), doing="reading")
+        parts = WorkerHere().run(raw_scan(prefix=b"k1", limit=2), stores_of(state), doing="reading")
         assert [len(part.rows) for part in parts] == [2, 2, 2]
         assert all(row.row.key.startswith(b"k1") for part in parts for row in part.rows)
 
@@ -110,13 +120,8 @@ class TestScan:
         self, state: ApplicationState, registry: FixtureRegistry
     ) -> None:
         second = SecondAnswers()
-        policy = DualSubject(
-            RegistryClient(registry.url),
-            first=FixedSubject(value=PHANTOM),
-            second=FixedSubject(value=f"{TOPIC}-value"),
-            on_second=second,
-        )
-        work = ScanWork(wanted=RowFilter(), decoder=RecordDecoder(policy), second=second, limit=5)
+        decoder = RecordDecoder(dual(registry, second))
+        work = ScanWork(wanted=RowFilter(), decoder=decoder, second=second, limit=5)
         first, *others = WorkerHere().run(work, stores_of(state), doing="reading")
         (note,) = first.notes
         assert PHANTOM in note
@@ -127,10 +132,8 @@ class TestScan:
         shutil.copytree(state.path, copy)
         (table,) = (copy / "0_1").rglob("*.sst")
         table.write_bytes(table.read_bytes()[:-10])
-        work = ScanWork(
-            wanted=RowFilter(), decoder=RecordDecoder(ById(_none()), roles=()), second=SecondAnswers(), limit=9
-        )
-        parts = WorkerHere().run(work, stores_of(_state(copy)), doing="reading")
+        (damaged,) = read_state_directory(copy)
+        parts = WorkerHere().run(raw_scan(), stores_of(damaged), doing="reading")
         assert [bool(part.store.damages) for part in parts] == [False, True, False]
 
 
@@ -156,24 +159,6 @@ class TestExport:
                 assert Path(part.path).read_bytes() == here.read_bytes()
             here.unlink()
 
-    def test_a_half_with_columns_comes_typed(
-        self, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path
-    ) -> None:
-        decoder = RecordDecoder(ById(RegistryClient(registry.url)), columns=parse_columns("USERID BIGINT"))
-        done = export_on_spark(
-            WorkerHere(),
-            stores_of(state),
-            tmp_path,
-            ExportFormat.PARQUET,
-            application=APPLICATION,
-            decoder=decoder,
-            second=SecondAnswers(),
-            is_typed=True,
-        )
-        table = pq.read_table(done[0].path)
-        assert table.schema.field("value_row").type == pa.struct([("USERID", pa.int64())])
-        assert table["value_reason"].null_count == table.num_rows == done[0].rows > 0
-
     def test_nothing_is_written_over_and_nothing_left(
         self, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path
     ) -> None:
@@ -183,7 +168,7 @@ class TestExport:
             how = {"application": APPLICATION, "decoder": by_id(registry), "second": SecondAnswers()}
             export_on_spark(WorkerHere(), stores, tmp_path, ExportFormat.CSV, **how)  # type: ignore[arg-type]
 
-        with pytest.raises(UsageError, match=r"0_2\.csv is there already; srfix writes over nothing"):
+        with pytest.raises(UsageError, match=r"0_2\.csv is there already"):
             export(stores_of(state))
         registry.close()
         with pytest.raises(RegistryUnreachableError):
@@ -203,13 +188,6 @@ class TestDiff:
         work = CompareWork(to_compare=to_compare, kafka=kafka, timeout_s=15)
         assert WorkerHere().run(work, stores_of(state), doing="comparing") == here
         assert any(sum(each.counts.values()) for each in here) == (group is None)
-
-    def test_a_cluster_that_is_gone_is_an_error(self, state: ApplicationState, broker: EmbeddedBroker) -> None:
-        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
-            to_compare = ranges_to_compare(cluster, TOPIC, group=None)
-        work = CompareWork(to_compare=to_compare, kafka={"bootstrap.servers": "127.0.0.1:9"}, timeout_s=0.2)
-        with pytest.raises(ClusterError):
-            WorkerHere().run(work, stores_of(state), doing="comparing")
 
 
 def builder(
@@ -233,10 +211,11 @@ class TestRebuild:
         assert contents(folder / "there") == contents(folder / "here")
         assert [path.name for path in (folder / "there").iterdir()] == [APPLICATION]
 
-    @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
+    @pytest.mark.parametrize("version", ["4.3.1", pytest.param("2.6.3", marks=pytest.mark.slow)])
     def test_the_rows_of_the_topic(self, version: str, broker: EmbeddedBroker, tmp_path: Path) -> None:
         self.both(broker, tmp_path, asked(release=asked().release.parse(version)))
 
+    @pytest.mark.slow
     def test_a_global_store_is_one_task(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
         self.both(broker, tmp_path, asked(subtopology=None))
 
@@ -248,24 +227,11 @@ class TestRebuild:
         (Path(beside.path) / "kafka-streams-process-metadata").write_text('{"processId": "1"}')
         self.both(broker, tmp_path / "both", asked(beside=beside))
 
-    def test_under_another_schema_whose_version_stays_what_it_was(
-        self, broker: EmbeddedBroker, registry: FixtureRegistry, tmp_path: Path
-    ) -> None:
-        payload = Reserialiser(RegistryClient(registry.url), PHANTOM)
-        registry.seed(PHANTOM, W2)  # what is the latest by now
-        self.both(broker, tmp_path, asked(payload=payload))
-
     def test_with_values_that_are_read_under_a_second_subject(
         self, broker: EmbeddedBroker, registry: FixtureRegistry, tmp_path: Path
     ) -> None:
         second, notes = SecondAnswers(), list[str]()
-        policy = DualSubject(
-            RegistryClient(registry.url),
-            first=FixedSubject(value=PHANTOM),
-            second=FixedSubject(value=f"{TOPIC}-value"),
-            on_second=second,
-        )
-        payload = Reserialiser(RegistryClient(registry.url), PHANTOM, resolver=policy)
+        payload = Reserialiser(RegistryClient(registry.url), PHANTOM, resolver=dual(registry, second))
         kafka = {"bootstrap.servers": broker.bootstrap_servers}
         with Cluster(kafka) as cluster:
             report = rebuild(
@@ -289,7 +255,7 @@ class TestRebuild:
                 return
             kafka = {"bootstrap.servers": broker.bootstrap_servers}
             on_spark = builder(kafka)
-            with Cluster(kafka) as cluster, pytest.raises(RowsUnreadableError, match="rows cannot be written anew"):
+            with Cluster(kafka) as cluster, pytest.raises(RowsUnreadableError, match="cannot be written anew"):
                 rebuild(wanted, cluster, tmp_path / APPLICATION, request={}, build=on_spark)
             assert list(tmp_path.iterdir()) == []
 
@@ -317,19 +283,11 @@ class TestWorker:
     def test_a_directory_that_it_does_not_see_is_named(self, state: ApplicationState) -> None:
         stores = stores_of(state)
         stores[1].directory = replace(stores[1].directory, path="/nowhere/shop/0_1/rocksdb/users-store")
-        work = ScanWork(
-            wanted=RowFilter(), decoder=RecordDecoder(ById(_none()), roles=()), second=SecondAnswers(), limit=1
-        )
-        with pytest.raises(
-            StateDirectoryError,
-            match=r"^The Spark worker on \S+ sees no directory /nowhere/.* storage that all machines share",
-        ):
-            WorkerHere().run(work, stores, doing="reading")
+        with pytest.raises(StateDirectoryError, match=r"worker on \S+ sees no directory /nowhere/"):
+            WorkerHere().run(raw_scan(), stores, doing="reading")
 
     def test_a_library_that_it_lacks_is_named_with_the_worker(self, tmp_path: Path) -> None:
-        with pytest.raises(
-            StateDirectoryError, match=r"^The Spark worker on \S+: reading RocksDB needs .* 'srfix\[state\]'"
-        ):
+        with pytest.raises(StateDirectoryError, match=r"worker on \S+: .* 'srfix\[state\]'"):
             WorkerHere().run(Failing(error=LibraryMissingError()), [str(tmp_path)], doing="failing")
 
     @pytest.mark.parametrize("error", [RegistryError("away"), ClusterError("away"), KeyError("a bug")])
@@ -345,17 +303,7 @@ class TestWorker:
 
     def test_a_long_answer_comes_in_pieces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("srfix.recovery.state_jobs.worker._PIECE_BYTES", 7)
-        with pytest.raises(UsageError, match=r"^a sentence of more than seven bytes$"):
+        with pytest.raises(UsageError, match="a sentence of more than seven bytes"):
             WorkerHere().run(
                 Failing(error=UsageError("a sentence of more than seven bytes")), [str(tmp_path)], doing="failing"
             )
-
-
-def _none() -> RegistryClient:
-    return RegistryClient("http://127.0.0.1:9")
-
-
-def _state(folder: Path) -> ApplicationState:
-    from srfix.recovery.state.reading import read_state_directory
-
-    return read_state_directory(folder)[0]

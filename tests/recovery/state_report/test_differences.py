@@ -34,7 +34,10 @@ KEYS: Final = {
 """By what they are called in the changelog; those of windows lie by segments, in another order."""
 
 
-@pytest.fixture(scope="module", params=list(KEYS))
+@pytest.fixture(
+    scope="module",
+    params=[StoreFormat.TIMESTAMPED_WINDOW, pytest.param(StoreFormat.TIMESTAMPED_KV, marks=pytest.mark.slow)],
+)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StateStore:
     form = request.param
     rows = {

@@ -1,12 +1,14 @@
-"""Which hosts hold a key's task, and what readers of its row meet."""
+"""Which partition a key goes to, which hosts hold its task, and what readers of its row meet."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.recovery.cluster import Cluster, StreamsMember, StreamsMembers
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.recovery import Cluster
+from srfix.recovery.cluster import StreamsMember, StreamsMembers
 from srfix.recovery.facts import Membership
 from srfix.recovery.state import Task, Traces
 from srfix.recovery.state.formats import (
@@ -27,11 +29,12 @@ from srfix.recovery.state_report import (
     hosts_by_group,
     is_failing,
     key_in_topic,
+    murmur2,
     newest_record,
+    partition_of,
     task_of,
 )
-from srfix.serde.registry import Schema
-from srfix.serde.subjects import Subject, Topic
+from srfix.serde import Schema, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 TASK = Task(name="0_0", path="", subtopology=0, partition=0)
@@ -55,6 +58,7 @@ GROUP = StreamsMembers(
 )
 
 
+@pytest.mark.core
 class TestHostsByGroup:
     @pytest.mark.parametrize(
         ("task", "partition", "expected"),
@@ -175,14 +179,34 @@ def test_the_newest_record_of_a_key_is_found_whatever_stands_beside_it(
 ) -> None:
     key_of = key_in_topic(form)
     assert key_of is not None
+    rows = ((of_k1, b"older"), (of_k1, b"newer"), (of_others, b"others"))
     with EmbeddedBroker(topics={USERS: 1}) as broker:
-        broker.produce(
-            [
-                ProducedRecord(topic=USERS, partition=0, key=key, value=value)
-                for key, value in ((of_k1, b"older"), (of_k1, b"newer"), (of_others, b"others"))
-            ]
-        )
+        broker.produce([ProducedRecord(topic=USERS, partition=0, key=key, value=value) for key, value in rows])
         with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
             found = newest_record(cluster, USERS, 0, b"k1", key_of=key_of)
     assert found.record is not None
     assert found.record.value == b"newer"
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("key", "hashed", "of_6", "of_4"),
+    [
+        ("21", -973932308, 0, 0),
+        ("foobar", -790332482, 0, 2),
+        ("a-little-bit-long-string", -985981536, 2, 0),
+        ("abc", 479470107, 3, 3),
+        ("k1", 1684045097, 5, 1),
+        ("1", -1993445489, 3, 3),
+    ],
+)
+def test_a_key_goes_where_java_puts_it(key: str, hashed: int, of_6: int, of_4: int) -> None:
+    assert (murmur2(key.encode()), partition_of(key.encode(), 6), partition_of(key.encode(), 4)) == (hashed, of_6, of_4)
+
+
+@given(st.binary(max_size=50), st.integers(min_value=1, max_value=1000))
+def test_every_key_has_a_partition(key: bytes, partitions: int) -> None:
+    assert 0 <= partition_of(key, partitions) < partitions
+    assert -(2**31) <= murmur2(key) < 2**31
+    with pytest.raises(ValueError, match="must be a partition"):
+        partition_of(key, 0)

@@ -17,7 +17,7 @@ from srfix.recovery.topic_plan import (
     read_topic_journal,
     verify_topic_plan,
 )
-from srfix.serde.subjects import Topic
+from srfix.serde import Topic
 from tests.recovery.topic_plan.test_seed import APP, CHANGELOG, SOURCE, applied, planned, rolled_back, world
 from tests.recovery.topic_plan.world import DAY_MS, NOW, NOW_MS, SERVERS, World
 

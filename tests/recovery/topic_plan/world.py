@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from srfix.recovery.cluster import GroupState, RawRecord, TopicConfigs
 from srfix.recovery.topic_plan import NewRecord
 from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
+from srfix.serde import Topic
 from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Topic
 
 SERVERS = "broker:9092"
 NOW = "2026-11-26T12:00:00+00:00"

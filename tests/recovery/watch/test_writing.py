@@ -12,23 +12,18 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.diagnosis.diagnose import diagnose
-from srfix.recovery.facts.stores import StoreFacts
-from srfix.recovery.facts.survey import Survey
-from srfix.recovery.repair.plan_file import Plan
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery import LocalCensus, Plan, Survey, diagnose
+from srfix.recovery.facts import StoreFacts
 from srfix.recovery.repair.rollback import roll_back
-from srfix.recovery.watch.allowance import allowed_pairs
+from srfix.recovery.watch import Registered, Stopped, Writer, allowed_pairs
 from srfix.recovery.watch.attending import Allowed, attend
-from srfix.recovery.watch.events import Registered, Stopped
-from srfix.recovery.watch.writing import Writer
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde import RegistryClient, RetryPolicy
 from tests.cli.kept_demo import registry_like
+from tests.recovery.repair.scene import mostly_slow
 from tests.recovery.repair.turns import run_in_turns
 from tests.recovery.staging import clock, killed_at
-from tests.recovery.watch.watching import Parts, staged_incident
+from tests.recovery.watch.watching import Parts, live_by_id, staged_incident
 
 LINES = 16
 """Journal lines of an undisturbed registration: begun, before and after each of six steps, finished, and a little more."""
@@ -76,6 +71,11 @@ class Instance:
                 list(self.writer.carry_out(each.plan, pair.subject, self.client))
         return not decided
 
+    def dies(self, moment: str, number: int) -> None:
+        """A look that is killed; see `killed_at`."""
+        with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
+            self.look()
+
     def look_until_done(self) -> None:
         for _ in range(4):
             if self.look():
@@ -111,46 +111,40 @@ def done(incident: Incident, tmp_path_factory: pytest.TempPathFactory) -> object
 class TestKilled:
     @pytest.mark.parametrize(
         ("moment", "number"),
-        [
-            *((moment, number) for moment in ("before write", "after write") for number in range(1, WRITES + 1)),
-            *((moment, number) for moment in ("before line", "after line") for number in range(1, LINES - 1)),
-        ],
+        mostly_slow(
+            [
+                *((moment, number) for moment in ("before write", "after write") for number in range(1, WRITES + 1)),
+                *((moment, number) for moment in ("before line", "after line") for number in range(1, LINES - 1)),
+            ],
+            quick=[("after write", 2), ("before line", 3), ("after line", 1)],
+        ),
     )
     def test_at_any_instant_and_started_again_it_ends_as_if_undisturbed(
-        self,
-        incident: Incident,
-        done: object,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        moment: str,
-        number: int,
+        self, incident: Incident, done: object, tmp_path: Path, moment: str, number: int
     ) -> None:
         with instances(incident, tmp_path) as (registry, (alone,)):
             before = registry.dump()
-            with killed_at(monkeypatch, moment, number):
-                alone.look()
+            alone.dies(moment, number)
             alone.look_until_done()
             assert registry.dump() == done
-            (subject,) = {pair.subject for pair in alone.writer.pairs}
-            list(roll_back(alone.writer.journal(subject), alone.client))
+            (pair,) = alone.writer.pairs
+            list(roll_back(alone.writer.journal(pair.subject), alone.client))
             assert registry.dump() == before
 
-    @pytest.mark.parametrize("number", range(1, WRITES + 1))
+    @pytest.mark.parametrize("number", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, WRITES + 1))])
     def test_and_left_as_it_is_while_a_person_registers_something_there(
-        self, incident: Incident, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+        self, incident: Incident, tmp_path: Path, number: int
     ) -> None:
         """The journal's plan does not fit any more: what it relaxed is put back, and the next look plans anew."""
         with instances(incident, tmp_path) as (registry, (alone,)):
-            with killed_at(monkeypatch, "after write", number):
-                alone.look()
+            alone.dies("after write", number)
             (pair,) = alone.writer.pairs
             own = alone.client.schema_by_id(incident.parts.staged.internal_id).schema
-            other = replace(own, text=own.text.replace('"fields":[', '"doc":"another","fields":['))
-            registry.seed(pair.subject, other.text)
+            registry.seed(pair.subject, own.text.replace('"fields":[', '"doc":"another","fields":['))
             alone.look_until_done()
             assert alone.client.config(pair.subject) is None
-            held = {v["id"]: not v["deleted"] for v in registry.dump()["subjects"][pair.subject]}  # type: ignore[index,call-overload,union-attr]
-            assert {1: held[1], 2: held[2]} == {1: False, 2: False}
+            found = live_by_id(registry, pair.subject)
+            assert (found[1], found[2]) == (False, False)
 
 
 class TestSeveralInstances:
@@ -164,9 +158,10 @@ class TestSeveralInstances:
                 each.look_until_done()
             (pair,) = both[0].writer.pairs
             assert both[0].client.config(pair.subject) is None, "a level was left relaxed"
-            held = {v["id"]: not v["deleted"] for v in registry.dump()["subjects"][pair.subject]}  # type: ignore[index,call-overload,union-attr]
-            assert held == {1: False, 2: False, incident.parts.staged.internal_id: True}
+            live = {1: False, 2: False, incident.parts.staged.internal_id: True}
+            assert live_by_id(registry, pair.subject) == live
 
+    @pytest.mark.slow
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(pieces=st.lists(st.integers(1, 14), min_size=1, max_size=16), first=st.integers(0, 1))
     @example(pieces=[1, 1, 1, 1, 4, 7, 14, 14, 14, 14, 10, 1, 14, 9, 1, 14], first=0).via(
@@ -178,7 +173,9 @@ class TestSeveralInstances:
         order = list(chain.from_iterable(repeat((first + n) % 2, piece) for n, piece in enumerate(pieces)))
         self.side_by_side(incident, tmp_path_factory.mktemp("two"), order)
 
-    @pytest.mark.parametrize("switch", range(0, REQUESTS, 3))
+    @pytest.mark.parametrize(
+        "switch", [pytest.param(at, marks=() if at in (9, 24) else pytest.mark.slow) for at in range(0, REQUESTS, 3)]
+    )
     def test_one_within_the_other(self, incident: Incident, tmp_path: Path, switch: int) -> None:
         self.side_by_side(incident, tmp_path, [*[0] * switch, *[1] * 3 * REQUESTS])
 

@@ -8,27 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.diagnosis.diagnose import diagnose
-from srfix.recovery.facts.survey import Survey
-from srfix.recovery.repair.plan_file import Plan, load_plan, save_plan
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.recovery import Cluster, Keep, LocalCensus, Plan, Survey, diagnose, load_plan, save_plan
+from srfix.recovery.repair.apply import apply_plan
+from srfix.recovery.repair.journal import default_journal_path
 from srfix.recovery.repair.planning.plan import make_plan
-from srfix.recovery.repair.planning.repairs import Keep
-from srfix.recovery.watch.allowance import allowed_pairs
-from srfix.recovery.watch.events import Event, LookEnded
-from srfix.recovery.watch.watcher import Pace, Watcher
-from srfix.recovery.watch.writing import Writer
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Schema
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects.names import Role
+from srfix.recovery.watch import Event, LookEnded, Pace, Watcher, Writer, allowed_pairs
+from srfix.serde import AvroSerializer, RegistryClient, RetryPolicy, Role, Schema, SerdeContext
 from srfix.serde.wire import SchemaId
 
 NEXT_SCHEMA = damage.WRITER_SCHEMA_2.replace(
@@ -61,6 +49,12 @@ class Parts:
         save_plan(plan, self.plan_path)
         return load_plan(self.plan_path)
 
+    def applied(self) -> Plan:
+        """A plan that was carried out by hand."""
+        plan = self.plan()
+        list(apply_plan(plan, self.client, default_journal_path(self.plan_path)))
+        return plan
+
     @property
     def plan_path(self) -> Path:
         return self.folder / "plan.json"
@@ -70,14 +64,10 @@ class Parts:
         journals.mkdir(exist_ok=True)
         return Writer(pairs=allowed_pairs(plan), plan=plan, plan_path=self.plan_path, journals=journals)
 
-    def watcher(
-        self,
-        *steps: Callable[[], object],
-        writer: Writer | None = None,
-        client: RegistryClient | None = None,
-        pace: Pace | None = None,
-    ) -> Watcher:
-        """One whose n-th wait does the n-th step, and that ends at the wait after the last."""
+    def watch(
+        self, *steps: Callable[[], object], writer: Writer | None = None, pace: Pace | None = None
+    ) -> list[Event]:
+        """What a watch tells whose n-th wait does the n-th step, and that ends at the wait after the last."""
         script = iter(steps)
 
         def wait(delay_s: float) -> bool:
@@ -88,12 +78,11 @@ class Parts:
                 step()
             return step is None
 
-        registry = client or self.client
         engine = LocalCensus({"bootstrap.servers": self.broker.bootstrap_servers})
-        return Watcher(
+        watcher = Watcher(
             cluster=self.cluster,
-            registry=registry,
-            new_survey=lambda: Survey(cluster=self.cluster, registry=registry),
+            registry=self.client,
+            new_survey=self.survey,
             examine=lambda survey: diagnose(survey, engine),
             pace=pace or Pace(),
             writer=writer,
@@ -101,11 +90,7 @@ class Parts:
             wait=wait,
             jitter=lambda: 1.0,
         )
-
-    def watch(
-        self, *steps: Callable[[], object], writer: Writer | None = None, pace: Pace | None = None
-    ) -> list[Event]:
-        return list(self.watcher(*steps, writer=writer, pace=pace).events())
+        return list(watcher.events())
 
     def new_version(self) -> SchemaId:
         """Registers the writer's third schema."""
@@ -124,11 +109,13 @@ class Parts:
         self.broker.produce([ProducedRecord(topic=self.staged.source_topic, partition=1, key=b"u20", value=value)])
 
     def phantom(self) -> dict[int, bool]:
-        """Per id under the phantom subject whether its version is live."""
-        dumped = self.registry.dump()["subjects"]
-        assert isinstance(dumped, dict)
-        versions = dumped[self.staged.phantom_subject]
-        return {version["id"]: not version["deleted"] for version in json.loads(json.dumps(versions))}
+        return live_by_id(self.registry, self.staged.phantom_subject)
+
+
+def live_by_id(registry: FixtureRegistry, subject: str) -> dict[int, bool]:
+    """Per id under a subject whether its version is live."""
+    subjects = json.loads(json.dumps(registry.dump()["subjects"]))
+    return {version["id"]: not version["deleted"] for version in subjects[subject]}
 
 
 @contextmanager

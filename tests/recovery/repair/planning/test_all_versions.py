@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from srfix.recovery import Plan
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.census.uncounted import NoCensus
+from srfix.recovery.census import NoCensus
 from srfix.recovery.checks.interface import Width
-from srfix.recovery.repair.plan_file import Plan
-from srfix.serde.subjects.names import Role, Topic, subject_for
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
+from srfix.serde import Role, Topic
+from srfix.serde.subjects.names import subject_for
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import World, value, world_of
 
 
@@ -37,51 +38,33 @@ def registered(plan: Plan) -> list[int]:
 
 
 class TestAllVersions:
-    def test_it_is_carried_out_verified_and_undone(self, world: World, tmp_path: Path) -> None:
-        before = world.registry.dump()
-        plan = quick(world)
-        assert registered(plan) == [1, 2]
-        world.apply(plan, tmp_path / "journal")
-        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
-        assert not world.examine().diagnosis.has_findings
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
-
-    def test_soft_deleted_versions_are_taken_too(self, world: World) -> None:
-        world.client().delete_version(SOURCE_SUBJECT, 1)
-        assert registered(quick(world)) == [1, 2]
-
-    def test_what_is_registered_already_is_not(self, world: World) -> None:
-        world.registry.seed(PHANTOM, W1)
-        assert registered(quick(world)) == [2]
-
-    def test_a_store_whose_phantom_subject_does_not_exist_gets_one(self, world: World) -> None:
-        world.commit("tills", users=1)
-        world.sources = {f"tills/{STORE}": Topic("users")}
-        plan = quick(world, application="tills", store=STORE)
-        assert registered(plan) == [1, 2]
-        assert [(f.application, f.subject) for f in plan.findings] == [("tills", "tills-users-store-changelog-value")]
-
-    def test_keys_are_left_alone_where_no_key_schema_was_registered(self, world: World) -> None:
-        world.registry.seed(subject_for(Topic("users"), Role.KEY), '"long"')
-        assert {finding.role for finding in quick(world).findings} == {Role.VALUE}
-
-    def test_keys_are_repaired_where_one_was(self, world: World) -> None:
-        world.registry.seed(subject_for(Topic("users"), Role.KEY), '"long"')
-        world.registry.seed("shop-users-store-changelog-key", '"string"')
-        assert {finding.role for finding in quick(world).findings} == {Role.KEY, Role.VALUE}
-
-    def test_the_price_says_that_nothing_was_counted(self, world: World) -> None:
-        assert any(line.startswith("No census was made of users: every version") for line in quick(world).price)
-
-    def test_no_record_is_read(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_is_carried_out_verified_and_undone_without_reading_a_record(
+        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def read(*_args: object, **_kwargs: object) -> None:
             raise AssertionError("the topic was read")
 
-        monkeypatch.setattr("srfix.recovery.census.local.LocalCensus.count", read)
-        assert registered(quick(world)) == [1, 2]
-
-    def test_without_a_census_nothing_is_called_healthy(self, world: World) -> None:
-        world.registry.seed(PHANTOM, W1)
-        world.registry.seed(PHANTOM, W2)
+        before = world.registry.dump()
+        with monkeypatch.context() as patch:
+            patch.setattr("srfix.recovery.census.local.LocalCensus.count", read)
+            plan = quick(world)
+        assert registered(plan) == [1, 2]
+        assert any(line.startswith("No census was made of users") for line in plan.price)
+        world.apply(plan, tmp_path / "journal")
+        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+        assert not world.examine().diagnosis.has_findings
         assert world.examine(engine=NoCensus()).diagnosis.is_inconclusive
+        world.roll_back(tmp_path / "journal")
+        assert world.registry.dump() == before
+
+    def test_soft_deleted_versions_are_taken_too_and_what_is_registered_already_is_not(self, world: World) -> None:
+        world.client().delete_version(SOURCE_SUBJECT, 1)
+        assert registered(quick(world)) == [1, 2]
+        world.registry.seed(PHANTOM, W1)
+        assert registered(quick(world)) == [2]
+
+    def test_keys_are_repaired_where_a_key_schema_was_registered(self, world: World) -> None:
+        world.registry.seed(subject_for(Topic("users"), Role.KEY), '"long"')
+        assert {finding.role for finding in quick(world).findings} == {Role.VALUE}
+        world.registry.seed("shop-users-store-changelog-key", '"string"')
+        assert {finding.role for finding in quick(world).findings} == {Role.KEY, Role.VALUE}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from srfix.fixtures.registry.schemas.canonical import canonical_avro
 from srfix.fixtures.registry.schemas.normal_avro import normalized_avro, unordered_avro
 from srfix.recovery.repair.planning.normalized import AfterNormalizing, after_normalizing, content_key
-from srfix.serde.registry.models import Json, Schema
+from srfix.serde import Schema
+from srfix.serde.registry import Json
 
 JSON_SORTED = '{"properties":{"a":{"type":"string"}},"title":"J","type":"object"}'
 JSON_NOT = '{"title":"J","type":"object","properties":{"a":{"type":"string"}}}'

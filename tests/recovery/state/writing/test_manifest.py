@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery import StateDirectoryError
 from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state.writing.log_format import BLOCK_SIZE, crc32c, masked_crc, read_records, write_records
 from srfix.recovery.state.writing.manifest import UNKNOWN_TO_5_18, strip_edit, strip_manifest, tags_of
@@ -77,11 +76,17 @@ class TestRecords:
     def test_are_read_as_they_were_written(self, records: list[bytes]) -> None:
         assert list(read_records(write_records(records), path=NAME)) == records
 
-    @given(sizes=st.lists(st.integers(BLOCK_SIZE - 30, 2 * BLOCK_SIZE + 30), min_size=1, max_size=4))
-    def test_go_over_the_ends_of_blocks(self, sizes: list[int]) -> None:
+    @pytest.mark.parametrize(
+        "sizes",
+        [
+            *((BLOCK_SIZE - less, 9) for less in (6, 7, 8, 13, 14, 15)),  # a record's head has 7 bytes
+            (BLOCK_SIZE, BLOCK_SIZE + 30, 1),
+            (2 * BLOCK_SIZE - 14, 30),
+        ],
+    )
+    def test_go_over_the_ends_of_blocks(self, sizes: tuple[int, ...]) -> None:
         records = [bytes([index]) * size for index, size in enumerate(sizes)]
-        written = write_records(records)
-        assert list(read_records(written, path=NAME)) == records
+        assert list(read_records(write_records(records), path=NAME)) == records
 
     @given(records=st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=4), data=st.data())
     def test_a_flipped_bit_is_found(self, records: list[bytes], data: st.DataObject) -> None:
@@ -120,7 +125,7 @@ class TestStrip:
         assert tags_of(stripped, path=NAME) == tags_of(content, path=NAME) - UNKNOWN_TO_5_18
 
     def test_refuses_a_field_that_it_does_not_know(self) -> None:
-        with pytest.raises(StateDirectoryError, match=f"^{re.escape(NAME)}: a version edit has the tag 400, "):
+        with pytest.raises(StateDirectoryError, match="tag 400"):
             strip_edit(varint(400) + b"\x00", path=NAME)
 
     @given(fields=edits, cut=st.integers(1, 40))

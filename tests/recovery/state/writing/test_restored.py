@@ -27,7 +27,12 @@ RESTORED: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(
-    ("version", "store"), [(version, store) for version, stores in RESTORED.items() for store in stores]
+    ("version", "store"),
+    [
+        pytest.param(version, store, marks=pytest.mark.slow if version == "3.9.2" and store != "versioned" else ())
+        for version, stores in RESTORED.items()
+        for store in stores
+    ],
 )
 def test_rows_are_those_of_a_restore(tmp_path: Path, version: str, store: str) -> None:
     told = RESTORED[version][store]

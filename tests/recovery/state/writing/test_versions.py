@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery import StateDirectoryError
 from srfix.recovery.state import PLAIN
 from srfix.recovery.state.formats import versioned_segment_interval_ms
 from srfix.recovery.state.rocksdb import opened
@@ -47,21 +47,6 @@ def versions(rows: dict[bytes, bytes]) -> set[tuple[bytes, bytes, int, int | Non
 
 
 class TestRows:
-    def test_the_latest_and_what_came_before_it(self, tmp_path: Path) -> None:
-        rows = rows_of(tmp_path, (b"k1", b"v1", 1000), (b"k1", b"v22", 2000), (b"k1", b"v", 3000))
-        assert rows == {
-            LATEST + "6b31": "0000000000000bb876",
-            # The facts' golden vector of two records.
-            bytes(8).hex() + "6b31": "0000000000000bb800000000000003e800000000000007d00000000300000000000003e8"
-            "000000027631763232",
-        }
-
-    def test_a_tombstone_ends_the_latest(self, tmp_path: Path) -> None:
-        rows = rows_of(tmp_path, (b"k1", b"v1", 1000), (b"k1", None, 2000))
-        assert rows == {
-            bytes(8).hex() + "6b31": "00000000000007d000000000000003e800000000000003e8000000027631",
-        }
-
     def test_a_tombstone_that_nothing_precedes_is_a_row_of_its_own(self, tmp_path: Path) -> None:
         rows = rows_of(tmp_path, (b"k1", None, 1000))
         assert rows == {bytes(8).hex() + "6b31": "00000000000003e8" * 3 + "ffffffff"}
@@ -82,9 +67,7 @@ class TestRows:
         assert versions(rows) == {(b"k", b"b", 2000, None), (b"o", b"c", 100_000, None)}
 
     def test_a_time_before_1970_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(
-            StateDirectoryError, match=r"^a record of the key 6b has the timestamp -1, which a versioned"
-        ):
+        with pytest.raises(StateDirectoryError, match="key 6b has the timestamp -1"):
             written(tmp_path, [(b"k", b"a", -1)])
 
 

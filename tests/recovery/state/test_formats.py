@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from srfix.recovery.errors import FormatError
 from srfix.recovery.state import formats as f
+from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS, stored_value
 
 INT: Final = st.integers(0, 2**31 - 1)
 LONG: Final = st.integers(0, 2**63 - 1)
@@ -84,6 +85,7 @@ GOLDEN: Final[list[tuple[str, tuple[Any, ...], str]]] = [
         "0000000000000bb800000000000003e800000000000007d00000000300000000000003e8000000027631763232",
     ),
     ("with_headers", (b"v1", 1_000, (("h", b"x"), ("n", None))), "100402680278026e0100000000000003e87631"),
+    ("combined_key", (f.CombinedKey(foreign_key=b"b1", primary_key=b"a1"),), "0000000262316131"),
     ("position", ((("users", 0, 41),),), "000000000100000005757365727300000001000000000000000000000029"),
 ]
 
@@ -104,6 +106,23 @@ class TestGoldenVectors:
     def test_a_position_has_zeros_behind_it_up_to_205_bytes(self) -> None:
         stored = f.encode_position([("users", 0, 41)])
         assert f.decode_position(stored + bytes(205 - len(stored))) == (("users", 0, 41),)
+
+    def test_no_headers_are_one_byte(self) -> None:
+        assert f.encode_with_headers(b"v1", 1_000, ()).hex() == "0000000000000003e87631"
+        assert f.decode_aggregate_with_headers(b"\0agg") == f.StoredValue(payload=b"agg")
+
+    def test_a_column_family_says_the_form_of_its_rows(self) -> None:
+        row = f.encode_with_headers(b"v1", 1_000, (("h", b"x"),))
+        assert stored_value(PLAIN, row) == f.StoredValue(payload=row)
+        assert stored_value(TIMESTAMPED, bytes(8) + row) == f.StoredValue(payload=row, timestamp_ms=0)
+        told = f.StoredValue(payload=b"v1", timestamp_ms=1_000, headers=(("h", b"x"),))
+        assert stored_value(WITH_HEADERS, row) == told
+
+    @pytest.mark.parametrize(
+        ("retention_s", "interval_s"), [(3, 2), (60, 20), (90, 20), (300, 60), (600, 60), (3_600, 300), (86_400, 3_600)]
+    )
+    def test_how_much_time_a_segment_covers(self, retention_s: int, interval_s: int) -> None:
+        assert f.versioned_segment_interval_ms(retention_s * 1_000) == interval_s * 1_000
 
     def test_a_timestamp_of_minus_one_is_none_and_an_empty_value_is_no_tombstone(self) -> None:
         assert f.decode_timestamped(b"\xff" * 8) == f.StoredValue(payload=b"", timestamp_ms=None)
@@ -179,7 +198,14 @@ class TestTwoModelsAgree:
             for end, begin, payload in zip(times, times[1:], payloads, strict=False)
         )
         assert f.encode_versioned_segment(records) == stored
-        assert f.decode_versioned_segment(stored).records == records
+        told = f.decode_versioned_segment(stored)
+        assert (told.records, told.next_ms) == (records, times[0])
+
+    @given(RAW, st.just(-1) | LONG)
+    def test_on_keys_of_versions(self, key: bytes, segment: int) -> None:
+        of_key = f.VersionedKey(key=key, segment=segment)
+        assert f.encode_versioned_key(of_key) == pack(">q", segment) + key
+        assert f.decode_versioned_key(pack(">q", segment) + key) == of_key
 
     @given(RAW, RAW, st.none() | st.binary(min_size=16, max_size=16), st.integers(0, 3), st.none() | INT)
     def test_on_subscriptions(
@@ -197,13 +223,14 @@ class TestTwoModelsAgree:
         assert f.encode_subscription(value) == stored
         assert f.decode_subscription(stored) == value
 
-    @given(st.tuples(st.none() | RAW, st.none() | RAW, st.none() | RAW), NAMES, LONG, INT, HEADERS)
+    @given(st.tuples(st.none() | RAW, st.none() | RAW, st.none() | RAW), NAMES, LONG, INT, st.none() | HEADERS)
     def test_on_what_a_suppression_holds_back(
-        self, values: tuple[bytes | None, ...], topic: str, number: int, partition: int, headers: f.Headers
+        self, values: tuple[bytes | None, ...], topic: str, number: int, partition: int, headers: f.Headers | None
     ) -> None:
         prior, old, new = values
-        stored = pack(">qq", number, number) + sized(topic.encode()) + pack(">ii", partition, len(headers))
-        stored += b"".join(sized(name.encode()) + sized(value) for name, value in headers) + sized(prior)
+        stored = pack(">qq", number, number) + sized(topic.encode()) + pack(">i", partition)
+        stored += pack(">i", -1 if headers is None else len(headers))
+        stored += b"".join(sized(name.encode()) + sized(value) for name, value in headers or ()) + sized(prior)
         stored += pack(">i", -2) if old is not None and old == prior else sized(old)
         stored += sized(new) + pack(">q", number)
         context = f.RecordContext(timestamp_ms=number, offset=number, topic=topic, partition=partition, headers=headers)
@@ -213,26 +240,7 @@ class TestTwoModelsAgree:
 
 
 class TestRowsThatKafkaStreamsLeft:
-    """4.3.1, base 1795252020000 ms, as its interactive queries answered them."""
-
-    def test_a_segment_with_two_versions(self) -> None:
-        stored = bytes.fromhex(
-            "000001a1fd5c3140000001a1fd5be320000001a1fd5c0a3000000003000001a1fd5be320000000036f6e6574776f"
-        )
-        base = 0x1A1FD5BE320
-        one = f.VersionedRecord(payload=b"one", valid_from_ms=base, valid_to_ms=base + 10_000)
-        two = f.VersionedRecord(payload=b"two", valid_from_ms=base + 10_000, valid_to_ms=base + 20_000)
-        assert f.decode_versioned_segment(stored).records == (two, one)
-        assert f.encode_versioned_segment((two, one)) == stored
-
-    def test_a_subscription_behind_its_timestamp(self) -> None:
-        stored = bytes.fromhex("000001a1fd5be32101" + "0353e8c9d7d878347154ac2a8a384ebab8613100000000")
-        told = f.decode_timestamped(stored)
-        assert told.timestamp_ms == 0x1A1FD5BE321
-        value = f.decode_subscription(told.payload)
-        digest = bytes.fromhex("53e8c9d7d878347154ac2a8a384ebab8")
-        assert value == f.Subscription(version=1, instruction=3, hash=digest, primary_key=b"a1", primary_partition=0)
-        assert f.encode_timestamped(f.encode_subscription(value), told.timestamp_ms) == stored
+    """4.3.1; whole directories: `stores/test_real_directories.py`."""
 
     def test_the_position_of_a_versioned_store_is_zeros_alone(self) -> None:
         assert f.decode_position(bytes(40)) == ()
@@ -245,6 +253,11 @@ class TestRowsThatKafkaStreamsLeft:
 
 
 class TestHostileBytes:
+    @pytest.mark.parametrize("name", DECODERS)
+    def test_nothing_is_no_row(self, name: str) -> None:
+        with pytest.raises(FormatError):
+            DECODERS[name](b"")
+
     @pytest.mark.parametrize("name", DECODERS)
     @given(stored=st.binary(max_size=80))
     def test_are_a_value_or_a_format_error(self, name: str, stored: bytes) -> None:
@@ -311,6 +324,22 @@ class TestHostileBytes:
         with pytest.raises(FormatError):
             f.decode_subscription(bytes.fromhex(stored))
 
+    @pytest.mark.parametrize(
+        ("family", "stored", "reason"),
+        [
+            (TIMESTAMPED, "00", "1 byte, and its timestamp alone needs 8"),
+            (WITH_HEADERS, "10ff", "headers would have 8 bytes, and 1 byte follow"),
+            (WITH_HEADERS, "01", "headers would have -1 bytes"),
+            (WITH_HEADERS, "0203", "would have -2 headers"),
+            (WITH_HEADERS, "0402020000000000000003e8", "would have 1 bytes, and 0 bytes follow"),
+            (WITH_HEADERS, "060201010000000000000003e8", "has no name"),
+            (WITH_HEADERS, "0400000000000000000003e8", "1 byte are left behind the headers"),
+        ],
+    )
+    def test_a_garbled_row_is_refused_with_what_is_wrong(self, family: str, stored: str, reason: str) -> None:
+        with pytest.raises(FormatError, match=reason):
+            stored_value(family, bytes.fromhex(stored))
+
     @pytest.mark.parametrize("start", ["8080808080", "808080808000", "ffffffff1f", "ffffffffff7f", "80", ""])
     def test_with_a_size_of_more_than_32_bits_or_without_an_end_are_refused(self, start: str) -> None:
         with pytest.raises(FormatError):
@@ -322,23 +351,20 @@ class TestWhatNoStoreHolds:
         "encode",
         [
             lambda: f.encode_timestamped(b"", 2**63),
-            lambda: f.encode_with_headers(b"", -(2**63) - 1, ()),
             lambda: f.encode_with_headers(b"", 0, (("\ud800", b""),)),
             lambda: f.encode_aggregate_with_headers(b"", (("\ud800", b""),)),
-            lambda: f.encode_window_store_key(f.WindowStoreKey(key=b"", start_ms=2**63)),
             lambda: f.encode_window_store_key(f.WindowStoreKey(key=b"", start_ms=0, sequence_number=2**31)),
             lambda: f.encode_time_first_window_key(f.WindowStoreKey(key=b"", start_ms=-1)),
-            lambda: f.encode_session_key(f.SessionKey(key=b"", start_ms=0, end_ms=2**63)),
             lambda: f.encode_session_key(f.SessionKey(key=b"", start_ms=2, end_ms=1)),
             lambda: f.encode_join_side_key(f.JoinSideKey(key=b"", timestamp_ms=2**63, side=f.Side.LEFT)),
             lambda: f.encode_position([("t", 2**31, 0)]),
-            lambda: f.encode_position([("\ud800", 0, 0)]),
             lambda: f.encode_versioned_key(f.VersionedKey(key=b"", segment=2**63)),
             lambda: f.encode_versioned_segment(()),
             lambda: f.encode_subscription(subscription(partition=2**31)),
             lambda: f.encode_subscription(subscription(version=2, partition=0)),
-            lambda: f.encode_buffered_value(buffered(topic="\ud800")),
-            lambda: f.encode_buffered_value(buffered(offset=2**63)),
+            lambda: f.encode_buffered_value(
+                f.BufferedValue(context=context(2**63), prior=None, old=None, new=None, buffer_time_ms=0)
+            ),
         ],
     )
     def test_is_a_format_error_and_no_error_of_python(self, encode: Callable[[], bytes]) -> None:
@@ -350,6 +376,5 @@ def subscription(*, version: int = 1, partition: int | None) -> f.Subscription:
     return f.Subscription(version=version, instruction=0, hash=None, primary_key=b"", primary_partition=partition)
 
 
-def buffered(*, topic: str = "t", offset: int = 0) -> f.BufferedValue:
-    context = f.RecordContext(timestamp_ms=0, offset=offset, topic=topic, partition=0)
-    return f.BufferedValue(context=context, prior=None, old=None, new=None, buffer_time_ms=0)
+def context(offset: int) -> f.RecordContext:
+    return f.RecordContext(timestamp_ms=0, offset=offset, topic="t", partition=0)

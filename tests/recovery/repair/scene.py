@@ -1,0 +1,84 @@
+"""A repair of the staged incident: its registry, its plan and its journal, and what is done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.registry import FixtureRegistry, Release
+from srfix.recovery import Plan
+from srfix.recovery.repair import apply, rollback
+from srfix.serde import RegistryClient, RetryPolicy, Schema
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, killed_at, plan_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """W1 (id 1) and W2 (id 2) under the source's subject, R (id 3) under the phantom one, and the plan that repairs it."""
+
+    registry: FixtureRegistry
+    client: RegistryClient
+    journal: Path
+    plan: Plan
+    before: object
+    """The registry before the repair."""
+
+    def apply(self, plan: Plan | None = None) -> list[apply.Event]:
+        return list(apply.apply_plan(plan or self.plan, self.client, self.journal, clock=clock))
+
+    def roll_back(self) -> list[rollback.Event]:
+        return list(rollback.roll_back(self.journal, self.client, clock=clock))
+
+    def left(self) -> list[rollback.Left]:
+        """What a rollback leaves."""
+        return [event for event in self.roll_back() if isinstance(event, rollback.Left)]
+
+    def killed(self, moment: str, number: int) -> None:
+        """An apply that dies; see `killed_at`."""
+        with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
+            self.apply()
+
+    def killed_rollback(self, moment: str, number: int) -> None:
+        """A rollback that dies; see `killed_at`."""
+        with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
+            self.roll_back()
+
+    def lines(self) -> list[bytes]:
+        return self.journal.read_bytes().splitlines(keepends=True)
+
+    def purge(self, *numbers: int, subject: str = PHANTOM) -> None:
+        """Deletes versions for good, as somebody else does."""
+        for number in numbers:
+            self.client.delete_version(subject, number, permanent=True)
+
+    def lose(self, number: int) -> None:
+        """Deletes a version of the source's subject for good, the soft delete first."""
+        self.client.delete_version(SOURCE_SUBJECT, number)
+        self.purge(number, subject=SOURCE_SUBJECT)
+
+    def register(self, text: str) -> int:
+        """Registers a schema under the phantom subject whatever its level, as somebody else does; its version."""
+        self.client.set_config(PHANTOM, {"compatibility": "NONE"})
+        self.client.register(PHANTOM, Schema(text=text))
+        self.client.delete_config(PHANTOM)
+        return self.client.lookup(PHANTOM, Schema(text=text)).version
+
+
+def mostly_slow(points: Iterable[tuple[str, int]], *, quick: Collection[tuple[str, int]]) -> list[object]:
+    """Moments and numbers at which to die; all but the telling ones are slow."""
+    return [pytest.param(*point, marks=() if point in quick else pytest.mark.slow) for point in points]
+
+
+@contextmanager
+def staged_scene(folder: Path, *, emulate: Release = "7.9") -> Iterator[Scene]:
+    with FixtureRegistry(emulate=emulate) as registry:
+        for subject, text in ((SOURCE_SUBJECT, W1), (SOURCE_SUBJECT, W2), (PHANTOM, R)):
+            registry.seed(subject, text)
+        with RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
+            plan, before = plan_of(client), registry.dump()
+            registry.forget_requests()
+            yield Scene(registry=registry, client=client, journal=folder / "journal", plan=plan, before=before)
