@@ -98,17 +98,12 @@ class TestMatchFields:
         assert match_fields(columns, fields, rule, where="the writer schema") == fed
 
     def test_several_and_none_exact_names_them_all_and_the_column(self) -> None:
-        with pytest.raises(
-            AmbiguousFieldError,
-            match=r"^Column 'FOO' could be fed by several fields of the row that differ only by case: 'foo', 'Foo'\. ",
-        ) as caught:
+        with pytest.raises(AmbiguousFieldError, match="Column 'FOO' could be fed by several fields of") as caught:
             match_fields(["BAR", "FOO"], ["bar", "foo", "Foo"], UNIQUE, where="the row")
         assert (caught.value.column, caught.value.fields) == ("FOO", ("foo", "Foo"))
 
     def test_one_field_never_feeds_two_columns(self) -> None:
-        with pytest.raises(
-            AmbiguousFieldError, match=r"^The field 'foo' of the row could feed two columns .*: 'FOO' and 'Foo'\. "
-        ):
+        with pytest.raises(AmbiguousFieldError, match="The field 'foo' of the row could feed two"):
             match_fields(["FOO", "Foo"], ["foo"], UNIQUE, where="the row")
 
     @given(name_lists, name_lists, st.sampled_from([UNIQUE, EXACT]))

@@ -201,9 +201,7 @@ class TestLevels:
         assert incompatibilities(new=text, existing=[text, text], level=level) == ()
 
     def test_an_unknown_level_is_named(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^The compatibility level 'backward' is not known; the levels are NONE, "
-        ):
+        with pytest.raises(UsageError, match="The compatibility level 'backward' is not known;"):
             incompatibilities(new='"int"', existing=[], level="backward")
 
 
@@ -232,7 +230,7 @@ class TestBadSchemas:
             incompatibilities(new='"int"', existing=[text], level="FULL")
 
     def test_the_message_shows_where_the_text_begins(self) -> None:
-        with pytest.raises(SchemaError, match=r"^The text is not an Avro schema \(.*\); it begins 'not json'\.$"):
+        with pytest.raises(SchemaError, match=r"The text is not an Avro schema \(.*\); it begins"):
             incompatibilities(new="not json", existing=[], level="NONE")
 
     @given(

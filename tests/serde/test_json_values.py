@@ -103,7 +103,7 @@ class TestToJson:
 class TestFromJson:
     @pytest.mark.parametrize("document", ['{"$unknown": "a"}', '{"$bytes": "AA==", "b": 1}', '{"$date": 1}'])
     def test_a_mark_that_nobody_writes_is_an_error(self, document: str) -> None:
-        with pytest.raises(ValueError, match=r"^An object is marked '\$[a-z]+', which is no mark of a value"):
+        with pytest.raises(ValueError, match=r"An object is marked '\$[a-z]+', which is no mark"):
             from_json(json.loads(document))
 
     @given(

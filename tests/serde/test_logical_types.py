@@ -157,10 +157,7 @@ class TestWords:
         (bad,) = deserialize_many([_HEAD + b"\0"], _CONTEXT, plan.deserializer(), on_error="quarantine")
         assert isinstance(bad, BadRow)
         assert bad.reason is Reason.TYPE_MISMATCH
-        assert (
-            "The writer's type int64 (timestamp-micros) cannot be read as TIME, at ->A: it is an instant. Declare the column "
-            "as TIMESTAMP, or as BIGINT, which holds the number as it was written."
-        ) in bad.error.message
+        assert "The writer's type int64 (timestamp-micros) cannot be read as" in bad.error.message
 
     def test_a_part_of_a_microsecond_is_named(self) -> None:
         plan = plan_of("A TIMESTAMP", record(A=logical("long", "timestamp-nanos")))

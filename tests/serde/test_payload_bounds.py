@@ -150,7 +150,7 @@ class TestShown:
         value: list[object] = []
         for _ in range(301):
             value = [value]
-        with pytest.raises(PayloadBoundError, match=r"^The row nests deeper than 300 levels, and is not shown"):
+        with pytest.raises(PayloadBoundError, match="The row nests deeper than 300 levels, and is not"):
             to_json(value)  # type: ignore[arg-type]
 
 

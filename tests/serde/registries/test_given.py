@@ -147,7 +147,7 @@ class TestTopics:
         assert_type(read.row(payload, "users"), Row | None)
         assert read.row(payload, "users") == {"ID": 7, "NAME": None}
         assert_type(JsonDeserializer(COLUMNS).row(b'{"id":7}', "users"), Row)
-        with pytest.raises(DecodeError, match=r"^A value of topic 'users': The payload is a bare int, and no record\."):
+        with pytest.raises(DecodeError, match="A value of topic 'users': The payload is a bare"):
             JsonDeserializer().row(b"7", "users")
 
 

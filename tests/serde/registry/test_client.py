@@ -302,11 +302,7 @@ class TestConfig:
     def test_no_field_and_two_levels_are_refused(
         self, fields: dict[str, str], server: ScriptedRegistry, client: RegistryClient
     ) -> None:
-        with pytest.raises(
-            UsageError,
-            match=r"^The configuration for subject 's' needs at least one field, and the level once: "
-            r"as compatibility or as compatibilityLevel\.$",
-        ):
+        with pytest.raises(UsageError, match="The configuration for subject 's' needs at least"):
             client.set_config("s", dict(fields))
         assert server.seen == []
 

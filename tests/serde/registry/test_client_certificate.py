@@ -73,10 +73,7 @@ class TestOverHttp:
     def test_a_client_without_one_is_told_so_or_cut_off(
         self, files: Path, mutual_tls_server: ScriptedRegistry, make_client: MakeClient
     ) -> None:
-        with pytest.raises(
-            RegistryUnreachableError,
-            match=r"does not accept the client certificate, or wants one \(.*CERT.*\)|the connection was cut ",
-        ):
+        with pytest.raises(RegistryUnreachableError, match="does not accept the client certificate, or wants"):
             make_client(mutual_tls_server.url, ca_file=str(files / "ca.pem"), attempts=1).subjects()
         assert mutual_tls_server.seen == []
 
@@ -113,9 +110,7 @@ class TestClientContext:
         assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
 
     def test_an_encrypted_key_without_a_password_asks_for_it_and_not_at_the_terminal(self, files: Path) -> None:
-        with pytest.raises(
-            UsageError, match=r"the private key in '.*locked\.pem' is encrypted and needs its password\. "
-        ):
+        with pytest.raises(UsageError, match=r"the private key in '.*locked\.pem' is encrypted"):
             RegistryClient("https://a:8081", client_certificate=certificate(files, "locked.pem"))
 
     def test_a_wrong_password_is_not_shown(self, files: Path) -> None:
@@ -130,12 +125,7 @@ class TestClientContext:
 
     def test_a_key_of_another_certificate_is_refused(self, authority: trustme.CA, files: Path) -> None:
         write_key(authority.issue_cert("other@example.com"), files / "other.pem", None)
-        with pytest.raises(
-            UsageError,
-            match=r"^The client certificate for the registry cannot be used: certificate '.*client\.pem', key "
-            r"'.*other\.pem': KEY_VALUES_MISMATCH\. It takes PEM files of a certificate and its private key "
-            r"\(ssl\.certificate\.location, ssl\.key\.location, ssl\.key\.password\)\.$",
-        ):
+        with pytest.raises(UsageError, match="The client certificate for the registry cannot"):
             client_context(certificate(files, "other.pem"))
 
     def test_a_file_that_is_not_there_is_named(self, files: Path) -> None:

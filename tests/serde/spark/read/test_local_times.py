@@ -122,7 +122,7 @@ def test_what_is_written_is_read_again_and_a_finer_time_is_refused_or_cut_toward
     write = AvroSerializer.for_schema(client, text, cut_times=cut)
     exact, rest = divmod((time - _EPOCH) // datetime.timedelta(microseconds=1) * LOCAL_UNITS[word], 10**6)
     if rest and not cut:
-        with pytest.raises(EncodeError, match=r"needs whole milliseconds \(cut_times=True cuts what is finer\)"):
+        with pytest.raises(EncodeError, match=r"needs whole milliseconds \(cut_times=True cuts"):
             write({"SEEN": time}, SerdeContext("t"))
         return
     payload = cast("bytes", write({"SEEN": time}, SerdeContext("t")))
@@ -144,5 +144,5 @@ def test_an_instant_is_no_clock_time_in_any_place(client: RegistryClient, word: 
         "NAMED": "NAMED MAP<STRING, TIMESTAMP_NTZ>",
         "ROW_->SEEN": "ROW_ STRUCT<SEEN TIMESTAMP_NTZ>",
     }[place]
-    with pytest.raises(ColumnError, match=r"cannot be read as TIMESTAMP_NTZ, at .*Declare the column as "):
+    with pytest.raises(ColumnError, match=r"cannot be read as TIMESTAMP_NTZ, at .*Declare"):
         plan_read(client, topic, only)

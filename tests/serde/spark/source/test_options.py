@@ -264,9 +264,7 @@ class TestSourceOptions:
             source_options({name: value for name, value in LEAST.items() if name != lacking}, Use.BATCH)
 
     def test_a_stream_of_files_is_sent_to_sparks_own_source(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^Files are read once, not as a stream\. .* spark\.readStream\.parquet and"
-        ):
+        with pytest.raises(UsageError, match=r"Files are read once, not as a stream\."):
             source_options({"path": "/x", "format": "raw"}, Use.STREAM)
 
     def test_a_secret_is_in_no_error(self) -> None:

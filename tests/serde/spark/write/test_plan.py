@@ -155,11 +155,7 @@ class TestPlanWrite:
 
     def test_a_plan_is_for_one_topic_and_half(self, client: RegistryClient) -> None:
         plan = plan_write(client, "users", COLUMNS)
-        with pytest.raises(
-            UsageError,
-            match=r"^This serializer was settled for the values of topic 'users'; it was called for the values of 'others'\. "
-            r"Settle another one for those\.$",
-        ):
+        with pytest.raises(UsageError, match="This serializer was settled for the values of"):
             plan.serializer()({"id": 1}, SerdeContext("others"))
 
     def test_a_key_of_one_column_stands_bare(self, client: RegistryClient) -> None:
@@ -213,9 +209,7 @@ class TestPlanWrite:
             plan_write(client, "users", **({"columns": COLUMNS} | options))  # type: ignore[arg-type]
 
     def test_a_registry_is_needed_for_avro(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^AVRO is written under a schema of a registry: give a RegistryClient\.$"
-        ):
+        with pytest.raises(UsageError, match="AVRO is written under a schema of a registry:"):
             plan_write(None, "users", COLUMNS)
 
 
