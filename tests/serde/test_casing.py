@@ -47,7 +47,6 @@ from hypothesis import strategies as st
 
 from srfix.serde.casing import (
     CaseRule,
-    declared_name,
     is_among,
     is_same,
     match_fields,
@@ -120,13 +119,6 @@ class TestMatchFields:
         assert set(fed) <= set(columns)
         assert set(fed.values()) <= set(fields)
 
-    @given(name_lists, name_lists, st.sampled_from([KSQLDB, KSQLDB_2020]))
-    def test_the_engines_rules_never_fail(self, columns: list[str], fields: list[str], rule: CaseRule) -> None:
-        fed = match_fields(columns, fields, rule, where="the row")
-        assert set(fed) <= set(columns)
-        assert all(field.upper() == column.upper() for column, field in fed.items())
-        assert rule is KSQLDB_2020 or len(set(fed.values())) == len(fed)
-
 
 class TestPlacements:
     def test_what_is_overwritten_shows_before_what_overwrites_it(self) -> None:
@@ -169,19 +161,6 @@ class TestMatchKeys:
                 match_keys(columns, keys, rule, where="the object")
             return
         assert match_keys(columns, keys, rule, where="the object") == fed
-
-    @given(name_lists, name_lists)
-    def test_the_engines_rule_is_its_two_look_ups(self, columns: list[str], keys: list[str]) -> None:
-        upper_cased = {key.upper(): key for key in keys}
-        expected = {
-            name: name if name in keys else upper_cased[name] for name in columns if name in {*keys, *upper_cased}
-        }
-        assert match_keys(columns, keys, KSQLDB, where="the object") == expected
-
-
-class TestDeclaredName:
-    def test_an_unquoted_identifier_is_upper_case(self) -> None:
-        assert declared_name("caseField") == "CASEFIELD"
 
 
 class TestNames:

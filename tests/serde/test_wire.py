@@ -62,34 +62,24 @@ class TestParse:
         with pytest.raises(PayloadTooShortError, match=r"The payload is empty \(0 bytes\), which is not a"):
             wire.parse(b"")
 
-    @pytest.mark.parametrize("size", [1, 2, 3, 4])
-    def test_a_payload_cut_off_within_the_id_says_how_long_it_is(self, size: int) -> None:
-        with pytest.raises(PayloadTooShortError, match=rf"^The payload has {size} bytes?; the byte 00 announces"):
-            wire.parse(b"\x00" * size)
-
-    @pytest.mark.parametrize("size", [1, 16])
-    def test_a_payload_cut_off_within_the_guid_says_how_long_it_is(self, size: int) -> None:
-        with pytest.raises(PayloadTooShortError, match=rf"^The payload has {size} bytes?; the byte 01 announces"):
-            wire.parse(b"\x01" * size)
+    @pytest.mark.parametrize(("first", "size"), [(0, 1), (0, 4), (1, 1), (1, 16)])
+    def test_a_payload_cut_off_within_the_id_or_the_guid_says_how_long_it_is(self, first: int, size: int) -> None:
+        with pytest.raises(PayloadTooShortError, match=rf"^The payload has {size} bytes?; the byte 0{first} announces"):
+            wire.parse(bytes([first]) * size)
 
     def test_plain_json_is_recognised_for_what_it_is(self) -> None:
         with pytest.raises(UnknownMagicByteError, match=r"starts with the byte 7b; .* It looks like plain"):
             wire.parse(b'{"id": 1}')
-
-    def test_another_first_byte_is_not_called_json(self) -> None:
         with pytest.raises(UnknownMagicByteError) as caught:
             wire.parse(b"\x02abc")
         assert "JSON" not in caught.value.message
 
     @given(impossible, st.binary(max_size=3))
     def test_an_id_that_no_registry_gives_is_an_error_of_its_own(self, schema_id: int, body: bytes) -> None:
-        with pytest.raises(ImpossibleSchemaIdError, match=rf"the schema id in it would be {schema_id}\b") as caught:
+        words = rf"the schema id in it would be {schema_id}( \(-\d+ to Java\))?;"
+        with pytest.raises(ImpossibleSchemaIdError, match=words) as caught:
             wire.parse(b"\x00" + schema_id.to_bytes(4, "big") + body)
         assert caught.value.schema_id == schema_id
-
-    def test_it_says_what_java_makes_of_the_id(self) -> None:
-        with pytest.raises(ImpossibleSchemaIdError, match="The payload begins as a framed one does, and the"):
-            wire.parse((2**55 + 5 * 2**24).to_bytes(8, "big"))
 
     @given(st.binary(max_size=24))
     def test_any_bytes_are_a_frame_or_a_wire_error(self, payload: bytes) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import pickle
 from base64 import b64decode
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,12 +16,7 @@ from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.auth import BasicAuth, BearerAuth, Credentials
 from srfix.serde.registry.secret import Secret
-from tests.serde.registry.conftest import everything_shown_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 
 class TestSecret:
@@ -47,19 +41,10 @@ class TestSecret:
         assert secret.reveal() == text
         assert (str(secret), repr(secret), f"{secret}") == ("***", "Secret('***')", "***")
 
-    def test_a_reference_shows_where_it_points(self) -> None:
-        assert repr(Secret.parse("env:NAME")) == "Secret('env:NAME')"
-        assert str(Secret.parse("file:/run/secrets/p")) == "file:/run/secrets/p"
-
     @pytest.mark.parametrize("reference", ["env:", "file:"])
     def test_a_reference_to_nothing_is_refused(self, reference: str) -> None:
         with pytest.raises(UsageError, match=rf"The secret '{reference}' names nothing: write"):
             Secret.parse(reference)
-
-    def test_a_variable_that_is_not_set_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("REGISTRY_PASSWORD", raising=False)
-        with pytest.raises(SecretError, match="The secret env:REGISTRY_PASSWORD cannot be read:"):
-            Secret.parse("env:REGISTRY_PASSWORD").reveal()
 
     def test_a_file_that_cannot_be_read_is_named(self) -> None:
         with pytest.raises(SecretError, match="The secret file:/no/such cannot be read: No such"):
@@ -75,31 +60,18 @@ class TestSecret:
     def test_a_reference_pickles(self, reference: str) -> None:
         secret = Secret.parse(reference)
         assert pickle.loads(pickle.dumps(secret)) == secret
+        assert (repr(secret), str(secret)) == (f"Secret('{reference}')", reference)
 
     def test_a_literal_refuses_to_be_pickled(self) -> None:
-        with pytest.raises(SecretError, match="A literal secret is not pickled: it would travel"):
-            pickle.dumps(Secret("s3cret"))
-
-    def test_a_literal_can_be_copied_at_home(self) -> None:
-        secret = Secret("s3cret")
-        assert copy.copy(secret) is secret
-        assert copy.deepcopy([secret])[0] is secret
-
-    def test_equal_secrets_are_equal_and_a_reference_is_not_its_text(self) -> None:
-        assert Secret.parse("env:A") == Secret.parse("env:A")
-        assert hash(Secret.parse("env:A")) == hash(Secret.parse("env:A"))
-        assert Secret.parse("env:A") != Secret("A")
-        assert Secret("A") != "A"
+        for holder in (Secret("s3cret"), RegistryClient("http://a:8081", auth=BearerAuth(Secret("s3cret")))):
+            with pytest.raises(SecretError, match="A literal secret is not pickled"):
+                pickle.dumps(holder)
 
 
 class TestBasicAuth:
     def test_the_password_is_what_follows_the_first_colon(self) -> None:
-        auth = BasicAuth.parse("reader:a:b")
-        assert auth.username == "reader"
-        assert auth.password == Secret("a:b")
-
-    def test_the_password_may_be_a_reference(self) -> None:
-        assert BasicAuth.parse("reader:env:REGISTRY_PASSWORD").password == Secret.parse("env:REGISTRY_PASSWORD")
+        assert BasicAuth.parse("reader:a:b") == BasicAuth("reader", Secret("a:b"))
+        assert BasicAuth.parse("reader:env:PASSWORD").password == Secret.parse("env:PASSWORD") != Secret("env:PASSWORD")
 
     def test_text_without_a_colon_is_refused_and_not_shown(self) -> None:
         with pytest.raises(UsageError, match="Credentials for the registry are USER:PASSWORD,"):
@@ -113,6 +85,9 @@ class TestBasicAuth:
         auth = BasicAuth("reader", Secret("s3cret"))
         assert repr(auth) == "BasicAuth(username='reader', password=Secret('***'))"
         assert "s3cret" not in repr(dataclasses.asdict(auth))
+        assert "s3cret" not in repr(BearerAuth(Secret("s3cret"))) + repr(
+            BearerAuth(functools.partial(give_token, "s3cret"))
+        )
 
     @given(username=st.text().filter(lambda text: ":" not in text), password=st.text())
     def test_the_header_is_rfc_7617_in_utf_8(self, username: str, password: str) -> None:
@@ -173,7 +148,7 @@ class TestBearerAuth:
     @pytest.mark.parametrize("problem", BAD_TOKENS)
     def test_what_no_header_carries_is_refused_and_not_shown(self, problem: str) -> None:
         auth = BearerAuth(lambda: BAD_TOKENS[problem])  # type: ignore[arg-type, return-value]
-        with pytest.raises(SecretError, match=r"The bearer token from .*<lambda> cannot be") as caught:
+        with pytest.raises(SecretError, match=f"<lambda> cannot be used: {problem}") as caught:
             auth.credentials()
         shown = everything_shown_of(caught.value)
         assert SECRET not in shown
@@ -185,27 +160,10 @@ class TestBearerAuth:
         shown = everything_shown_of(caught.value)
         assert SECRET not in shown
 
-    def test_our_own_errors_pass(self) -> None:
-        with pytest.raises(SecretError, match=r"^The secret file:/no/such cannot be read: "):
-            BearerAuth(lambda: Secret.parse("file:/no/such").reveal()).credentials()
-
-    def test_its_rendering_shows_where_the_token_comes_from(self) -> None:
-        assert repr(BearerAuth(Secret("s3cret"))) == "BearerAuth(***, logical_cluster=None, identity_pool=None)"
-        assert repr(BearerAuth(Secret.parse("file:/t"), logical_cluster="lsrc-1")).startswith("BearerAuth(file:/t, ")
-        assert "s3cret" not in repr(BearerAuth(functools.partial(give_token, "s3cret")))
-
     @pytest.mark.parametrize("token", [Secret.parse("env:TOKEN"), Secret.parse("file:/t"), give_token])
     def test_a_reference_and_a_modules_function_pickle(self, token: Secret) -> None:
         auth = BearerAuth(token)
         assert pickle.loads(pickle.dumps(auth)) == auth
-
-    def test_a_literal_refuses_to_be_pickled(self) -> None:
-        with pytest.raises(SecretError, match=r"^A literal secret is not pickled: "):
-            pickle.dumps(RegistryClient("http://a:8081", auth=BearerAuth(Secret("abc"))))
-
-    def test_user_info_in_the_url_besides_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="it has a user name, and credentials are given"):
-            RegistryClient("http://u:p@a:8081", auth=BearerAuth(Secret("abc")))
 
 
 class TestCredentials:
@@ -217,10 +175,6 @@ class TestCredentials:
     def test_the_longest_goes_first(self) -> None:
         assert Credentials({}, ["ab", "abcd"]).scrub("abcd ab") == "*** ***"
 
-    def test_undecodable_bytes_of_the_environment_are_sent_as_they_were(self) -> None:
-        header = BasicAuth("reader", Secret(b"p\xff".decode(errors="surrogateescape"))).header()
-        assert b64decode(header.removeprefix("Basic ")) == b"reader:p\xff"
-
     def test_they_show_nothing_and_refuse_to_be_pickled(self) -> None:
         credentials = BasicAuth("reader", Secret("s3cret")).credentials()
         assert repr(credentials) == str(credentials) == "Credentials(***)"
@@ -229,11 +183,6 @@ class TestCredentials:
 
 
 class TestOverHttp:
-    def test_credentials_are_sent(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
-        server.answers([])
-        make_client(auth=BasicAuth("reader", Secret("s3cret"))).subjects()
-        assert server.seen[0].headers["Authorization"] == "Basic cmVhZGVyOnMzY3JldA=="
-
     def test_user_info_in_a_url_is_sent_decoded_to_that_url_alone(
         self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
     ) -> None:
@@ -256,10 +205,6 @@ class TestOverHttp:
         self, server: ScriptedRegistry, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("REGISTRY_PASSWORD", raising=False)
-        with pytest.raises(SecretError, match=r"^The secret env:REGISTRY_PASSWORD cannot be read: "):
+        with pytest.raises(SecretError, match=r"env:REGISTRY_PASSWORD cannot be read: .* is not set"):
             make_client(auth=BasicAuth.parse("reader:env:REGISTRY_PASSWORD")).subjects()
         assert server.seen == []
-
-    def test_a_client_with_a_literal_password_refuses_to_be_pickled(self) -> None:
-        with pytest.raises(SecretError, match=r"^A literal secret is not pickled: "):
-            pickle.dumps(RegistryClient("http://reader:s3cret@a:8081"))

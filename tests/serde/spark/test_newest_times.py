@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde import AvroDeserializer, RegistryClient, UsageError, confluent
+from srfix.serde import AvroDeserializer, RegistryClient, confluent
 from srfix.serde.columns import ScalarType
 from srfix.serde.spark import NEWEST, plan_read
 from srfix.serde.spark.source.frame import frame_of
@@ -63,9 +63,3 @@ def test_the_data_source_plans_as_plan_read_does(registry: RegistryClient, colum
     assert plan is not None
     assert plan.times == "integers"
     assert plan.columns == plan_read(registry, "t", "T TIME", times="integers").columns
-
-
-@pytest.mark.parametrize("topic", [3, None, ""])
-def test_what_is_no_topic_is_refused(registry: RegistryClient, topic: object) -> None:
-    with pytest.raises(UsageError, match=r"^topic is .*; it must be a topic's name\.$"):
-        plan_read(registry, topic, "ID BIGINT")  # type: ignore[arg-type]
