@@ -120,6 +120,7 @@ class TestMatchFields:
         assert set(fed.values()) <= set(fields)
 
 
+@pytest.mark.core
 class TestPlacements:
     def test_what_is_overwritten_shows_before_what_overwrites_it(self) -> None:
         # ConnectDataTranslator.toKsqlStruct has validated the type of FOO by the time that foo replaces its value.

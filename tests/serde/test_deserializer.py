@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.columns.text import parse_columns
@@ -143,17 +141,8 @@ class TestCall:
         with pytest.raises(UsageError):
             AvroDeserializer(ById(registry))(GOOD, context)
 
-    @given(st.binary(max_size=30) | st.binary(max_size=20).map(lambda body: frame_id(1, body)))
-    def test_any_bytes_are_a_row_or_one_of_our_errors(self, payload: bytes) -> None:
-        registry = MemoryRegistry()
-        registry.seed("orders-value", TEXT)
-        try:
-            row = AvroDeserializer(UnderOneSubject(registry))(payload, VALUE)
-        except SrfixError:
-            return
-        assert isinstance(row, dict)
 
-
+@pytest.mark.core
 class TestHalves:
     """Columns marked as KEY are read from keys, the others from values; a single KEY column stands bare."""
 

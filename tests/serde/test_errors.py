@@ -64,10 +64,6 @@ class TestPickle:
             assert (str(other), other.message, other.args) == (str(error), error.message, error.args)
             assert vars(other) == vars(error)
 
-    def test_keyword_attributes_of_the_root_survive(self) -> None:
-        error = pickle.loads(pickle.dumps(SrfixError("message", schema_id=7)))
-        assert (error.message, error.schema_id) == ("message", 7)
-
     def test_registry_errors_survive_as_they_were_raised(self) -> None:
         errors: list[RegistryError] = [
             kind(404, 40401, "no", "http://a/subjects", method="GET", earlier_attempt_lost=True)

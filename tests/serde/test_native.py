@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from srfix.serde import native
-from srfix.serde.errors import UsageError
 
 ASK = "from srfix.serde import native; print(native.kernel() is not None, native.engine_in_words())"
 
@@ -76,9 +75,3 @@ def test_the_versions_of_both_distributions_are_one() -> None:
     root = Path(__file__).parents[2]
     assert f'\nversion = "{native._VERSION}"\n' in (root / "serde/kernel/Cargo.toml").read_text()
     assert f'\nnative = ["srfix-kernel=={native._VERSION}"]\n' in (root / "pyproject.toml").read_text()
-
-
-def test_an_error_of_the_engine_is_one_of_usage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(native.ENGINE_VARIABLE, "x")
-    with pytest.raises(UsageError, match="SRFIX_ENGINE is 'x'"):
-        native.kernel.__wrapped__()

@@ -24,7 +24,7 @@ from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds, re
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
-from srfix.serde.errors import PayloadBoundError
+from srfix.serde.errors import PayloadBoundError, ResolveError
 from srfix.serde.formats.json.decode import _Readers
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
@@ -176,7 +176,5 @@ class _Counting(ById):
     asked = 0
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role):  # type: ignore[no-untyped-def]
-        from srfix.serde.errors import ResolveError
-
         _Counting.asked += 1
         raise ResolveError(f"{guid} is not known.")

@@ -58,6 +58,7 @@ KEY = SerdeContext("orders", Role.KEY)
 HALVES = parse_columns("ID BIGINT KEY, NAME STRING, QUANTITY INT")
 
 
+@pytest.mark.core
 class TestCall:
     def test_none_is_a_tombstone_and_registers_nothing(self) -> None:
         registry = MemoryRegistry()
@@ -278,11 +279,6 @@ class TestFraming:
             write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=framing)
             with pytest.raises(UsageError, match="The registry tells no GUID of the schema with"):
                 write({"id": 7}, SerdeContext("orders", headers=[]))
-
-    def test_what_cannot_say_guids_is_named(self) -> None:
-        write = AvroSerializer.for_schema(MemoryRegistry(), TEXT, schema_id_framing=Framing.PREFIX_GUID)
-        with pytest.raises(UsageError, match="The registry given, a MemoryRegistry, cannot"):
-            write({"id": 7}, VALUE)
 
 
 class TestRegister:

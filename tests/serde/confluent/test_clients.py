@@ -244,15 +244,6 @@ class TestRobustness:
             with contextlib.suppress(SrfixError):
                 read(damaged, CTX)
 
-    @pytest.mark.slow
-    @settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
-    @given(st.binary(max_size=30))
-    def test_of_json(self, noise: bytes) -> None:
-        read = JSONDeserializer(JSON)
-        for damaged in (noise, frame_id(1, noise), frame_id(1, b'{"a":' + noise)):
-            with contextlib.suppress(SrfixError):
-                read(damaged, CTX)
-
     def test_deep_nesting_ends_in_an_error(self, client: Client) -> None:
         linked = '{"type":"record","name":"L","fields":[{"name":"next","type":["null","L"],"default":null}]}'
         value: dict[str, object] = {}

@@ -143,6 +143,7 @@ def test_nothing_is_registered_for_a_record_that_does_not_fit(
     assert server.writes == 1
 
 
+@pytest.mark.core
 class TestRegistrationsAreSent:
     """confluent-kafka's client answers a registration from what it has read: DESIGN's first invariant."""
 

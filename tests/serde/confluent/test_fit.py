@@ -46,18 +46,12 @@ def bootstrap() -> Iterator[str]:
     carrier.flush(DEADLINE_S)
 
 
-@pytest.fixture
-def registry() -> Iterator[RegistryClient]:
-    with FixtureRegistry() as server, RegistryClient(server.url) as client:
-        yield client
-
-
-def _produce(bootstrap: str, registry: RegistryClient, topic: str, *records: tuple[object, object]) -> None:
+def _produce(bootstrap: str, ours: RegistryClient, topic: str, *records: tuple[object, object]) -> None:
     producer = SerializingProducer(
         {
             "bootstrap.servers": bootstrap,
-            "key.serializer": AvroSerializer.for_schema(registry, KEY),
-            "value.serializer": AvroSerializer(registry, COLUMNS),
+            "key.serializer": AvroSerializer.for_schema(ours, KEY),
+            "value.serializer": AvroSerializer(ours, COLUMNS),
         }
     )
     for key, value in records:
@@ -107,30 +101,30 @@ def _poll(consumer: DeserializingConsumer) -> Message:
     raise AssertionError("no record came in time")
 
 
-def test_rows_and_tombstones_make_the_round_trip(bootstrap: str, registry: RegistryClient) -> None:
+def test_rows_and_tombstones_make_the_round_trip(bootstrap: str, ours: RegistryClient) -> None:
     row = {"ID": 7, "TAGS": {"a": 1, "b": None}}
-    _produce(bootstrap, registry, "round-trip", ("k1", row), ("k2", None))
-    read_value = AvroDeserializer(UnderOneSubject(registry), columns=COLUMNS)
-    messages = _two(_consumer(bootstrap, "round-trip", AvroDeserializer(ById(registry)), read_value))
+    _produce(bootstrap, ours, "round-trip", ("k1", row), ("k2", None))
+    read_value = AvroDeserializer(UnderOneSubject(ours), columns=COLUMNS)
+    messages = _two(_consumer(bootstrap, "round-trip", AvroDeserializer(ById(ours)), read_value))
     assert sorted((str(message.key()), message.value()) for message in messages) == [("k1", row), ("k2", None)]
-    assert registry.subjects() == ("round-trip-key", "round-trip-value")
+    assert ours.subjects() == ("round-trip-key", "round-trip-value")
 
 
 def test_a_row_that_does_not_fit_is_a_serialization_error_with_ours_as_its_cause(
-    bootstrap: str, registry: RegistryClient
+    bootstrap: str, ours: RegistryClient
 ) -> None:
     with pytest.raises(ValueSerializationError, match=r"->ID needs an integer") as caught:
-        _produce(bootstrap, registry, "bad-row", ("k", {"ID": "x"}))
+        _produce(bootstrap, ours, "bad-row", ("k", {"ID": "x"}))
     assert isinstance(caught.value.__context__, EncodeError)
 
 
 def test_the_incident_is_a_deserialization_error_with_the_historical_words(
-    bootstrap: str, registry: RegistryClient
+    bootstrap: str, ours: RegistryClient
 ) -> None:
-    _produce(bootstrap, registry, "incident", ("k", {"ID": 1}))
+    _produce(bootstrap, ours, "incident", ("k", {"ID": 1}))
     phantom = ChangelogSubject(application="app", store="store")
-    read = AvroDeserializer(UnderOneSubject(registry, phantom))
-    consumer = _consumer(bootstrap, "incident", AvroDeserializer(ById(registry)), read)
+    read = AvroDeserializer(UnderOneSubject(ours, phantom))
+    consumer = _consumer(bootstrap, "incident", AvroDeserializer(ById(ours)), read)
     cause = _cause(consumer, r"Error retrieving Avro value schema version for id \d+")
     assert isinstance(cause, SubjectVersionError)
 

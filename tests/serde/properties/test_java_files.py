@@ -202,6 +202,7 @@ def file(**properties: str) -> ClientFile:
     return sorted_out("f", {name.replace("__", "."): value for name, value in properties.items()})
 
 
+@pytest.mark.core
 class TestSorting:
     def test_a_consumers_properties_win_over_those_of_all(self) -> None:
         found = sorted_out(

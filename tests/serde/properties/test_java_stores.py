@@ -6,21 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
 from srfix.serde.properties import to_librdkafka
 from srfix.serde.properties.java.jks import WrongPasswordError, read_jks, shown_key
-from tests.serde.properties.java_stores import der, jks, key_der, key_store, trust_store
+from tests.serde.properties.java_stores import CA_PEM, CHAIN, KEY, der, jks, key_der, key_store, trust_store
 
 PASSWORD = "store-pass"
-CA = trustme.CA()
-CA_PEM = CA.cert_pem.bytes()
-ISSUED = CA.create_child_ca().issue_cert("me@example.com")
-CHAIN = b"".join(blob.bytes() for blob in ISSUED.cert_chain_pems)
-KEY = ISSUED.private_key_pem.bytes()
 TRUST: dict[str, Callable[[], bytes]] = {
     "JKS": lambda: jks(PASSWORD, trusted=der(CA_PEM)),
     "PKCS12": lambda: trust_store(CA_PEM, PASSWORD),
@@ -54,12 +48,6 @@ class TestTrustStores:
         assert taken.keys() == {"ssl.ca.pem"}
         assert der(taken["ssl.ca.pem"].encode()) == der(CA_PEM)
         assert [path.name for path in tmp_path.iterdir()] == ["trust"]
-
-    def test_pem_on_one_line_gets_its_lines(self) -> None:
-        line = " ".join(CA_PEM.decode().split("\n"))
-        taken = to_librdkafka({"ssl.truststore.certificates": line, "ssl.truststore.type": "PEM"})
-        assert taken["ssl.ca.pem"].split() == CA_PEM.decode().split()
-        assert der(taken["ssl.ca.pem"].encode()) == der(CA_PEM)
 
     def test_librdkafkas_own_name_wins(self) -> None:
         given = {"ssl.ca.location": "/ca.pem", "ssl.truststore.location": "/nowhere", "ssl.truststore.password": "x"}
@@ -124,6 +112,8 @@ class TestKeyStores:
         taken = to_librdkafka(given)
         assert key_der(taken["ssl.key.pem"].encode()) == key_der(KEY)
         assert der(taken["ssl.certificate.pem"].encode()) == der(CHAIN)
+        trusted = to_librdkafka({"ssl.truststore.certificates": " ".join(CA_PEM.decode().split("\n"))})
+        assert der(trusted["ssl.ca.pem"].encode()) == der(CA_PEM)
         del given["ssl.keystore.certificate.chain"]
         assert "belong together; one is missing" in refused(given)
 

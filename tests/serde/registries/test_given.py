@@ -119,6 +119,7 @@ class TestForms:
             assert "secret" not in repr(whole_registry(theirs))
 
 
+@pytest.mark.core
 class TestTopics:
     def test_a_topics_name_stands_for_its_values(self, server: FixtureRegistry) -> None:
         payload = AvroSerializer(server.url, COLUMNS)({"id": 7}, "users")

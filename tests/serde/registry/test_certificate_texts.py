@@ -22,14 +22,9 @@ from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.properties import open_registry, registry_settings
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import RegistryUnreachableError
-from tests.serde.properties.java_stores import der, jks, key_der, key_store, trust_store
+from tests.serde.properties.java_stores import CA, CA_PEM, CHAIN, KEY, der, jks, key_der, key_store, trust_store
 
 PASSWORD = "store-pass"
-CA = trustme.CA()
-CA_PEM = CA.cert_pem.bytes()
-OWN = CA.create_child_ca().issue_cert("me@example.com")
-CHAIN = b"".join(blob.bytes() for blob in OWN.cert_chain_pems)
-KEY = OWN.private_key_pem.bytes()
 LOCKED = load_pem_private_key(KEY, None).private_bytes(
     Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(PASSWORD.encode())
 )

@@ -10,13 +10,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
+from srfix.fixtures.registry.http.intercept import CutAfter, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.registry.others.known import APICURIO, AXONOPS, KARAPACE
 from srfix.serde.registry.client import RegistryClient
@@ -195,37 +196,23 @@ class TestListings:
             assert set(client.schemas(deleted=deleted)) == one_by_one
 
 
-class TestTwoIdsOfOneContent:
-    """A content's hash leads to the id that was written last (`InMemoryCache.schemaIdAndSubjects`); a look-up goes on to
-    compare the subject's versions (recorded of 7.9.9 and 8.3.1)."""
-
-    def test_an_exact_id_for_content_that_has_another_leaves_each_subject_its_own(self) -> None:
-        with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
-            first = registry.seed("one", WRITER)
-            client.set_mode("two", "IMPORT")
-            client.register_with_id("two", Schema(text=WRITER), 900)
-            assert client.lookup("two", Schema(text=WRITER)).schema_id == 900
-            assert client.lookup("one", Schema(text=WRITER), deleted=True).schema_id == first
-            assert client.version("one", 1).schema_id == first
-            assert client.subjects_of_id(first) == ("two",), "a hint, no membership test"
-
-
-class TestContexts:
-    @pytest.mark.parametrize("emulate", ["7.9", "8.2"])
-    def test_an_unqualified_look_up_is_answered_by_another_context_and_told_apart(self, emulate: Release) -> None:
-        with (
-            FixtureRegistry(emulate=emulate) as registry,
-            RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client,
-        ):
-            registry.seed(":.ctx:orders-value", WRITER)
-            assert client.contexts() == (".", ".ctx")
-            found = client.lookup("orders-value", Schema(text=WRITER), deleted=True)
-            assert found.subject == ":.ctx:orders-value"
-            assert answered_elsewhere("orders-value", found)
-            with pytest.raises(SubjectNotFoundError):
-                client.versions("orders-value", deleted=True)
-            assert client.subjects(prefix=":*:orders") == (":.ctx:orders-value",)
-            assert client.subjects(prefix="orders") == ()
+@pytest.mark.parametrize("cut", [CutBefore(), CutAfter()])
+def test_each_write_whose_answer_is_lost_takes_effect_once_and_succeeds(cut: CutBefore | CutAfter) -> None:
+    with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(sleep=bool)) as client:
+        registry.seed(PHANTOM, INTERNAL)
+        before = registry.dump()
+        writes: list[Callable[[], object]] = [
+            lambda: client.set_config(PHANTOM, {"compatibility": "NONE"}),
+            lambda: client.register(PHANTOM, Schema(text=WRITER)),
+            lambda: client.delete_config(PHANTOM),
+            lambda: client.delete_version(PHANTOM, 2),
+            lambda: client.delete_version(PHANTOM, 2, permanent=True),
+        ]
+        for write in writes:
+            registry.intercept(Fault(action=cut, times=1))
+            write()
+        assert registry.dump() == before
+        assert registry.writes == 10, "each write is sent, cut off, and sent again"
 
 
 class TestReadOnlyFollower:

@@ -100,6 +100,7 @@ def test_no_error_shows_the_password(
     assert [needle for needle in sent if needle in shown] == []
 
 
+@pytest.mark.core
 def test_the_list_of_what_each_url_answered_does_not_show_it_either(
     server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
 ) -> None:

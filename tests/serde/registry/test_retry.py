@@ -76,6 +76,7 @@ class TestAttempts:
             assert min(drawn) < 0.4 * limit, "waits have no full jitter"
 
 
+@pytest.mark.core
 class TestRetryAfter:
     @pytest.mark.parametrize(("header", "wait"), [("3", 3.0), ("0", 0.0), ("86400", 20.0)])
     def test_seconds_replace_the_random_wait_up_to_the_longest(

@@ -34,12 +34,6 @@ class Clock:
 
 
 @pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as running:
-        yield running
-
-
-@pytest.fixture
 def clock() -> Clock:
     return Clock()
 

@@ -112,6 +112,7 @@ class TestAlreadyDone:
             WRITES["soft"](client)
 
 
+@pytest.mark.core
 class TestNotDone:
     @pytest.mark.parametrize(("write", "code"), NOT_DONE)
     def test_it_is_an_error_after_a_lost_attempt_too(

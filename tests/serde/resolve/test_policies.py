@@ -142,6 +142,7 @@ class TestUnderOneSubject:
         assert (resolved.schema_id, resolved.registered_id, resolved.ids_differ) == (1, 900, True)
 
 
+@pytest.mark.core
 class TestDualSubject:
     def test_the_first_subject_is_enough(self) -> None:
         told: list[SecondAnswered] = []
@@ -335,10 +336,3 @@ class TestContexts:
             assert ById(client, context=".eu").resolve(1, topic="orders", role=Role.VALUE).schema.text == TEXT
             assert ById(client).resolve(1, topic="orders", role=Role.VALUE).schema.text == OTHER
             assert repr(ById(client, context=".eu")).endswith(", context='.eu')")
-
-    def test_a_namesake_in_another_context_answers_for_nobody(self, in_context: FixtureRegistry) -> None:
-        """The registry itself would: for `orders-value` and id 1 it has the one of `.eu`."""
-        with RegistryClient(in_context.url) as client:
-            assert client.schema_by_id(1, subject="orders-value").schema.text == OTHER
-            assert client.gives_id_to(":.eu:orders-value", 1)
-            assert not client.gives_id_to(":.eu:elsewhere-value", 1)

@@ -240,6 +240,7 @@ class TestTemplateSubject:
         assert TemplateSubject(text.replace("{", "{{").replace("}", "}}"))(topic, role) == text
 
 
+@pytest.mark.core
 class TestMappedSubject:
     def test_a_table_for_each_half(self) -> None:
         strategy = MappedSubject(value={"orders": "shop-order"}, key={"orders": "shop-order-id"})

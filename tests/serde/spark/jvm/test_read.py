@@ -320,6 +320,7 @@ class TestRefusals:
         ]
 
 
+@pytest.mark.core
 class TestVerdicts:
     def test_a_collision_is_what_the_deserializer_says(self) -> None:
         (verdict,) = jvm_read(plan_of("`aA` INT", record(aa="int", AA="int"))).verdicts

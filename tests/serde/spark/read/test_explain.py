@@ -46,13 +46,6 @@ INCIDENT: Final = (
 )
 """What it says of it; blanks within a line are one."""
 
-ENGINES: Final = """\
-  arrow       reads all of it; asks the policy about other ids, refused ones and GUIDs where it meets them
-              natively where an executor has srfix-kernel; by Python where it has not
-  jvm         reads 1 shape of schemas: ids 1 and 2
-              cannot see:
-"""
-
 
 def _without_engines(plan: ReadPlan) -> str:
     text, _, engines = plan.explain(extended=True).partition("\n\nEngines\n")
@@ -139,8 +132,8 @@ class TestEngines:
         registry.seed("users-value", SOURCE)
         registry.seed("users-value", SOURCE.replace('"U"', '"V"'))
         text = _engines(plan_read(client, "users", COLUMNS, missing_columns="null"))
-        assert text.startswith(ENGINES)
         flat = " ".join(text.split())
+        assert "by Python where it has not jvm reads 1 shape of schemas: ids 1 and 2 cannot see: - " in flat
         assert all(f"- {' '.join(sentence.split())}" in flat for sentence in UNSEEN)
 
     def test_the_arrow_engine_says_what_its_kernel_leaves_to_python(

@@ -188,6 +188,7 @@ class TestWhatIsAskedFor:
             plan_read(client, "users", COLUMNS)
 
 
+@pytest.mark.core
 class TestTheIncident:
     """The writers' schema is registered under the source's subject only; the reader asks the phantom one."""
 

@@ -92,6 +92,7 @@ class TestRangesOf:
         assert [(range_.start, range_.end) for range_ in found] == ([] if left is None else [left])
 
 
+@pytest.mark.core
 class TestCheckpoint:
     def test_it_is_the_same_text_whatever_the_order(self) -> None:
         one = StreamCheckpoint.of(LOG, {10: 1, 9: 2}).to_json()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,9 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.spark import source
 from srfix.serde.spark.source.names import _OPTIONS, Policy, Tombstones, Use
 from srfix.serde.spark.source.options import SourceOptions, source_options
-from srfix.serde.spark.source.reads import with_columns
+from srfix.serde.spark.source.reads import registry_of, with_columns
 from srfix.serde.subjects.names import Role
+from tests.serde.properties.java_stores import CHAIN, KEY, der, jks, key_der
 
 SERVERS = {"bootstrap.servers": "broker:9092"}
 LEAST = {**SERVERS, "topic": "users", "registry": "http://registry:8081"}
@@ -190,3 +192,27 @@ class TestSourceOptions:
 def test_every_option_stands_in_the_documentation() -> None:
     said = set(re.findall(r"^\| `([\w.]+)`", source.__doc__ or "", re.MULTILINE))
     assert said == set(_OPTIONS)
+
+
+class TestJavasOwn:
+    """Java's own options of Kafka's clients: log-ins and stores are taken, and nothing of them is shown."""
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> str:
+        content = jks("store-pass", trusted=der(CHAIN), keys=[(key_der(KEY), "store-pass", der(CHAIN))])
+        (tmp_path / "store.jks").write_bytes(content)
+        return str(tmp_path / "store.jks")
+
+    def test_they_are_what_an_executor_takes_without_the_files(self, store: str) -> None:
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        jaas = f'{module} required username="ada" password="topsecret";'
+        stores = {"kafka.ssl.truststore.location": store, "kafka.ssl.truststore.password": "store-pass"}
+        found = source_options(LEAST | {"kafka.sasl.jaas.config": jaas} | stores, Use.BATCH)
+        assert found.kafka["sasl.password"] == "topsecret"
+        assert der(found.kafka["ssl.ca.pem"].encode()) == der(CHAIN)
+        assert "topsecret" not in repr(found)
+
+    def test_a_registrys_key_does_not_travel_and_pem_files_are_named(self, store: str) -> None:
+        given = {"registry.ssl.keystore.location": store, "registry.ssl.keystore.password": "store-pass"}
+        with pytest.raises(SecretError, match=r"give it as PEM files, registry\.ssl\.certificate\.location and"):
+            registry_of(source_options(LEAST | {"registry": "https://r"} | given, Use.BATCH))

@@ -175,6 +175,7 @@ class TestWhatTheRegistryIsAsked:
         assert len(asked) == len(set(asked)) <= 3
 
 
+@pytest.mark.core
 class TestRememberedRefusals:
     def test_a_refusal_is_believed_for_a_while_only(self) -> None:
         registry, now = MemoryRegistry(), [0.0]

@@ -134,6 +134,7 @@ class TestSql:
         assert word_of({"type": "udt", "sqlType": struct()}) == "struct"
 
 
+@pytest.mark.core
 class TestBadRowWords:
     def test_the_driver_makes_an_error_of_them(self) -> None:
         plan = plan_write(MemoryRegistry(), "t", "ID INT")

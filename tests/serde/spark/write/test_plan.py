@@ -166,11 +166,10 @@ class TestPlanWrite:
 
 class TestExplain:
     def test_it_says_what_is_written_under(self, client: RegistryClient) -> None:
-        assert plan_write(client, "users", COLUMNS).explain(extended=True).splitlines() == [
-            "The values of topic 'users', written in AVRO",
-            "  schema id 1, under subject 'users-value', in the framing 'prefix id':",
-            '    {"type":"record","name":"KsqlDataSourceSchema","namespace":"io.confluent.ksql.avro_schemas","fields":'
-            '[{"name":"ID","type":["null","long"],"default":null},{"name":"NAME","type":["null","string"],"default":null}]}',
+        said = plan_write(client, "users", COLUMNS).explain(extended=True)
+        assert "  schema id 1, under subject 'users-value', in the framing 'prefix id':" in said
+        assert '[{"name":"ID","type":["null","long"],"default":null}' in said
+        assert said.splitlines()[-3:] == [
             "  columns, matched by the case rule 'unique':",
             "    ID BIGINT",
             "    NAME STRING",
