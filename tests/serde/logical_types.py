@@ -93,23 +93,17 @@ class Written:
 
 
 def _logical(kind: str, word: str, values: tuple[int, ...], counts: str, per_second: int = 0) -> Written:
-    return Written(
-        word=f"{kind} {word}",
-        type={"type": kind, "logicalType": word},
-        values=values,
-        counts=counts,
-        per_second=per_second,
-    )
+    type_: Json = {"type": kind, "logicalType": word}
+    return Written(word=f"{kind} {word}", type=type_, values=values, counts=counts, per_second=per_second)
 
 
 def _named(kind: str, name: str, values: tuple[int, ...], counts: str, per_second: int = 0) -> Written:
-    return Written(
-        word=f"{kind} {name}",
-        type={"type": kind, "connect.version": 1, "connect.name": name},
-        values=values,
-        counts=counts,
-        per_second=per_second,
-    )
+    type_: Json = {"type": kind, "connect.version": 1, "connect.name": name}
+    return Written(word=f"{kind} {name}", type=type_, values=values, counts=counts, per_second=per_second)
+
+
+def _fixed(word: str, size: int) -> dict[str, Json]:
+    return {"type": "fixed", "name": f"F{size}", "size": size, "logicalType": word}
 
 
 _UNITS: Final = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
@@ -157,7 +151,7 @@ WRITERS: Final = (
     ),
     Written(
         word="fixed decimal",
-        type={"type": "fixed", "name": "D", "size": 5, "logicalType": "decimal", "precision": 11, "scale": 0},
+        type=_fixed("decimal", 5) | {"precision": 11, "scale": 0},
         values=(bytes(5), b"\xff" * 5, b"\x80" + bytes(4), b"\x00\x00\x00\x04\xd2"),
         counts="decimal",
     ),
@@ -167,18 +161,8 @@ WRITERS: Final = (
         values=("b7f5ab04-5a1c-4c2e-9b3e-0a4f7f3d9c11", "not a uuid", ""),
         counts="text",
     ),
-    Written(
-        word="fixed uuid",
-        type={"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"},
-        values=(bytes(range(16)), bytes(16)),
-        counts="bytes",
-    ),
-    Written(
-        word="fixed duration",
-        type={"type": "fixed", "name": "L", "size": 12, "logicalType": "duration"},
-        values=(bytes(range(12)), bytes(12)),
-        counts="bytes",
-    ),
+    Written(word="fixed uuid", type=_fixed("uuid", 16), values=(bytes(range(16)), bytes(16)), counts="bytes"),
+    Written(word="fixed duration", type=_fixed("duration", 12), values=(bytes(range(12)), bytes(12)), counts="bytes"),
     Written(
         word="bytes big-decimal",
         type={"type": "bytes", "logicalType": "big-decimal"},

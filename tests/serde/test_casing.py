@@ -47,7 +47,6 @@ from hypothesis import strategies as st
 
 from srfix.serde.casing import (
     CaseRule,
-    declared_name,
     is_among,
     is_same,
     match_fields,
@@ -98,17 +97,12 @@ class TestMatchFields:
         assert match_fields(columns, fields, rule, where="the writer schema") == fed
 
     def test_several_and_none_exact_names_them_all_and_the_column(self) -> None:
-        with pytest.raises(
-            AmbiguousFieldError,
-            match=r"^Column 'FOO' could be fed by several fields of the row that differ only by case: 'foo', 'Foo'\. ",
-        ) as caught:
+        with pytest.raises(AmbiguousFieldError, match="Column 'FOO' could be fed by several fields of") as caught:
             match_fields(["BAR", "FOO"], ["bar", "foo", "Foo"], UNIQUE, where="the row")
         assert (caught.value.column, caught.value.fields) == ("FOO", ("foo", "Foo"))
 
     def test_one_field_never_feeds_two_columns(self) -> None:
-        with pytest.raises(
-            AmbiguousFieldError, match=r"^The field 'foo' of the row could feed two columns .*: 'FOO' and 'Foo'\. "
-        ):
+        with pytest.raises(AmbiguousFieldError, match="The field 'foo' of the row could feed two"):
             match_fields(["FOO", "Foo"], ["foo"], UNIQUE, where="the row")
 
     @given(name_lists, name_lists, st.sampled_from([UNIQUE, EXACT]))
@@ -125,14 +119,8 @@ class TestMatchFields:
         assert set(fed) <= set(columns)
         assert set(fed.values()) <= set(fields)
 
-    @given(name_lists, name_lists, st.sampled_from([KSQLDB, KSQLDB_2020]))
-    def test_the_engines_rules_never_fail(self, columns: list[str], fields: list[str], rule: CaseRule) -> None:
-        fed = match_fields(columns, fields, rule, where="the row")
-        assert set(fed) <= set(columns)
-        assert all(field.upper() == column.upper() for column, field in fed.items())
-        assert rule is KSQLDB_2020 or len(set(fed.values())) == len(fed)
 
-
+@pytest.mark.core
 class TestPlacements:
     def test_what_is_overwritten_shows_before_what_overwrites_it(self) -> None:
         # ConnectDataTranslator.toKsqlStruct has validated the type of FOO by the time that foo replaces its value.
@@ -174,19 +162,6 @@ class TestMatchKeys:
                 match_keys(columns, keys, rule, where="the object")
             return
         assert match_keys(columns, keys, rule, where="the object") == fed
-
-    @given(name_lists, name_lists)
-    def test_the_engines_rule_is_its_two_look_ups(self, columns: list[str], keys: list[str]) -> None:
-        upper_cased = {key.upper(): key for key in keys}
-        expected = {
-            name: name if name in keys else upper_cased[name] for name in columns if name in {*keys, *upper_cased}
-        }
-        assert match_keys(columns, keys, KSQLDB, where="the object") == expected
-
-
-class TestDeclaredName:
-    def test_an_unquoted_identifier_is_upper_case(self) -> None:
-        assert declared_name("caseField") == "CASEFIELD"
 
 
 class TestNames:

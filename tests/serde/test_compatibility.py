@@ -27,8 +27,6 @@ from srfix.serde.compatibility import CompatibilityLevel, incompatibilities
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.registry.models import Json
 
-LEVELS = st.sampled_from([level.value for level in CompatibilityLevel])
-
 
 def record(*fields: Json, name: str = "R", **more: Json) -> str:
     return json.dumps({"type": "record", "name": name, "fields": [*fields], **more})
@@ -53,29 +51,22 @@ class TestPromotions:
     PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
     @pytest.mark.parametrize("reader", PRIMITIVES)
-    @pytest.mark.parametrize("writer", PRIMITIVES)
-    def test_a_primitive_reads_itself_and_what_is_promoted_to_it(self, reader: str, writer: str) -> None:
-        assert reads(json.dumps(reader), json.dumps(writer)) == (
-            reader == writer or writer in self.READABLE.get(reader, set())
-        )
+    def test_a_primitive_reads_itself_and_what_is_promoted_to_it(self, reader: str) -> None:
+        found = {writer for writer in self.PRIMITIVES if reads(json.dumps(reader), json.dumps(writer))}
+        assert found == {reader, *self.READABLE.get(reader, ())}
 
 
 class TestFields:
     def test_a_new_field_needs_a_default(self) -> None:
         old = record(field("f1"))
-        assert incompatibilities(new=record(field("f1"), field("f3", "int")), existing=[old], level="BACKWARD") == (
-            "The new schema cannot read the existing one: "
-            "the reader's field 'f3' has no default value and the writer lacks it at /fields/1.",
-        )
+        (reason,) = incompatibilities(new=record(field("f1"), field("f3", "int")), existing=[old], level="BACKWARD")
+        assert reason.startswith("The new schema cannot read the existing one: the reader's field 'f3'")
+        assert reason.endswith(" at /fields/1.")
         assert reads(record(field("f1"), field("f3", ["null", "int"], default=None)), old)
+        assert reads(record(field("f1"), field("f3", "int", default="x")), old), "a bad default is a default"
 
-    def test_a_bad_default_is_a_default(self) -> None:
-        assert reads(record(field("f1"), field("f3", "int", default="x")), record(field("f1")))
-
-    def test_a_removed_field_is_no_matter(self) -> None:
+    def test_a_removed_field_is_no_matter_and_letter_case_tells_fields_apart(self) -> None:
         assert reads(record(field("f1")), record(field("f1"), field("f2")))
-
-    def test_letter_case_tells_fields_apart(self) -> None:
         assert not reads(record(field("F1")), record(field("f1")))
 
     def test_an_alias_of_the_reader_finds_the_field(self) -> None:
@@ -94,9 +85,7 @@ class TestFields:
 
 class TestNames:
     def test_another_name_is_refused(self) -> None:
-        assert incompatibilities(new=record(name="Q"), existing=[record(name="A")], level="BACKWARD") == (
-            "The new schema cannot read the existing one: the name differs, expected: A at /name.",
-        )
+        assert not reads(record(name="Q"), record(name="A"))
 
     def test_the_namespace_plays_no_part(self) -> None:
         assert reads(record(name="a.R"), record(name="b.R"))
@@ -107,28 +96,23 @@ class TestNames:
         assert reads(reader, record(name="n.Old"))
         assert not reads(reader, record(name="other.Old"))
         assert reads(record(name="n.New", aliases=["other.Old"]), record(name="other.Old"))
-
-    def test_an_alias_without_a_namespace_is_in_none(self) -> None:
         assert reads(record(name="New", aliases=["Old"]), record(name="Old"))
-
-    def test_names_in_any_script_are_names(self) -> None:
         assert reads(record(name="Ž"), record(name="Ž"))
 
 
 class TestEnumsAndFixed:
     def test_a_missing_symbol_needs_a_default(self) -> None:
         writer = '{"type":"enum","name":"E","symbols":["A","B","C"]}'
-        assert incompatibilities(
+        (reason,) = incompatibilities(
             new='{"type":"enum","name":"E","symbols":["A"]}', existing=[writer], level="BACKWARD"
-        ) == ("The new schema cannot read the existing one: the reader's enum lacks the symbols B, C at /symbols.",)
+        )
+        assert "the reader's enum lacks the symbols B, C at /symbols" in reason
         assert reads('{"type":"enum","name":"E","symbols":["A"],"default":"A"}', writer)
 
     def test_a_fixed_keeps_its_size(self) -> None:
         one, two = (f'{{"type":"fixed","name":"F","size":{size}}}' for size in (1, 2))
         assert reads(one, one)
-        assert incompatibilities(new=two, existing=[one], level="BACKWARD") == (
-            "The new schema cannot read the existing one: the size differs, expected: 1, found: 2 at /size.",
-        )
+        assert not reads(two, one)
 
 
 class TestUnions:
@@ -186,24 +170,18 @@ class TestLevels:
         assert (not reasons) == accepted
 
     def test_forward_asks_the_other_way_round(self) -> None:
-        assert incompatibilities(new=record(), existing=[self.V1], level="FORWARD") == (
-            "The existing schema cannot read the new one: "
-            "the reader's field 'a' has no default value and the writer lacks it at /fields/0.",
-        )
+        (reason,) = incompatibilities(new=record(), existing=[self.V1], level="FORWARD")
+        assert reason.startswith("The existing schema cannot read the new one: the reader's field 'a'")
         assert incompatibilities(new=record(), existing=[self.V1], level="BACKWARD") == ()
 
-    @given(LEVELS)
-    def test_the_first_schema_is_always_accepted(self, level: str) -> None:
-        assert incompatibilities(new='"int"', existing=[], level=level) == ()
-
-    @given(LEVELS, st.sampled_from([V1, V2, V3_WITHOUT_DEFAULT]))
-    def test_a_schema_may_follow_itself(self, level: str, text: str) -> None:
-        assert incompatibilities(new=text, existing=[text, text], level=level) == ()
+    @pytest.mark.parametrize("level", CompatibilityLevel)
+    def test_the_first_schema_is_accepted_and_each_may_follow_itself(self, level: CompatibilityLevel) -> None:
+        for text in (self.V1, self.V2, self.V3_WITHOUT_DEFAULT):
+            for existing in ([], [text, text]):
+                assert incompatibilities(new=text, existing=existing, level=level.value) == ()
 
     def test_an_unknown_level_is_named(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^The compatibility level 'backward' is not known; the levels are NONE, "
-        ):
+        with pytest.raises(UsageError, match="The compatibility level 'backward' is not known;"):
             incompatibilities(new='"int"', existing=[], level="backward")
 
 
@@ -226,14 +204,10 @@ class TestBadSchemas:
         ],
     )
     def test_each_is_a_schema_error_on_either_side(self, text: str) -> None:
-        with pytest.raises(SchemaError):
+        with pytest.raises(SchemaError, match="The text is not an Avro schema"):
             incompatibilities(new=text, existing=[], level="NONE")
         with pytest.raises(SchemaError):
             incompatibilities(new='"int"', existing=[text], level="FULL")
-
-    def test_the_message_shows_where_the_text_begins(self) -> None:
-        with pytest.raises(SchemaError, match=r"^The text is not an Avro schema \(.*\); it begins 'not json'\.$"):
-            incompatibilities(new="not json", existing=[], level="NONE")
 
     @given(
         st.recursive(

@@ -7,7 +7,7 @@ Spark's engines: tests/spark/test_foreign_topics.py.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,9 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.worker.decode import PlanDecoder
 from tests.serde.foreign.checking import NUMBERS, SEED, Got, Planned, differences, drawn, planned, told
 from tests.serde.foreign.topics import ColumnAst
+
+FEW = 10
+"""How many topics the quick circle reads."""
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +83,11 @@ def _check(number: int, registry: FixtureRegistry, client: RegistryClient) -> It
             yield from list(differences(given, engine, got))[:1]
 
 
-def test_every_engine_reads_what_the_model_says(registry: FixtureRegistry) -> None:
+@pytest.mark.parametrize(
+    "numbers", [NUMBERS[:FEW], pytest.param(NUMBERS[FEW:], marks=pytest.mark.slow)], ids=["few", "all"]
+)
+def test_every_engine_reads_what_the_model_says(registry: FixtureRegistry, numbers: Sequence[int]) -> None:
     print(f"SRFIX_FOREIGN_SEED={SEED}, {len(NUMBERS)} topics")
     with RegistryClient(registry.url) as client:
-        failures = [told(number, each) for number in NUMBERS for each in _check(number, registry, client)]
+        failures = [told(number, each) for number in numbers for each in _check(number, registry, client)]
     assert not failures, f"{len(failures)} differences:\n" + "\n".join(failures[:15])

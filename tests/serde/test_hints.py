@@ -9,15 +9,8 @@ KNOWN = ("use.latest.version", "use.schema.id", "validate")
 
 def test_a_misspelt_name_is_like_the_one_that_was_meant() -> None:
     assert nearest("use.lates.version", KNOWN) == "use.latest.version"
-
-
-def test_a_name_that_is_like_none_has_no_nearest() -> None:
     assert nearest("zzz", KNOWN) is None
-
-
-def test_a_higher_cutoff_wants_more_likeness() -> None:
-    assert nearest("validates.it", KNOWN, cutoff=0.6) == "validate"
-    assert nearest("validates.it", KNOWN, cutoff=0.9) is None
+    assert [nearest("validates.it", KNOWN, cutoff=cutoff) for cutoff in (0.6, 0.9)] == ["validate", None]
 
 
 def test_the_most_alike_stand_first() -> None:

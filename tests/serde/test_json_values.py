@@ -51,10 +51,6 @@ class TestJsonTexts:
         texts = JsonTexts()
         assert [texts(first), texts(second)] == [text_of(first), text_of(second)]
 
-    @pytest.mark.parametrize("value", ['a "$bytes"', {"$": b""}, [{"$bytes": "AA=="}, b"x"], ["[{" * 100], math.nan])
-    def test_what_looks_odd_has_the_same_text(self, value: Value) -> None:
-        assert JsonTexts()(value) == text_of(value)
-
     @pytest.mark.parametrize("levels", [payload_bounds().shown_levels + 2, 100_000])
     def test_what_nests_too_deep_is_refused(self, levels: int) -> None:
         value: Value = None
@@ -103,7 +99,7 @@ class TestToJson:
 class TestFromJson:
     @pytest.mark.parametrize("document", ['{"$unknown": "a"}', '{"$bytes": "AA==", "b": 1}', '{"$date": 1}'])
     def test_a_mark_that_nobody_writes_is_an_error(self, document: str) -> None:
-        with pytest.raises(ValueError, match=r"^An object is marked '\$[a-z]+', which is no mark of a value"):
+        with pytest.raises(ValueError, match=r"An object is marked '\$[a-z]+', which is no mark"):
             from_json(json.loads(document))
 
     @given(

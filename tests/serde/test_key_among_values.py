@@ -6,12 +6,10 @@ within the key and within the value).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde import (
     AvroDeserializer,
     AvroSerializer,
@@ -33,17 +31,11 @@ KEY: Final = SerdeContext("t", Role.KEY)
 VALUE: Final = SerdeContext("t")
 
 
-@pytest.fixture
-def registry() -> Iterator[RegistryClient]:
-    with FixtureRegistry() as server, RegistryClient(server.url) as client:
-        yield client
-
-
 @pytest.mark.parametrize("format_", ["AVRO", "JSON_SR", "JSON"])
-def test_a_key_and_a_value_have_a_column_of_one_name_each(registry: RegistryClient, format_: str) -> None:
+def test_a_key_and_a_value_have_a_column_of_one_name_each(client: RegistryClient, format_: str) -> None:
     serdes: dict[str, tuple[Serializer, Deserializer]] = {
-        "AVRO": (AvroSerializer(registry, PRINTED), AvroDeserializer(ById(registry), columns=PRINTED)),
-        "JSON_SR": (JsonSchemaSerializer(registry, PRINTED), JsonSchemaDeserializer(ById(registry), columns=PRINTED)),
+        "AVRO": (AvroSerializer(client, PRINTED), AvroDeserializer(ById(client), columns=PRINTED)),
+        "JSON_SR": (JsonSchemaSerializer(client, PRINTED), JsonSchemaDeserializer(ById(client), columns=PRINTED)),
         "JSON": (JsonSerializer(PRINTED), JsonDeserializer(PRINTED)),
     }
     write, read = serdes[format_]
@@ -54,9 +46,9 @@ def test_a_key_and_a_value_have_a_column_of_one_name_each(registry: RegistryClie
     assert to_arrow([key], KEY, read).to_pydict() == {"ID": [7]}
 
 
-def test_a_plan_for_spark_has_the_columns_of_its_half(registry: RegistryClient) -> None:
-    write = AvroSerializer(registry, PRINTED)
+def test_a_plan_for_spark_has_the_columns_of_its_half(client: RegistryClient) -> None:
+    write = AvroSerializer(client, PRINTED)
     write({"ID": 7}, KEY), write({"ID": "seven", "N": 1.5}, VALUE)
-    assert [column.name for column in plan_read(registry, "t", PRINTED).columns] == ["ID", "N"]
-    assert [column.name for column in plan_read(registry, "t", PRINTED, role=Role.KEY).columns] == ["ID"]
-    assert [column.name for column in plan_write(registry, "t", PRINTED).columns or ()] == ["ID", "N"]
+    assert [column.name for column in plan_read(client, "t", PRINTED).columns] == ["ID", "N"]
+    assert [column.name for column in plan_read(client, "t", PRINTED, role=Role.KEY).columns] == ["ID"]
+    assert [column.name for column in plan_write(client, "t", PRINTED).columns or ()] == ["ID", "N"]

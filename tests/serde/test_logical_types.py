@@ -19,10 +19,9 @@ from srfix.serde.batches.rows import BadRow, Reason
 from srfix.serde.casing import CaseRule
 from srfix.serde.interface import SerdeContext
 from srfix.serde.spark.read.plan import ReadPlan
-from tests.serde.logical_types import REFUSED, Written, body, cases, expected, ksqldb_expected
+from tests.serde.logical_types import COLUMNS, REFUSED, WRITERS, Written, body, expected, ksqldb_expected
 from tests.serde.spark.jvm.plans import Json, logical, plan_of, record
 
-Value = int | bytes | str
 Engine = Callable[[ReadPlan, list[bytes]], list[object]]
 """A plan and payloads → the column's values; `REFUSED` for a bad row."""
 
@@ -61,35 +60,26 @@ SHAPES: Final[dict[str, tuple[Callable[[Json], Json], str, bytes, bytes, Callabl
 }
 
 
-def _same(got: object, wanted: object) -> bool:
-    return got == wanted and type(got) is type(wanted)
-
-
 def _payloads(written: Written, before: bytes = b"", behind: bytes = b"") -> list[bytes]:
     return [_HEAD + before + body(written, value) + behind for value in written.values]
 
 
 @every_engine
-@pytest.mark.parametrize(
-    ("written", "column"), [pytest.param(*case, id=f"{case[0].word} {case[1]}") for case in cases()]
-)
-class TestTheTable:
-    def test_a_value_is_what_the_writer_meant_or_no_value(self, written: Written, column: str, engine: Engine) -> None:
-        plan = plan_of(f"A {column}", record(A=written.type))
-        found = engine(plan, _payloads(written))
+@pytest.mark.parametrize("written", WRITERS, ids=lambda written: written.word)
+def test_a_value_is_what_the_writer_meant_or_no_value(written: Written, engine: Engine) -> None:
+    for column in COLUMNS:
+        found = engine(plan_of(f"A {column}", record(A=written.type)), _payloads(written))
         for value, got in zip(written.values, found, strict=True):
             wanted = expected(written, column, value)
-            if isinstance(wanted, decimal.Decimal):
-                assert got == wanted, value
-            else:
-                assert _same(got, wanted), value
+            assert got == wanted, (column, value)
+            assert isinstance(wanted, decimal.Decimal) or type(got) is type(wanted), (column, value)
 
 
 @every_engine
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("unit", ["timestamp-millis", "timestamp-micros", "timestamp-nanos", "local-timestamp-micros"])
 def test_a_unit_counts_wherever_the_type_stands(unit: str, shape: str, engine: Engine) -> None:
-    (written,) = (each for each, column in cases() if each.word == f"long {unit}" and column == "DATE")
+    (written,) = (each for each in WRITERS if each.word == f"long {unit}")
     type_of, column_of, before, behind, value_of = SHAPES[shape]
     plan = plan_of(f"A {column_of.format('TIMESTAMP')}", record(A=type_of(written.type)))
     found = engine(plan, _payloads(written, before, behind))
@@ -138,18 +128,6 @@ class TestInstants:
         for engine in ENGINES.values():
             assert engine(plan, _payloads(written)) == [wanted]
 
-    @given(unit=st.sampled_from(sorted(_UNIT)), at=st.datetimes(timezones=st.just(datetime.UTC)))
-    def test_any_instant_is_read_from_every_unit_that_has_it(self, unit: str, at: datetime.datetime) -> None:
-        at = at.replace(microsecond=at.microsecond // 1000 * 1000) if unit == "timestamp-millis" else at
-        micros = (at - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(microseconds=1)
-        number = micros * _UNIT[unit] // 10**6
-        if not -(2**63) <= number < 2**63:
-            return
-        written = Written(word="", type=logical("long", unit), values=(number,))
-        plan = plan_of("A TIMESTAMP", record(A=written.type))
-        for engine in ENGINES.values():
-            assert engine(plan, _payloads(written)) == [at]
-
 
 class TestWords:
     def test_a_refusal_names_the_type_what_it_is_and_the_column_that_takes_it(self) -> None:
@@ -157,10 +135,7 @@ class TestWords:
         (bad,) = deserialize_many([_HEAD + b"\0"], _CONTEXT, plan.deserializer(), on_error="quarantine")
         assert isinstance(bad, BadRow)
         assert bad.reason is Reason.TYPE_MISMATCH
-        assert (
-            "The writer's type int64 (timestamp-micros) cannot be read as TIME, at ->A: it is an instant. Declare the column "
-            "as TIMESTAMP, or as BIGINT, which holds the number as it was written."
-        ) in bad.error.message
+        assert "The writer's type int64 (timestamp-micros) cannot be read as" in bad.error.message
 
     def test_a_part_of_a_microsecond_is_named(self) -> None:
         plan = plan_of("A TIMESTAMP", record(A=logical("long", "timestamp-nanos")))

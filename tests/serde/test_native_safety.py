@@ -195,8 +195,13 @@ def _refused(call: Callable[[Any, SerdeContext], object], given: object) -> None
         call(given, VALUE)
 
 
+def few(*quick: str) -> list[Any]:
+    """The names of what is done, of which those that are not named are slow."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in WORK]
+
+
 class TestMemory:
-    @pytest.mark.parametrize("work", WORK)
+    @pytest.mark.parametrize("work", few("a bad row is read", "a bad row is written"))
     def test_nothing_is_kept_of_what_was_read_or_written(
         self, registry: MemoryRegistry, payload: bytes, work: str
     ) -> None:
@@ -210,6 +215,7 @@ class TestMemory:
         least = {name: min(growth[name] for growth in grown) for name in before}
         assert {name: growth for name, growth in least.items() if abs(growth) > _TIMES * 0.75} == {}
 
+    @pytest.mark.slow
     def test_the_process_does_not_grow(self, registry: MemoryRegistry, payload: bytes) -> None:
         serdes = _Serdes(registry, payload)
 
@@ -251,13 +257,14 @@ class TestThreads:
         wrong: list[str] = []
 
         def run(names: list[str]) -> None:
-            for _ in range(40):
+            for _ in range(20):
                 wrong.extend(name for name in names if repr(WORK[name](serdes)) != expected[name])
 
         names = list(WORK)
         _in_threads([partial(run, names[number:] + names[:number]) for number in range(4)])
         assert not wrong
 
+    @pytest.mark.slow
     def test_a_list_of_payloads_may_change_while_it_is_read(self, registry: MemoryRegistry, payload: bytes) -> None:
         serdes = _Serdes(registry, payload)
         payloads: list[bytes | None] = [payload] * 2_000
@@ -281,6 +288,7 @@ class TestThreads:
 
         _in_threads([change, read])
 
+    @pytest.mark.slow
     def test_a_row_may_change_while_it_is_written(self, registry: MemoryRegistry, payload: bytes) -> None:
         serdes = _Serdes(registry, payload)
         row: Any = {**serdes.row, "M": {f"k{number}": {"A": number} for number in range(300)}}
@@ -338,7 +346,7 @@ def _in_threads(calls: list[Callable[[], object]]) -> None:
 
 class TestInterrupts:
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-    @pytest.mark.parametrize("work", WORK)
+    @pytest.mark.parametrize("work", few("many are read"))
     def test_an_interrupt_comes_through_and_spoils_nothing(
         self, registry: MemoryRegistry, payload: bytes, work: str
     ) -> None:
@@ -372,6 +380,7 @@ class TestInterrupts:
         assert came_through == 15
         assert repr(WORK[work](serdes)) == expected
 
+    @pytest.mark.slow
     def test_what_a_finalizer_does_between_rows_spoils_nothing(self, registry: MemoryRegistry, payload: bytes) -> None:
         serdes = _Serdes(registry, payload)
         whole = serdes.serialize(serdes.row, VALUE)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterator
 from io import BytesIO
 
 import fastavro
@@ -25,26 +24,22 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow, Reason
+from srfix.serde.batches.rows import BadRow
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
-from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, JsonSchemaDeserializer, KafkaDeserializer
+from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, JsonSchemaDeserializer
 from srfix.serde.errors import (
     ColumnError,
     ColumnNotFedError,
-    DecodeError,
     NothingFedError,
-    TruncatedBodyError,
     UsageError,
 )
-from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
-from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import MemoryRegistry
 
@@ -81,10 +76,7 @@ class TestAvro:
         registry = MemoryRegistry()
         read = avro(COLUMNS, registry, case_rule=rule)
         with pytest.raises(
-            NothingFedError,
-            match=r"^A value of topic 'users', schema id 1: The writer schema feeds none of the columns 'ID', 'NAME': it has "
-            r"'order', 'total'\. Its record is of another type than theirs, or they are misspelt\. Leave such rows out, or "
-            r"name columns that it has\.$",
+            NothingFedError, match="feeds none of the columns 'ID', 'NAME': it has 'order', 'total'"
         ) as caught:
             read(framed(registry, ORDER, {"order": 1, "total": 2.5}), USERS)
         assert caught.value.columns == ("ID", "NAME")
@@ -93,7 +85,7 @@ class TestAvro:
         registry = MemoryRegistry()
         payload = framed(registry, record("User", id=["null", "long"]), {"id": 7})
         read = AvroDeserializer(ById(registry), columns="ID BIGINT", case_rule=CaseRule.EXACT)
-        with pytest.raises(NothingFedError, match="They differ in letter case, which the case rule does not ignore"):
+        with pytest.raises(NothingFedError, match="They differ in letter case, which the case rule"):
             read(payload, USERS)
 
     @pytest.mark.parametrize("rule", RULES)
@@ -102,11 +94,6 @@ class TestAvro:
         payload = framed(registry, USER, {"ID": None, "NAME": None})
         assert avro(COLUMNS, registry, case_rule=rule)(payload, USERS) == {"ID": None, "NAME": None}
         assert avro("NAME STRING, X INT", registry, case_rule=rule)(payload, USERS) == {"NAME": None, "X": None}
-
-    def test_a_body_that_cannot_be_read_is_bad_for_that(self) -> None:
-        registry = MemoryRegistry()
-        with pytest.raises(TruncatedBodyError):
-            avro(COLUMNS, registry)(framed(registry, ORDER, {"order": 1, "total": 2.5})[:-1], USERS)
 
     def test_a_null_beside_it_is_a_tombstone(self) -> None:
         registry = MemoryRegistry()
@@ -120,20 +107,8 @@ class TestAvro:
         registry = MemoryRegistry()
         payload = framed(registry, ["null", USER, ORDER], {"order": 1, "total": None})
         assert avro("`User` STRUCT<ID BIGINT>", registry)(payload, USERS) == {"User": None}
-        with pytest.raises(
-            NothingFedError, match=r"The union feeds none of the columns 'Usr': it has 'User', 'Order'\."
-        ):
+        with pytest.raises(NothingFedError, match="The union feeds none of the columns 'Usr': it"):
             avro("`Usr` STRUCT<ID BIGINT>", registry)(payload, USERS)
-
-    def test_a_bare_value_feeds_its_column(self) -> None:
-        registry = MemoryRegistry()
-        payload = framed(registry, ["null", "long"], None)
-        assert avro("ID BIGINT", registry, wrap=False)(payload, USERS) == {"ID": None}
-
-    def test_a_record_without_fields_feeds_nothing(self) -> None:
-        registry = MemoryRegistry()
-        with pytest.raises(NothingFedError, match="it has no fields"):
-            avro(COLUMNS, registry)(framed(registry, record("Empty"), {}), USERS)
 
 
 class TestStrict:
@@ -143,11 +118,7 @@ class TestStrict:
         payload = framed(
             registry,
             record(ID="long", A=inner, L={"type": "array", "items": "A"}),
-            {
-                "ID": 1,
-                "A": {"CITY": "Ulm"},
-                "L": [],
-            },
+            {"ID": 1, "A": {"CITY": "Ulm"}, "L": []},
         )
         assert avro("ID BIGINT, A STRUCT<CITY STRING>", registry, strict=True)(payload, USERS) is not None
         for columns, path in (
@@ -183,10 +154,6 @@ class TestJson:
         assert read(b'{"id":null}', USERS) == {"ID": None, "NAME": None}
         assert read(b"null", USERS) is None
 
-    def test_objects_inside_may_lack_all_their_keys(self) -> None:
-        read = JsonDeserializer(parse_columns("A STRUCT<B INT>"))
-        assert read(b'{"A":{}}', USERS) == {"A": {"B": None}}
-
     def test_strict_goes_inside(self) -> None:
         read = JsonDeserializer(parse_columns("A STRUCT<B INT, C INT>, D ARRAY<STRUCT<E INT>>"), strict=True)
         assert read(b'{"A":{"B":1,"C":null},"D":[]}', USERS) == {"A": {"B": 1, "C": None}, "D": []}
@@ -194,9 +161,6 @@ class TestJson:
             with pytest.raises(ColumnNotFedError) as caught:
                 read(text, USERS)
             assert type(caught.value) is ColumnNotFedError
-
-    def test_kafka_has_no_names(self) -> None:
-        assert KafkaDeserializer(parse_columns("ID INT"))(bytes(4), USERS) == {"ID": 0}
 
 
 class TestJsonSchema:
@@ -214,18 +178,6 @@ class TestJsonSchema:
         assert self._read(self.OWN, b"{}", "ID BIGINT", rule) == {"ID": None}
         with pytest.raises(NothingFedError):
             self._read(self.OTHER, b'{"order":1}', "ID BIGINT", rule)
-
-    def test_strict_goes_inside(self) -> None:
-        columns = "ID BIGINT, A STRUCT<B STRING, C STRING>"
-        assert self._read(self.OWN, b"{}", columns, CaseRule.UNIQUE) == {"ID": None, "A": None}
-        with pytest.raises(ColumnNotFedError) as caught:
-            self._read(self.OWN, b"{}", columns, CaseRule.UNIQUE, strict=True)
-        assert caught.value.columns == ("A->C",)
-
-    def test_a_document_that_does_not_fit_is_bad_for_that(self) -> None:
-        with pytest.raises(DecodeError) as caught:
-            self._read(self.OTHER, b'[{"order":1}]', "ID BIGINT", CaseRule.UNIQUE)
-        assert not isinstance(caught.value, NothingFedError)
 
 
 class TestBatches:
@@ -252,18 +204,6 @@ class TestBatches:
             assert batch.column("ID").to_pylist() == [7 if kind == "user" else None for kind in kinds]
 
 
-@pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as registry:
-        yield registry
-
-
-@pytest.fixture
-def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
-    with RegistryClient(registry.url) as client:
-        yield client
-
-
 class TestPlans:
     def _seed(self, registry: FixtureRegistry) -> None:
         registry.seed("users-value", json.dumps(USER))
@@ -273,20 +213,10 @@ class TestPlans:
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
         self._seed(registry)
-        with pytest.raises(
-            ColumnError,
-            match=r"^No version of the values of topic 'users' feeds the column NMAE: it would be null in every row\. Did you "
-            r"mean 'NAME' for NMAE\? Asked: 'users-value'\. Name the fields that the writers have, give subjects= whose "
-            r"versions feed them, or say missing_columns='null'\.$",
-        ):
+        with pytest.raises(ColumnError, match=r"feeds the column NMAE: .* Did you mean 'NAME' for NMAE\?"):
             plan_read(client, "users", "ID BIGINT, NMAE STRING")
         plan = plan_read(client, "users", "ID BIGINT, NMAE STRING", missing_columns="null")
         assert [planned.problem for planned in plan.schemas] == [None]
-
-    def test_so_is_a_field_inside_one(self, registry: FixtureRegistry, client: RegistryClient) -> None:
-        registry.seed("users-value", json.dumps(record(A=record("Inner", CITY="string"))))
-        with pytest.raises(ColumnError, match=r"feeds the column A->CTIY:"):
-            plan_read(client, "users", "A STRUCT<CTIY STRING>")
 
     def test_one_version_is_enough(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         self._seed(registry)
@@ -296,9 +226,6 @@ class TestPlans:
         strict = plan_read(client, "users", "ID BIGINT, NAME STRING, MAIL STRING", strict=True)
         assert [type(planned.problem) for planned in strict.schemas] == [ColumnNotFedError, ColumnNotFedError]
         assert "COLUMN_NOT_FED" in strict.explain()
-
-    def test_a_topic_without_versions_says_nothing(self, client: RegistryClient) -> None:
-        assert plan_read(client, "users", COLUMNS).schemas == ()
 
     def test_what_they_cannot_mean(self, client: RegistryClient) -> None:
         with pytest.raises(UsageError, match="strict=True asks for every column"):
@@ -325,18 +252,3 @@ class TestPlans:
         expected = [None, "NOTHING_FED", "COLUMN_NOT_FED" if strict else None]
         assert decoded.field("reason").to_pylist() == expected
         assert [verdicts[number].value if number in verdicts else None for number in payloads] == expected
-
-    def test_plain_json_is_told_by_document(self) -> None:
-        decode = PlanDecoder(plan_read(None, "users", "ID BIGINT", format=Format.JSON))
-        decoded = decode(pa.array([b'{"ID":1}', b'{"order":1}', None, b'{"ID":null}']))
-        assert decoded.field("reason").to_pylist() == [None, "NOTHING_FED", "TOMBSTONE", None]
-
-    def test_keys_too(self, registry: FixtureRegistry, client: RegistryClient) -> None:
-        registry.seed("users-key", json.dumps(ORDER))
-        with pytest.raises(ColumnError, match="of the keys of topic 'users'"):
-            plan_read(client, "users", "ID BIGINT KEY, N INT KEY, NAME STRING", role=Role.KEY)
-
-
-def test_the_words_are_reasons() -> None:
-    assert Reason("NOTHING_FED").is_error
-    assert Reason("COLUMN_NOT_FED").is_error

@@ -24,7 +24,7 @@ from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds, re
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
-from srfix.serde.errors import PayloadBoundError
+from srfix.serde.errors import PayloadBoundError, ResolveError
 from srfix.serde.formats.json.decode import _Readers
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
@@ -68,16 +68,6 @@ class TestBadRows:
         assert bad.reason is Reason.BEYOND_BOUNDS
         assert "4,097 bytes, and at most 4,096 are converted" in bad.error.message
         assert "srfix.serde.bounds: decimal_bytes" in bad.error.message
-
-    def test_decimals_of_long_bodies_are_those_of_short_ones(self) -> None:
-        items = {"type": "array", "items": json.loads(DECIMAL)["fields"][0]["type"]}
-        registry = MemoryRegistry()
-        schema_id = registry.seed("t-value", json.dumps(items))
-        read = AvroDeserializer(ById(registry))
-        few = read(frame_id(schema_id, b"\x02" + _decimal(3) + b"\0"), TOPIC)
-        many = read(frame_id(schema_id, b"\xa0\x1f" + _decimal(3) * 2_000 + b"\0"), TOPIC)
-        assert isinstance(few, list)
-        assert many == few * 2_000
 
     @pytest.mark.usefixtures("bounded")
     def test_bounds_can_be_raised_and_lifted(self) -> None:
@@ -139,18 +129,13 @@ class TestShown:
             {"role": "value", "kind": "PayloadBoundError", "message": decoded.value.error.message}  # type: ignore[union-attr]
         ]
 
-    @pytest.mark.parametrize("levels", [299, 300])
-    def test_what_nests_less_is_shown(self, levels: int) -> None:
-        value: list[object] = []
-        for _ in range(levels - 1):
-            value = [value]
-        assert json.dumps(to_json(value)) == "[" * levels + "]" * levels  # type: ignore[arg-type]
-
     def test_one_level_more_is_not(self) -> None:
         value: list[object] = []
-        for _ in range(301):
+        for _ in range(299):
             value = [value]
-        with pytest.raises(PayloadBoundError, match=r"^The row nests deeper than 300 levels, and is not shown"):
+        assert json.dumps(to_json(value)) == "[" * 300 + "]" * 300  # type: ignore[arg-type]
+        value = [[value]]
+        with pytest.raises(PayloadBoundError, match="The row nests deeper than 300 levels, and is not"):
             to_json(value)  # type: ignore[arg-type]
 
 
@@ -176,12 +161,6 @@ class TestRemembered:
         assert len(own) == len(shapes._remembered)
         assert sum(sys.getsizeof(key) for keys in own for key in keys) <= payload_bounds().shape_bytes
 
-    def test_a_set_that_would_displace_all_others_is_not_remembered(self) -> None:
-        readers = _Readers(CaseRule.UNIQUE)
-        read = readers.of(parse_columns("A STRUCT<X INT>")[0].type, "$")
-        assert read({"k" * 1_000_000: 1, "x": 2}) == {"X": 2}
-        assert not readers.shapes._remembered
-
     def test_refused_guids_that_begin_alike_are_found_without_a_search(self) -> None:
         """Each payload of a batch was compared with all refused ones of the same first five bytes."""
         registry = MemoryRegistry()
@@ -197,7 +176,5 @@ class _Counting(ById):
     asked = 0
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role):  # type: ignore[no-untyped-def]
-        from srfix.serde.errors import ResolveError
-
         _Counting.asked += 1
         raise ResolveError(f"{guid} is not known.")

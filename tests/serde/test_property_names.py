@@ -9,13 +9,11 @@ from srfix.serde.property_names import is_known, shown
 from tests.cli.kept_demo import srfix
 
 
-@pytest.mark.parametrize("name", _KNOWN)
-def test_every_property_that_a_registry_takes_is_shown(name: str) -> None:
-    assert is_known(name)
-    assert shown(name) == name
+def test_every_property_that_a_registry_takes_is_shown() -> None:
+    assert all(is_known(name) and shown(name) == name for name in _KNOWN)
 
 
-@pytest.mark.parametrize("name", ["http.answer.max.bytes", "http.answer.deadline.ms", "missing.cache.size"])
+@pytest.mark.parametrize("name", ["http.answer.deadline.ms"])
 def test_a_bound_that_is_no_number_is_named(name: str) -> None:
     done = srfix("subjects", "--registry", "http://127.0.0.1:1", "-R", f"{name}=x")
     assert done.returncode == 2

@@ -7,6 +7,7 @@ import json
 import pickle
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import Columns
-from srfix.serde.connect.generations import Generation, WrittenBy
+from srfix.serde.connect.generations import Generation
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import (
     ColumnError,
@@ -42,13 +43,9 @@ from srfix.serde.serializer import (
 )
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import (
-    ApartFromTopicSubject,
-    ChangelogSubject,
     FixedSubject,
     RecordSubject,
-    TemplateSubject,
     TopicRecordSubject,
-    TopicSubject,
 )
 from srfix.serde.windowed import Window, WindowedKey, WindowKind
 from srfix.serde.wire import Framing, frame_guid, frame_id
@@ -61,6 +58,7 @@ KEY = SerdeContext("orders", Role.KEY)
 HALVES = parse_columns("ID BIGINT KEY, NAME STRING, QUANTITY INT")
 
 
+@pytest.mark.core
 class TestCall:
     def test_none_is_a_tombstone_and_registers_nothing(self) -> None:
         registry = MemoryRegistry()
@@ -72,26 +70,17 @@ class TestCall:
         registry.seed("other-value", TEXT)
         payload = AvroSerializer(registry, COLUMNS)({"id": 7}, VALUE)
         assert payload == b"\x00\x00\x00\x00\x02\x02\x0e\x00"
+        with pytest.raises(EncodeError, match="->id has no column or field"):
+            AvroSerializer(registry, COLUMNS, case_rule=CaseRule.EXACT)({"id": 7}, VALUE)
         assert registry.schemas[2].text == internal_schema(COLUMNS)
         assert AvroDeserializer(UnderOneSubject(registry), columns=COLUMNS)(payload, VALUE) == {"ID": 7, "NAME": None}
 
     def test_the_schema_is_registered_once_for_each_subject(self) -> None:
         registry = MemoryRegistry()
         write = AvroSerializer(registry, COLUMNS)
-        for context in (VALUE, SerdeContext("payments"), SerdeContext("orders", Role.KEY), VALUE):
+        for context in (VALUE, SerdeContext("payments"), KEY, VALUE):
             write({"ID": 1}, context)
-        assert registry.calls == [
-            ("register", "orders-value"),
-            ("register", "payments-value"),
-            ("register", "orders-key"),
-        ]
-
-    def test_topics_that_share_a_subject_register_once(self) -> None:
-        registry = MemoryRegistry()
-        write = AvroSerializer(registry, COLUMNS, subjects=ChangelogSubject(application="app", store="store"))
-        write({"ID": 1}, VALUE)
-        write({"ID": 1}, SerdeContext("payments"))
-        assert registry.calls == [("register", "app-store-changelog-value")]
+        assert registry.calls == [("register", f"{half}") for half in ("orders-value", "payments-value", "orders-key")]
 
     def test_a_read_never_stands_in_for_the_registration(self) -> None:
         registry = MemoryRegistry()
@@ -104,15 +93,10 @@ class TestCall:
         registry = MemoryRegistry()
         write = AvroSerializer(registry, COLUMNS)
         for _ in range(2):
-            with pytest.raises(
-                EncodeError, match=r"^A value for topic 'orders': 1 field does not fit: ->ID needs"
-            ) as caught:
+            with pytest.raises(EncodeError, match="A value for topic 'orders': 1 field does not fit: ->ID") as caught:
                 write({"ID": "x"}, VALUE)
             assert caught.value.paths == ("->ID",)
         assert registry.calls == []
-        write({"ID": 1}, VALUE)
-        with pytest.raises(EncodeError, match=r"^A value for topic 'orders': 1 field does not fit: ->ID needs"):
-            write({"ID": "x"}, VALUE)
 
     def test_a_refused_registration_is_raised_and_tried_again_with_the_next_row(self) -> None:
         registry = MemoryRegistry()
@@ -124,26 +108,12 @@ class TestCall:
         assert write({"ID": 1}, VALUE) is not None
         assert registry.count("register") == 2
 
-    def test_the_case_rule_can_be_exact(self) -> None:
-        write = AvroSerializer(MemoryRegistry(), COLUMNS, case_rule=CaseRule.EXACT)
-        with pytest.raises(EncodeError, match=r"->id has no column or field to go to"):
-            write({"id": 7}, VALUE)
-
     def test_many_threads_register_once(self) -> None:
         registry = MemoryRegistry()
         write = AvroSerializer(registry, COLUMNS)
         start = threading.Barrier(8)
-        payloads: list[bytes | None] = []
-
-        def work() -> None:
-            start.wait()
-            payloads.append(write({"ID": 1}, VALUE))
-
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(8) as pool:
+            payloads = list(pool.map(lambda _: (start.wait(), write({"ID": 1}, VALUE))[1], range(8)))
         assert registry.count("register") == 1
         assert len(set(payloads)) == 1
 
@@ -156,18 +126,8 @@ class TestForSchema:
         assert (registry.schemas[1].text, write.schema.text) == (TEXT, TEXT)
 
     def test_names_are_exact(self) -> None:
-        with pytest.raises(EncodeError, match=r"->ID has no column or field to go to; ->id is missing"):
+        with pytest.raises(EncodeError, match="->ID has no column or field to go to; ->id is"):
             AvroSerializer.for_schema(MemoryRegistry(), TEXT)({"ID": 7}, VALUE)
-
-    def test_a_root_that_is_no_record_is_written(self) -> None:
-        assert (
-            AvroSerializer.for_schema(MemoryRegistry(), '"string"')("k", SerdeContext("t", Role.KEY))
-            == b"\0\0\0\0\x01\x02k"
-        )
-
-    def test_a_text_that_is_no_schema_is_refused(self) -> None:
-        with pytest.raises(SchemaError):
-            AvroSerializer.for_schema(MemoryRegistry(), "nonsense")
 
     def test_a_schema_with_references_asks_for_them_with_the_first_row(self) -> None:
         registry = MemoryRegistry()
@@ -183,17 +143,8 @@ class TestForSchema:
 
     def test_a_reference_that_is_not_there_says_so(self) -> None:
         outer = Schema(text='"R"', references=(SchemaReference(name="R", subject="r", version=1),))
-        with pytest.raises(
-            ResolveError, match=r"^The schema to write under refers to a schema that the registry does not"
-        ):
+        with pytest.raises(ResolveError, match="The schema to write under refers to a schema"):
             AvroSerializer.for_schema(MemoryRegistry(), outer)({"id": 7}, VALUE)
-
-    @pytest.mark.parametrize("schema_type", ["JSON", "PROTOBUF"])
-    def test_a_schema_of_another_type_is_refused(self, schema_type: str) -> None:
-        with pytest.raises(
-            SchemaError, match=rf"^The schema is of the type {schema_type}, not AVRO\. Use the serde of that format\.$"
-        ):
-            AvroSerializer.for_schema(MemoryRegistry(), Schema(text="{}", schema_type=schema_type))
 
 
 class TestHalves:
@@ -208,14 +159,9 @@ class TestHalves:
         assert [field["name"] for field in json.loads(registry.schemas[2].text)["fields"]] == ["NAME", "QUANTITY"]
         assert (write.schema_of(Role.KEY).text, write.schema) == ('"long"', registry.schemas[2])
 
-    def test_several_key_columns_stand_in_a_record(self) -> None:
-        write = AvroSerializer(MemoryRegistry(), parse_columns("A INT KEY, B INT KEY, C INT"))
-        assert write({"A": 1, "B": 2}, KEY) == frame_id(1, b"\x02\x02\x02\x04")
-
     @pytest.mark.parametrize(
         ("columns", "ctx", "wrap", "bare"),
         [
-            ("A INT KEY", KEY, None, True),
             ("A INT", KEY, None, True),
             ("A INT", VALUE, None, False),
             ("A INT", VALUE, False, True),
@@ -236,43 +182,11 @@ class TestHalves:
         assert write({"ID": 1}, KEY) is not None
         assert write({"ID": None}, KEY) is None
 
-    def test_but_not_of_a_column_that_is_not_there(self) -> None:
-        with pytest.raises(EncodeError, match=r"NAME"):
-            AvroSerializer(MemoryRegistry(), HALVES)({"NAME": None}, KEY)
-
-    def test_a_half_without_columns_says_so(self) -> None:
-        write = AvroSerializer(MemoryRegistry(), parse_columns("ID BIGINT KEY"))
-        assert write.schema.text == '"long"'
-        with pytest.raises(
-            ColumnError,
-            match=r"^A value for topic 'orders': All columns are marked as KEY, so there is none for a value\.",
-        ):
-            write({"ID": 7}, VALUE)
-
     @pytest.mark.parametrize("columns", ["A INT, B INT", "A INT KEY, B INT KEY, C INT KEY"])
     def test_several_columns_cannot_stand_bare(self, columns: str) -> None:
-        with pytest.raises(ColumnError, match=r"Only a single column can be un-wrapped, and there are \d: "):
-            AvroSerializer(MemoryRegistry(), parse_columns(columns), wrap=False)({"A": 1}, KEY)
-
-    def test_a_map_in_a_key_is_refused_at_once(self) -> None:
-        """`GenericKeySerDe`, ksql issue 6621."""
-        with pytest.raises(ColumnError, match=r"Map keys, including types that contain maps, are not supported"):
-            AvroSerializer(MemoryRegistry(), parse_columns("A STRUCT<M MAP<STRING, INT>> KEY, B INT"))
-
-
-class TestInternalSchemas:
-    def test_generation_writer_and_full_name_make_the_schema(self) -> None:
-        write = AvroSerializer(
-            MemoryRegistry(),
-            COLUMNS,
-            full_name="com.example.Order",
-            generation=Generation.FROM_0_29,
-            written_by=WrittenBy.SERIALIZER,
-        )
-        assert write.schema.text == internal_schema(
-            COLUMNS, full_name="com.example.Order", generation=Generation.FROM_0_29, written_by=WrittenBy.SERIALIZER
-        )
-        assert json.loads(write.schema.text)["connect.name"] == "com.example.Order"
+        for make in (lambda given: AvroSerializer(MemoryRegistry(), given, wrap=False), KafkaSerializer):
+            with pytest.raises(ColumnError, match="Only a single column can be un-wrapped, and"):
+                make(parse_columns(columns))({"A": 1}, KEY)
 
 
 class TestSubjects:
@@ -286,14 +200,8 @@ class TestSubjects:
         ]
 
     def test_a_schema_without_a_record_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"^RecordSubject makes the subject of a record's name, and the key of"):
+        with pytest.raises(UsageError, match="RecordSubject makes the subject of a record's"):
             AvroSerializer(MemoryRegistry(), HALVES, subjects=RecordSubject())({"ID": 1}, KEY)
-
-    def test_an_internal_schema_never_lands_under_the_topics_own_subject_unless_told_to(self) -> None:
-        registry = MemoryRegistry()
-        with pytest.raises(UsageError, match=r"^'orders-value' is the own subject of topic 'orders'"):
-            AvroSerializer(registry, COLUMNS, subjects=ApartFromTopicSubject(TopicSubject()))({"ID": 1}, VALUE)
-        assert registry.calls == []
 
 
 @pytest.fixture
@@ -318,10 +226,10 @@ class TestFraming:
         return UUID(guid)
 
     def test_a_guid_in_front(self, client: RegistryClient) -> None:
-        write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.PREFIX_GUID)
-        payload = write({"id": 7}, VALUE)
+        payload = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.PREFIX_GUID)({"id": 7}, VALUE)
         assert payload == frame_guid(self._guid(client), b"\x0e")
-        assert AvroDeserializer(UnderOneSubject(client))(payload, VALUE) == {"id": 7}
+        of_version = AvroSerializer(client, version=1, schema_id_framing=Framing.PREFIX_GUID)
+        assert of_version({"id": 7}, VALUE) == payload
 
     @pytest.mark.parametrize("kind", [list, dict])
     def test_a_guid_in_a_header(
@@ -329,30 +237,22 @@ class TestFraming:
     ) -> None:
         write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.HEADER_GUID)
         for _ in range(2):
-            headers = kind([("trace", b"1")])
+            headers = kind([("__value_schema_id", b"old"), ("trace", b"1")])
             ctx = SerdeContext("orders", headers=headers)
             assert write({"id": 7}, ctx) == b"\x0e"
-            assert list(headers.items() if isinstance(headers, dict) else headers) == [
+            found = list(headers.items() if isinstance(headers, dict) else headers)
+            assert sorted(found, reverse=True) == [
                 ("trace", b"1"),
                 ("__value_schema_id", frame_guid(self._guid(client))),
             ]
             assert AvroDeserializer(UnderOneSubject(client))(b"\x0e", ctx) == {"id": 7}
-
-    def test_a_header_that_was_there_is_replaced(self, client: RegistryClient) -> None:
-        headers: list[tuple[str, bytes | str | None]] = [("__value_schema_id", b"old"), ("trace", b"1")]
-        write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.HEADER_GUID)
-        write({"id": 7}, SerdeContext("orders", headers=headers))
-        assert headers == [("trace", b"1"), ("__value_schema_id", frame_guid(self._guid(client)))]
 
     @pytest.mark.parametrize(("headers", "has"), [(None, "none"), ((), "a tuple")])
     def test_a_context_without_headers_is_refused(
         self, client: RegistryClient, headers: tuple[tuple[str, bytes], ...] | None, has: str
     ) -> None:
         write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.HEADER_GUID)
-        with pytest.raises(
-            UsageError,
-            match=rf"^The schema's GUID goes into the record header __value_schema_id, .* the context has {has}\.",
-        ):
+        with pytest.raises(UsageError, match="The schema's GUID goes into the record header"):
             write({"id": 7}, SerdeContext("orders", headers=headers))
 
     def test_a_row_that_does_not_fit_leaves_the_headers_alone(self, client: RegistryClient) -> None:
@@ -377,28 +277,11 @@ class TestFraming:
     def test_a_registry_without_guids_is_named(self, framing: Framing) -> None:
         with FixtureRegistry(emulate="7.9") as server, RegistryClient(server.url) as client:
             write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=framing)
-            with pytest.raises(
-                UsageError, match=r"^The registry tells no GUID of the schema with the id 1: Confluent's does"
-            ):
+            with pytest.raises(UsageError, match="The registry tells no GUID of the schema with"):
                 write({"id": 7}, SerdeContext("orders", headers=[]))
-
-    def test_what_cannot_say_guids_is_named(self) -> None:
-        write = AvroSerializer.for_schema(MemoryRegistry(), TEXT, schema_id_framing=Framing.PREFIX_GUID)
-        with pytest.raises(
-            UsageError, match=r"^The registry given, a MemoryRegistry, cannot look schemas up or say GUIDs"
-        ):
-            write({"id": 7}, VALUE)
 
 
 class TestRegister:
-    def test_a_schema_that_is_there_is_looked_up_and_nothing_written(
-        self, server: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        schema_id = server.seed("orders-value", TEXT)
-        write = AvroSerializer.for_schema(client, TEXT, register=False)
-        assert write({"id": 7}, VALUE) == frame_id(schema_id, b"\x0e")
-        assert server.writes == 0
-
     @pytest.mark.parametrize(("others", "code"), [(False, 40401), (True, 40403)])
     def test_one_that_is_not_there_is_an_error_each_time(
         self, server: FixtureRegistry, client: RegistryClient, others: bool, code: int
@@ -406,13 +289,11 @@ class TestRegister:
         if others:
             server.seed("orders-value", '"string"')
         write = AvroSerializer.for_schema(client, TEXT, register=False)
-        with pytest.raises(
-            ResolveError,
-            match=rf"^The schema to write under is not registered under 'orders-value' \(error code {code}\), and this",
-        ):
+        with pytest.raises(ResolveError, match=rf"is not registered under 'orders-value' \(error code {code}\)"):
             write({"id": 7}, VALUE)
         schema_id = server.seed("orders-value", TEXT)
         assert write({"id": 7}, VALUE) == frame_id(schema_id, b"\x0e")
+        assert server.writes == 0
 
     def test_the_registry_normalises_where_it_is_asked_to(
         self, server: FixtureRegistry, client: RegistryClient
@@ -429,13 +310,6 @@ class TestSchemasThatExist:
         '{"name":"X","type":"int","default":3}]}'
     )
 
-    def test_rows_with_its_names_are_written_under_the_schema_of_an_id(
-        self, server: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        schema_id = server.seed("orders-value", TEXT)
-        assert AvroSerializer(client, schema_id=schema_id)({"id": 7}, VALUE) == frame_id(schema_id, b"\x0e")
-        assert server.writes == 0
-
     def test_columns_are_written_by_exact_name_and_defaults_filled_in(
         self, server: FixtureRegistry, client: RegistryClient
     ) -> None:
@@ -443,10 +317,7 @@ class TestSchemasThatExist:
         write = AvroSerializer(client, parse_columns("ID BIGINT"), schema_id=schema_id)
         assert write({"ID": 7}, VALUE) == frame_id(schema_id, b"\x02\x0e\x06")
         assert server.writes == 0
-
-    def test_a_column_that_the_schema_misses_is_refused(self, server: FixtureRegistry, client: RegistryClient) -> None:
-        schema_id = server.seed("orders-value", self.WIDER)
-        with pytest.raises(SrfixError, match=r"OTHER"):
+        with pytest.raises(SrfixError, match="OTHER"):
             AvroSerializer(client, parse_columns("OTHER BIGINT"), schema_id=schema_id)({"OTHER": 7}, VALUE)
 
     def test_an_id_that_the_subject_does_not_hold_is_refused(
@@ -457,11 +328,8 @@ class TestSchemasThatExist:
             AvroSerializer(client, schema_id=schema_id)({"id": 7}, VALUE)
         elsewhere = FixedSubject(value="elsewhere-value")
         assert AvroSerializer(client, schema_id=schema_id, subjects=elsewhere)({"id": 7}, VALUE) is not None
-
-    def test_the_subject_may_be_made_of_its_records_name(self, server: FixtureRegistry, client: RegistryClient) -> None:
-        schema_id = server.seed(":.ctx:R", TEXT)
-        write = AvroSerializer(client, schema_id=schema_id, subjects=TemplateSubject(":.ctx:{record}"))
-        assert write({"id": 7}, VALUE) == frame_id(schema_id, b"\x0e")
+        with pytest.raises(UsageError, match="The schema is the registry's"):
+            _ = AvroSerializer(client, schema_id=schema_id).schema
 
     @pytest.mark.parametrize("version", [1, 2, "latest"])
     def test_a_version_of_the_subject(
@@ -486,9 +354,7 @@ class TestSchemasThatExist:
     @pytest.mark.parametrize(
         ("schema_type", "text"),
         [
-            ("AVRO", '"string"'),
             ("AVRO", '{"type":"record","name":"R","fields":[{"name":"ID","type":"long"}]}'),
-            ("JSON", '{"type":"string"}'),
             ("JSON", '{"type":"object","properties":{"ID":{"type":"integer"}}}'),
         ],
     )
@@ -501,43 +367,21 @@ class TestSchemasThatExist:
             kind(client, HALVES, schema_id=schema_id)({"ID": 7}, KEY)
 
     def test_a_version_that_is_not_there(self, client: RegistryClient) -> None:
-        with pytest.raises(
-            ResolveError,
-            match=r"^The values are to be written under version latest of 'orders-value', which the registry does not have "
-            r"\(error code 40401\)\.",
-        ):
+        with pytest.raises(ResolveError, match="The values are to be written under version"):
             AvroSerializer(client, version="latest")({"id": 7}, VALUE)
 
     def test_a_schema_of_another_type_is_refused(self, server: FixtureRegistry, client: RegistryClient) -> None:
         schema_id = server.seed("orders-value", '{"type":"object"}', schema_type="JSON")
-        with pytest.raises(
-            SchemaError,
-            match=r"^A value for topic 'orders': The schema is of the type JSON, not AVRO\. Use the",
-        ):
+        with pytest.raises(SchemaError, match="A value for topic 'orders': The schema is of the"):
             AvroSerializer(client, schema_id=schema_id)({"id": 7}, VALUE)
 
-    def test_its_guid_is_written_where_asked(self, server: FixtureRegistry, client: RegistryClient) -> None:
-        schema_id = server.seed("orders-value", TEXT)
-        guid = client.version("orders-value", 1).guid
-        assert guid is not None
-        write = AvroSerializer(client, schema_id=schema_id, schema_id_framing=Framing.PREFIX_GUID)
-        assert write({"id": 7}, VALUE) == frame_guid(UUID(guid), b"\x0e")
-
     def test_one_thing_to_write_under_is_needed_and_one_is_enough(self, client: RegistryClient) -> None:
-        with pytest.raises(
-            UsageError, match=r"^No schema was named: pass columns, schema_id or version, or use for_schema\.$"
-        ):
+        with pytest.raises(UsageError, match="No schema was named: pass columns, schema_id or"):
             AvroSerializer(client)
-        with pytest.raises(
-            UsageError, match=r"^Give either the schema_id to write under or the version of the subject"
-        ):
+        with pytest.raises(UsageError, match="Give either the schema_id to write under or the"):
             AvroSerializer(client, schema_id=1, version=1)
-        with pytest.raises(UsageError, match=r"^The version of a subject that is made of the record's name cannot be"):
+        with pytest.raises(UsageError, match="The version of a subject that is made of the"):
             AvroSerializer(client, version=1, subjects=RecordSubject())
-
-    def test_its_schema_is_the_registrys_to_say(self, client: RegistryClient) -> None:
-        with pytest.raises(UsageError, match=r"^The schema is the registry's: it is known with the first row"):
-            _ = AvroSerializer(client, schema_id=1).schema
 
 
 class TestJsonSchemaSerializer:
@@ -617,9 +461,6 @@ class TestWindowedSerializer:
         assert framed(key, KEY) == frame_id(1, b"\x0e" + behind)
         assert pickle.loads(pickle.dumps(framed))(key, KEY) == framed(key, KEY)
 
-    def test_a_null_key_is_null(self) -> None:
-        assert WindowedSerializer(KafkaSerializer(self.COLUMNS), WindowKind.TIME)(None, KEY) is None
-
     @pytest.mark.parametrize(
         ("key", "message"),
         [
@@ -652,13 +493,9 @@ class TestWithoutSchemas:
 
     def test_kafka(self) -> None:
         write = KafkaSerializer(parse_columns("ID BIGINT KEY"))
-        assert write({"ID": 7}, KEY) == bytes(7) + b"\x07"
+        assert pickle.loads(pickle.dumps(write))({"ID": 7}, KEY) == write({"ID": 7}, KEY) == bytes(7) + b"\x07"
         assert write({"id": None}, KEY) is None
         assert write(None, KEY) is None
-
-    def test_kafka_takes_one_column(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: "):
-            KafkaSerializer(COLUMNS)({"ID": 7}, VALUE)
 
     @pytest.mark.parametrize("make", [JsonSerializer, KafkaSerializer])
     def test_a_row_that_does_not_fit_says_where(self, make: Callable[[Columns], Serializer]) -> None:
@@ -666,24 +503,8 @@ class TestWithoutSchemas:
             make(parse_columns("ID INT"))({"ID": "x"}, VALUE)
         assert vars(caught.value)["topic"] == "orders"
 
-    @pytest.mark.parametrize(
-        "make",
-        [
-            lambda: JsonSerializer(HALVES, case_rule=CaseRule.EXACT, wrap=True),
-            lambda: JsonSerializer(),
-            lambda: KafkaSerializer(parse_columns("ID INT"), case_rule=CaseRule.EXACT),
-        ],
-    )
-    def test_they_travel_to_another_process(self, make: Callable[[], Serializer]) -> None:
-        write = make()
-        assert pickle.loads(pickle.dumps(write))({"ID": 7}, KEY) == write({"ID": 7}, KEY)
-
 
 class TestConstruction:
-    def test_columns_that_avro_cannot_hold_are_refused_at_once(self) -> None:
-        with pytest.raises(ColumnError):
-            AvroSerializer(MemoryRegistry(), parse_columns("`2Bad` INT"))
-
     @pytest.mark.parametrize("kind", ["columns", "schema"])
     def test_it_travels_to_another_process(self, kind: str) -> None:
         registry = MemoryRegistry()

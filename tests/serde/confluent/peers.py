@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from confluent_kafka._types import HeadersType
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient, topic_subject_name_strategy
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, topic_subject_name_strategy
 from confluent_kafka.schema_registry import avro as confluent_avro
 from confluent_kafka.schema_registry import json_schema as confluent_json
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -16,7 +16,6 @@ __all__ = [
     "Conf",
     "context",
     "mock_client",
-    "registered",
     "their_avro_deserializer",
     "their_avro_serializer",
     "their_json_deserializer",
@@ -39,20 +38,6 @@ def context(
 def mock_client() -> SchemaRegistryClient:
     """A registry in memory, of confluent-kafka's."""
     return SchemaRegistryClient.new_client({"url": "mock://"})
-
-
-def registered(
-    client: SchemaRegistryClient, referred: tuple[tuple[str, str], ...], text: str, kind: str
-) -> str | Schema:
-    """A schema, after all that it refers to was registered; each refers to all before it.
-
-    Without references it is the text: confluent-kafka takes no Schema of a bare `"string"`.
-    """
-    references: list[SchemaReference] = []
-    for name, part in referred:
-        client.register_schema(name, Schema(part, kind, list(references)))
-        references.append(SchemaReference(name, name, 1))
-    return Schema(text, kind, references) if references else text
 
 
 def _conf(conf: Conf) -> dict[str, object]:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = ["AvroCase", "JsonCase", "avro_cases", "avro_cases_with_references", "json_cases"]
+__all__ = ["AvroCase", "JsonCase", "avro_cases", "json_cases"]
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 _Values: TypeAlias = Callable[[], SearchStrategy[object]]
@@ -26,8 +26,6 @@ class AvroCase:
     """The schema."""
     values: tuple[object, ...]
     """The values, not None: that is a tombstone."""
-    referred: tuple[tuple[str, str], ...] = ()
-    """Name and text of each schema that it refers to, in the order of registration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +75,6 @@ class _World:
     draw: DrawFn
     space: str = "n.s"
     named: list[tuple[str, _Values]] = field(default_factory=list)
-    outside: list[tuple[str, _Values]] = field(default_factory=list)
     count: int = 0
 
     def name(self) -> str:
@@ -85,12 +82,11 @@ class _World:
         return f"T{self.count}"
 
     def type_(self, depth: int) -> tuple[Json, _Values]:
-        kinds = ["primitive"] * 3 + ["enum", "fixed", "named", "outside"]
+        kinds = ["primitive"] * 3 + ["enum", "fixed", "named"]
         kinds += ["array", "map", "record", "union", "nullable"] * 2 if depth > 0 else []
         kind = self.draw(st.sampled_from(kinds))
-        pool = self.named if kind == "named" else self.outside
-        if kind in ("named", "outside") and pool:
-            name, values = self.draw(st.sampled_from(pool))
+        if kind == "named" and self.named:
+            name, values = self.draw(st.sampled_from(self.named))
             return name, values
         return _MAKERS.get(kind, _World.primitive)(self, depth)
 
@@ -220,22 +216,6 @@ def avro_cases(draw: DrawFn) -> AvroCase:
     world = _World(draw)
     schema, values = _rooted(world)
     return AvroCase(text=_text(schema, world.space), values=_drawn(draw, values))
-
-
-@st.composite
-def avro_cases_with_references(draw: DrawFn) -> AvroCase:
-    """A record that refers to records of other subjects, which refer to each other."""
-    referred: list[tuple[str, str]] = []
-    outside: list[tuple[str, _Values]] = []
-    for number in range(draw(st.integers(1, 3))):
-        world = _World(draw, space=f"r{number}", outside=list(outside))
-        schema, values = world.record(1)
-        name = f"r{number}.{_branch(schema)}"
-        referred.append((name, _text(schema, world.space)))
-        outside.append((name, values))
-    world = _World(draw, outside=outside)
-    schema, values = world.record(2)
-    return AvroCase(text=_text(schema, world.space), values=_drawn(draw, values), referred=tuple(referred))
 
 
 def _drawn(draw: DrawFn, values: _Values) -> tuple[object, ...]:

@@ -21,7 +21,7 @@ from srfix.serde.confluent import (
 )
 from srfix.serde.errors import ColumnError, RegistryError, ResolveError, UsageError
 from srfix.serde.interface import Row
-from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaReference
+from srfix.serde.registry.models import RegisteredSchema
 from srfix.serde.wire import frame_id
 
 COLUMNS = "ID BIGINT, NAME STRING"
@@ -73,31 +73,6 @@ class TestCalls:
 
         run(check)
 
-    def test_a_schema_with_references_is_resolved_off_the_loop(
-        self, server: FixtureRegistry, ours: RegistryClient
-    ) -> None:
-        ours.register("inner", Schema(text=RECORD))
-        outer = '{"type":"record","name":"O","fields":[{"name":"r","type":"R"}]}'
-        schema = Schema(text=outer, references=(SchemaReference(name="R", subject="inner", version=1),))
-
-        async def check() -> None:
-            async with AsyncSchemaRegistryClient({"url": server.url}) as theirs:
-                write = await AsyncAvroSerializer(theirs, schema)
-                payload = await write({"r": {"id": 7}}, "t")
-                async with AsyncAvroDeserializer(theirs) as read:
-                    assert await read(payload, "t") == {"r": {"id": 7}}
-                await write.aclose()
-
-        run(check)
-
-    def test_errors_are_those_of_the_others(self, ours: RegistryClient) -> None:
-        async def check() -> None:
-            async with AsyncAvroDeserializer(ours) as read:
-                with pytest.raises(ResolveError, match=r"^A value of topic 't', schema id 9: "):
-                    await read(frame_id(9, b"\x02"), "t")
-
-        run(check)
-
     def test_what_is_wrong_is_said_when_it_is_made(self, ours: RegistryClient) -> None:
         with pytest.raises(UsageError, match=r"^schema_registry_client is None"):
             AsyncAvroDeserializer(None)
@@ -121,24 +96,6 @@ class Slow:
         return self._client.schema_by_id(schema_id, subject=subject)
 
 
-def test_the_loop_never_waits_for_the_registry(ours: RegistryClient) -> None:
-    slow = Slow(ours)
-
-    async def check() -> None:
-        async with AsyncAvroSerializer(ours, RECORD) as write, AsyncAvroDeserializer(slow) as read:
-            payload = await write({"id": 7}, "t")
-            first = asyncio.create_task(read(payload, "t"))
-            while not slow.threads:
-                await asyncio.sleep(0)
-            slow.turned.set()
-            assert await first == {"id": 7}
-            assert await asyncio.gather(*(read(payload, "t") for _ in range(50))) == [{"id": 7}] * 50
-
-    run(check)
-    assert len(slow.threads) == 1
-    assert slow.threads[0].startswith("srfix-serde")
-
-
 class TestManyTasksAtOnce:
     def test_ask_the_registry_once_also_when_the_first_is_cancelled(self, ours: RegistryClient) -> None:
         """Seen: as many requests as the serde has threads."""
@@ -154,11 +111,14 @@ class TestManyTasksAtOnce:
                 await asyncio.sleep(0.05)
                 slow.turned.set()
                 assert await asyncio.gather(*tasks[1:]) == [{"id": 7}] * 49
+                with pytest.raises(ResolveError, match="A value of topic 't', schema id 9: "):
+                    await AsyncAvroDeserializer(ours)(frame_id(9, b"\x02"), "t")
                 with pytest.raises(asyncio.CancelledError):
                     await tasks[0]
 
         run(check)
         assert len(slow.threads) == 1
+        assert slow.threads[0].startswith("srfix-serde"), "the loop itself never waits"
 
     def test_are_all_told_that_it_cannot_be_asked(self, ours: RegistryClient) -> None:
         class Down(Slow):

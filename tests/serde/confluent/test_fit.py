@@ -20,9 +20,11 @@ from confluent_kafka.schema_registry.avro import AvroSerializer as ConfluentAvro
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde import confluent
 from srfix.serde.columns.text import parse_columns
+from srfix.serde.confluent.framing import header_schema_id_serializer as our_header_serializer
 from srfix.serde.deserializer import AvroDeserializer
-from srfix.serde.errors import EncodeError, SubjectVersionError
+from srfix.serde.errors import EncodeError, SubjectVersionError, TrailingBytesError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById, UnderOneSubject
 from srfix.serde.serializer import AvroSerializer
@@ -31,6 +33,7 @@ from srfix.serde.wire import Framing
 
 COLUMNS = parse_columns("ID BIGINT, TAGS MAP<STRING, INT>")
 KEY = '"string"'
+RECORD = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 DEADLINE_S = 30.0
 
 
@@ -43,18 +46,12 @@ def bootstrap() -> Iterator[str]:
     carrier.flush(DEADLINE_S)
 
 
-@pytest.fixture
-def registry() -> Iterator[RegistryClient]:
-    with FixtureRegistry() as server, RegistryClient(server.url) as client:
-        yield client
-
-
-def _produce(bootstrap: str, registry: RegistryClient, topic: str, *records: tuple[object, object]) -> None:
+def _produce(bootstrap: str, ours: RegistryClient, topic: str, *records: tuple[object, object]) -> None:
     producer = SerializingProducer(
         {
             "bootstrap.servers": bootstrap,
-            "key.serializer": AvroSerializer.for_schema(registry, KEY),
-            "value.serializer": AvroSerializer(registry, COLUMNS),
+            "key.serializer": AvroSerializer.for_schema(ours, KEY),
+            "value.serializer": AvroSerializer(ours, COLUMNS),
         }
     )
     for key, value in records:
@@ -76,6 +73,24 @@ def _consumer(bootstrap: str, topic: str, key: object, value: object) -> Deseria
     return consumer
 
 
+def _two(consumer: DeserializingConsumer) -> list[Message]:
+    """The next two records; the consumer is closed."""
+    try:
+        return [_poll(consumer), _poll(consumer)]
+    finally:
+        consumer.close()
+
+
+def _cause(consumer: DeserializingConsumer, match: str) -> BaseException | None:
+    """What made the error that the next record is; the consumer is closed."""
+    try:
+        with pytest.raises(ValueDeserializationError, match=match) as caught:
+            _poll(consumer)
+    finally:
+        consumer.close()
+    return caught.value.__context__
+
+
 def _poll(consumer: DeserializingConsumer) -> Message:
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
@@ -86,42 +101,72 @@ def _poll(consumer: DeserializingConsumer) -> Message:
     raise AssertionError("no record came in time")
 
 
-def test_rows_and_tombstones_make_the_round_trip(bootstrap: str, registry: RegistryClient) -> None:
+def test_rows_and_tombstones_make_the_round_trip(bootstrap: str, ours: RegistryClient) -> None:
     row = {"ID": 7, "TAGS": {"a": 1, "b": None}}
-    _produce(bootstrap, registry, "round-trip", ("k1", row), ("k2", None))
-    read_value = AvroDeserializer(UnderOneSubject(registry), columns=COLUMNS)
-    consumer = _consumer(bootstrap, "round-trip", AvroDeserializer(ById(registry)), read_value)
-    try:
-        messages = [_poll(consumer), _poll(consumer)]
-    finally:
-        consumer.close()
+    _produce(bootstrap, ours, "round-trip", ("k1", row), ("k2", None))
+    read_value = AvroDeserializer(UnderOneSubject(ours), columns=COLUMNS)
+    messages = _two(_consumer(bootstrap, "round-trip", AvroDeserializer(ById(ours)), read_value))
     assert sorted((str(message.key()), message.value()) for message in messages) == [("k1", row), ("k2", None)]
-    assert registry.subjects() == ("round-trip-key", "round-trip-value")
+    assert ours.subjects() == ("round-trip-key", "round-trip-value")
 
 
 def test_a_row_that_does_not_fit_is_a_serialization_error_with_ours_as_its_cause(
-    bootstrap: str, registry: RegistryClient
+    bootstrap: str, ours: RegistryClient
 ) -> None:
     with pytest.raises(ValueSerializationError, match=r"->ID needs an integer") as caught:
-        _produce(bootstrap, registry, "bad-row", ("k", {"ID": "x"}))
+        _produce(bootstrap, ours, "bad-row", ("k", {"ID": "x"}))
     assert isinstance(caught.value.__context__, EncodeError)
 
 
 def test_the_incident_is_a_deserialization_error_with_the_historical_words(
-    bootstrap: str, registry: RegistryClient
+    bootstrap: str, ours: RegistryClient
 ) -> None:
-    _produce(bootstrap, registry, "incident", ("k", {"ID": 1}))
+    _produce(bootstrap, ours, "incident", ("k", {"ID": 1}))
     phantom = ChangelogSubject(application="app", store="store")
-    read = AvroDeserializer(UnderOneSubject(registry, phantom))
-    consumer = _consumer(bootstrap, "incident", AvroDeserializer(ById(registry)), read)
-    try:
-        with pytest.raises(
-            ValueDeserializationError, match=r"Error retrieving Avro value schema version for id \d+"
-        ) as caught:
-            _poll(consumer)
-    finally:
-        consumer.close()
-    assert isinstance(caught.value.__context__, SubjectVersionError)
+    read = AvroDeserializer(UnderOneSubject(ours, phantom))
+    consumer = _consumer(bootstrap, "incident", AvroDeserializer(ById(ours)), read)
+    cause = _cause(consumer, r"Error retrieving Avro value schema version for id \d+")
+    assert isinstance(cause, SubjectVersionError)
+
+
+class TestTheDropIn:
+    def producer(self, bootstrap: str, url: str) -> SerializingProducer:
+        conf = {"schema.id.serializer": our_header_serializer}
+        return SerializingProducer(
+            {
+                "bootstrap.servers": bootstrap,
+                "key.serializer": confluent.JSONSerializer('{"title":"K","type":"object"}', url),
+                "value.serializer": confluent.AvroSerializer(url, RECORD, conf=conf),
+            }
+        )
+
+    def consumer(self, bootstrap: str, url: str, topic: str) -> DeserializingConsumer:
+        read_key = confluent.JSONDeserializer(None, schema_registry_client=url)
+        return _consumer(bootstrap, topic, read_key, confluent.AvroDeserializer(url))
+
+    def test_records_with_schema_ids_in_headers_make_the_round_trip(
+        self, bootstrap: str, server: FixtureRegistry
+    ) -> None:
+        producer = self.producer(bootstrap, server.url)
+        producer.produce("drop-in", key={"k": 1}, value={"a": 7}, headers=[])
+        producer.produce("drop-in", key={"k": 2}, value=None, headers=[])
+        assert producer.flush(DEADLINE_S) == 0
+        found: list[tuple[object, object, bool]] = [
+            (message.key(), message.value(), message.headers() is None)
+            for message in _two(self.consumer(bootstrap, server.url, "drop-in"))
+        ]
+        assert sorted(found, key=str) == [({"k": 1}, {"a": 7}, False), ({"k": 2}, None, True)]
+
+    def test_our_errors_are_the_causes_of_theirs(self, bootstrap: str, server: FixtureRegistry) -> None:
+        with pytest.raises(ValueSerializationError, match="A value for topic 'bad': The value does not fit") as caught:
+            self.producer(bootstrap, server.url).produce("bad", key={}, value={"a": "x"}, headers=[])
+        assert isinstance(caught.value.__context__, EncodeError)
+        schema_id = server.seed("bad-value", RECORD)
+        plain = Producer({"bootstrap.servers": bootstrap})
+        plain.produce("bad", b"\0" + schema_id.to_bytes(4, "big") + b"\x02more")
+        assert plain.flush(DEADLINE_S) == 0
+        cause = _cause(self.consumer(bootstrap, server.url, "bad"), "4 bytes are left over")
+        assert isinstance(cause, TrailingBytesError)
 
 
 class TestFramings:
@@ -130,35 +175,13 @@ class TestFramings:
     TEXT = '{"type":"record","name":"R","fields":[{"name":"name","type":"string"}]}'
     STRATEGY: ClassVar = {"subject.name.strategy": topic_subject_name_strategy}
 
-    @pytest.fixture
-    def server(self) -> Iterator[FixtureRegistry]:
-        with FixtureRegistry(emulate="8.2") as server:
-            yield server
-
-    @pytest.fixture
-    def ours(self, server: FixtureRegistry) -> Iterator[RegistryClient]:
-        with RegistryClient(server.url) as client:
-            yield client
-
-    @pytest.fixture
-    def theirs(self, server: FixtureRegistry) -> Iterator[SchemaRegistryClient]:
-        with SchemaRegistryClient({"url": server.url}) as client:
-            yield client
-
-    @pytest.mark.parametrize("field", [MessageField.KEY, MessageField.VALUE])
     @pytest.mark.parametrize("kind", [list, dict])
     @pytest.mark.parametrize("framing", list(Framing))
     @pytest.mark.parametrize("name", ["a name of some length", "tea"])
     def test_theirs_reads_ours(
-        self,
-        ours: RegistryClient,
-        theirs: SchemaRegistryClient,
-        framing: Framing,
-        kind: type,
-        field: MessageField,
-        name: str,
+        self, ours: RegistryClient, theirs: SchemaRegistryClient, framing: Framing, kind: type, name: str
     ) -> None:
-        ctx = SerializationContext("orders", field, kind())
+        ctx = SerializationContext("orders", MessageField.KEY if kind is list else MessageField.VALUE, kind())
         payload = AvroSerializer.for_schema(ours, self.TEXT, schema_id_framing=framing)({"name": name}, ctx)
         assert payload is not None
         read = ConfluentAvroDeserializer(theirs, conf=self.STRATEGY)
@@ -169,17 +192,12 @@ class TestFramings:
         else:
             assert read(payload, ctx) == {"name": name}
 
-    @pytest.mark.parametrize("field", [MessageField.KEY, MessageField.VALUE])
     @pytest.mark.parametrize("kind", [list, dict])
     @pytest.mark.parametrize("framing", [prefix_schema_id_serializer, header_schema_id_serializer])
     def test_ours_reads_theirs_and_writes_the_same(
-        self,
-        ours: RegistryClient,
-        theirs: SchemaRegistryClient,
-        framing: Callable[..., bytes],
-        kind: type,
-        field: MessageField,
+        self, ours: RegistryClient, theirs: SchemaRegistryClient, framing: Callable[..., bytes], kind: type
     ) -> None:
+        field = MessageField.KEY if kind is list else MessageField.VALUE
         ctx, again = (SerializationContext("orders", field, kind()) for _ in range(2))
         write = ConfluentAvroSerializer(theirs, self.TEXT, conf=self.STRATEGY | {"schema.id.serializer": framing})
         row = {"name": "tea"}

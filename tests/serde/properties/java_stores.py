@@ -7,6 +7,7 @@ import os
 import struct
 from collections.abc import Sequence
 
+import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -16,6 +17,13 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     pkcs12,
 )
+
+CA = trustme.CA()
+CA_PEM = CA.cert_pem.bytes()
+OWN = CA.create_child_ca().issue_cert("me@example.com")
+CHAIN = b"".join(blob.bytes() for blob in OWN.cert_chain_pems)
+KEY = OWN.private_key_pem.bytes()
+"""An authority, and a certificate by way of another authority of its own; PEM."""
 
 Key = tuple[bytes, str, Sequence[bytes]]
 """PKCS#8 in DER, its password, its chain."""

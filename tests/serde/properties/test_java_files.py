@@ -23,7 +23,6 @@ from srfix.serde.properties import (
 from srfix.serde.properties.client_file import sorted_out
 from srfix.serde.properties.java import read_properties_file
 from srfix.serde.properties.kafka_java import _quoted
-from srfix.serde.property_names import is_known
 
 SECURITY = "org.apache.kafka.common.security."
 PLAIN = f"{SECURITY}plain.PlainLoginModule"
@@ -79,10 +78,9 @@ class TestSyntax:
         found = read_client_file(str(path))
         assert found.in_utf_8 == ("sasl.password",)
         assert found.kafka["sasl.password"] == "topsecret\xc3\xa4"
-        assert found.encoding_line() == (
-            f"{path}: read as ISO 8859-1, as Java reads it, though it looks like UTF-8: sasl.password. Where a log-in fails "
-            "for that, write what is not ASCII as \\uXXXX."
-        )
+        line = found.encoding_line() or ""
+        assert line.startswith(f"{path}: read as ISO 8859-1")
+        assert "looks like UTF-8: sasl.password." in line
         path.write_bytes(b"bootstrap.servers=h:1\nsasl.password=\xe4\n")
         assert read_client_file(str(path)).encoding_line() is None
 
@@ -109,7 +107,7 @@ class TestSyntax:
     @pytest.mark.parametrize(
         ("text", "why"),
         [
-            ("a=1\\\n2\n\ntopsecret", "^Line 4 of the properties file '.*' is not key=value.$"),
+            ("a=1\\\n2\n\ntopsecret", "^Line 4 of the properties file '.*' is not key=value"),
             ('"topsecret"=1', "^Line 1 of"),
             (r"a=\utopsecret", r"^The properties file '.*' holds a \\u that four hexadecimal digits do not follow\.$"),
             ("\xfe\xed\xfe\xed\0\0\0\2", "is no text"),
@@ -130,6 +128,7 @@ class TestJaas:
         entry = " ".join(f"{name}={_quoted(value)}" for name, value in options.items())
         module = parse_jaas(f"a.B required {entry};")
         assert (module.name, dict(module.options)) == ("a.B", options)
+        assert "topsecret" not in repr(parse_jaas('a.B required password="topsecret";'))
 
     @given(text=st.text("aB1.=;\"'\\/*- \n\t\r€", max_size=30))
     def test_anything_else_is_a_sentence(self, text: str) -> None:
@@ -138,32 +137,24 @@ class TestJaas:
         except UsageError as error:
             assert "sasl.jaas.config" in error.message  # noqa: PT017
 
-    def test_its_repr_shows_no_option(self) -> None:
-        assert "topsecret" not in repr(parse_jaas('a.B required password="topsecret";'))
-
     @pytest.mark.parametrize(
         ("entry", "why"),
         [
             ("", "holds no login modules"),
             (f'{PLAIN} required password="topsecret"', "does not end in a semicolon"),
-            (f"{PLAIN} required password=1topsecret;", "The option 1 of the login module in sasl.jaas.config is not NAME="),
+            (f"{PLAIN} required password=1topsecret;", "The option 1 of the login module"),
             (f'{PLAIN} password="topsecret";', "begins with no login module and one of required"),
             (f'{PLAIN} required; {PLAIN} required password="topsecret";', "holds 2 login modules"),
             (f'{PLAIN} required username="u";', "has no option password"),
             (f'{SCRAM} required username="u" password="topsecret" tokenauth="true";', "no delegation tokens"),
             ("com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;", "give sasl.mechanism=GSSAPI"),
             ("software.amazon.msk.auth.iam.IAMLoginModule required;", "Use a SCRAM user"),
-            ("topsecret required;", "names a login module of another kind, which is Java code that srfix does not run"),
+            ("topsecret required;", "names a login module of another kind"),
             (f"{OAUTH} required clientId='u' clientSecret='topsecret';", "takes sasl.oauthbearer.token.endpoint.url"),
         ],
     )  # fmt: skip
     def test_what_librdkafka_cannot_do_is_told(self, entry: str, why: str) -> None:
         assert why in refused({"sasl.jaas.config": entry})
-
-    def test_a_module_that_is_not_the_mechanisms_is_told(self) -> None:
-        entry = f"{PLAIN} required username=u password=p;"
-        message = refused({"sasl.jaas.config": entry, "sasl.mechanism": "SCRAM-SHA-256"})
-        assert message.endswith("for the sasl.mechanism that stands beside it. It is for PLAIN.")
 
     @pytest.mark.parametrize(
         ("module", "mechanism"), [(PLAIN, "PLAIN"), (SCRAM, "SCRAM-SHA-512"), (f"kafkashaded.{PLAIN}", "PLAIN")]
@@ -203,22 +194,15 @@ class TestMechanism:
     def test_sasl_without_one_says_which_there_are(self, protocol: str) -> None:
         with pytest.raises(UsageError) as refusal:
             ReadOnlyClient({"bootstrap.servers": "h:1", "security.protocol": protocol})
-        for words in (
-            "no sasl.mechanism says which",
-            "sasl.mechanism=PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512",
-            "OAUTHBEARER",
-        ):
-            assert words in refusal.value.message
-
-    @pytest.mark.parametrize("more", [{"sasl.mechanism": "PLAIN"}, {"sasl.kerberos.principal": "me"}])
-    def test_one_is_enough(self, more: dict[str, str]) -> None:
-        ReadOnlyClient({"bootstrap.servers": "h:1", "security.protocol": "SASL_SSL", **more})
+        assert "no sasl.mechanism says which" in refusal.value.message
+        ReadOnlyClient({"bootstrap.servers": "h:1", "security.protocol": protocol, "sasl.mechanism": "PLAIN"})
 
 
 def file(**properties: str) -> ClientFile:
     return sorted_out("f", {name.replace("__", "."): value for name, value in properties.items()})
 
 
+@pytest.mark.core
 class TestSorting:
     def test_a_consumers_properties_win_over_those_of_all(self) -> None:
         found = sorted_out(
@@ -233,15 +217,8 @@ class TestSorting:
             },
         )
         assert found.kafka == {"sasl.jaas.config": "consumer's", "bootstrap.servers": "h:1"}
+        assert "consumer's" not in repr(found)
         assert found.left_out == {"consumer.…": 2, "producer.…": 1}
-
-    def test_ksql_streams_win_likewise(self) -> None:
-        given = {
-            "ksql.streams.consumer.security.protocol": "SSL",
-            "ksql.streams.security.protocol": "SASL_SSL",
-            "security.protocol": "PLAINTEXT",
-        }
-        assert sorted_out("f", given).kafka == {"security.protocol": "SSL"}
 
     def test_a_registrys_properties_are_found_behind_their_prefixes(self) -> None:
         for prefix in ("", "ksql.", "value.converter.", "key.converter."):
@@ -252,10 +229,6 @@ class TestSorting:
             }
             settings = registry_settings(sorted_out("f", given).registry)
             assert (settings.urls, settings.user_info) == ("http://r", "a:b")
-
-    def test_values_win_over_keys(self) -> None:
-        given = {"value.converter.schema.registry.url": "http://v", "key.converter.schema.registry.url": "http://k"}
-        assert sorted_out("f", given).registry == {"url": "http://v"}
 
     def test_ksqldb_asks_the_registry_with_its_own_trust_store(self) -> None:
         found = file(ksql__schema__registry__url="https://r", ssl__truststore__location="/t", ssl__keystore__type="JKS")
@@ -271,10 +244,9 @@ class TestSorting:
             key__deserializer="x", ssl__protocol="TLS", group__id="g", ksql__service__id="x", ksql__a="y", topsecret="z"
         )
         line = found.left_out_line()
-        assert line == (
-            "f: left out 6 properties that reading has no use for: group.id, key.deserializer, ksql.… (2), ssl.protocol, "
-            "the application's own."
-        )
+        assert line is not None
+        assert "left out 6 properties" in line
+        assert "group.id, key.deserializer, ksql.… (2), ssl.protocol, the application's own" in line
         assert file(bootstrap__servers="h:1").left_out_line() is None
 
     @pytest.mark.parametrize(
@@ -287,23 +259,12 @@ class TestSorting:
 
     def test_a_registrys_property_that_cannot_be_taken_is_told(self) -> None:
         (problem,) = file(schema__registry__bearer__auth__client__secret="topsecret").problems
-        assert "schema.registry.bearer.auth.client.secret is not supported. srfix fetches no tokens" in problem
-
-    def test_a_file_with_nothing_for_reading_is_another_file(self, tmp_path: Path) -> None:
-        (tmp_path / "log4j.properties").write_text("log4j.rootLogger=INFO\n")
-        with pytest.raises(UsageError, match=r"says nothing of a cluster or a registry"):
-            read_client_file(str(tmp_path / "log4j.properties"))
-
-    def test_its_repr_shows_no_value(self) -> None:
-        assert "topsecret" not in repr(file(sasl__password="topsecret", x="topsecret"))
+        assert "schema.registry.bearer.auth.client.secret is not supported." in problem
 
     @pytest.mark.parametrize("name", ["sasl.login.refresh.window.jitter", "ssl.client.auth", "sasl.enabled.mechanisms"])
     def test_what_sounds_like_one_and_is_javas_is_no_mistake(self, name: str) -> None:
         found = sorted_out("f", {name: "x"})
         assert (found.problems, sum(found.left_out.values())) == ((), 1)
-
-    def test_what_is_taken_is_known(self) -> None:
-        assert all(map(is_known, file(bootstrap__servers="h", sasl__jaas__config="x", ssl__keystore__key="k").kafka))
 
 
 class TestReferences:
@@ -356,12 +317,9 @@ class TestReferences:
         self, given: dict[str, str], tmp_path: Path, reference: str, why: str
     ) -> None:
         (problem,) = sorted_out("f", given | {"sasl.password": reference.replace("DIR", str(tmp_path))}).problems
-        assert problem.startswith("f: The reference ${…} in the value of sasl.password cannot be resolved: ")
+        assert problem.startswith("f: The reference ${…} in the value of sasl.password cannot")
         assert why in problem
         assert "topsecret" not in problem.replace(reference, "")
-
-    def test_without_providers_they_are_told(self) -> None:
-        assert len(file(sasl__password="${file:a:b}").problems) == 1
 
 
 def test_confluent_clouds_file_is_taken_as_it_is(tmp_path: Path) -> None:

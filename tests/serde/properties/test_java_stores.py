@@ -6,21 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
 from srfix.serde.properties import to_librdkafka
 from srfix.serde.properties.java.jks import WrongPasswordError, read_jks, shown_key
-from tests.serde.properties.java_stores import der, jks, key_der, key_store, trust_store
+from tests.serde.properties.java_stores import CA_PEM, CHAIN, KEY, der, jks, key_der, key_store, trust_store
 
 PASSWORD = "store-pass"
-CA = trustme.CA()
-CA_PEM = CA.cert_pem.bytes()
-ISSUED = CA.create_child_ca().issue_cert("me@example.com")
-CHAIN = b"".join(blob.bytes() for blob in ISSUED.cert_chain_pems)
-KEY = ISSUED.private_key_pem.bytes()
 TRUST: dict[str, Callable[[], bytes]] = {
     "JKS": lambda: jks(PASSWORD, trusted=der(CA_PEM)),
     "PKCS12": lambda: trust_store(CA_PEM, PASSWORD),
@@ -55,27 +49,6 @@ class TestTrustStores:
         assert der(taken["ssl.ca.pem"].encode()) == der(CA_PEM)
         assert [path.name for path in tmp_path.iterdir()] == ["trust"]
 
-    def test_a_password_may_be_a_reference(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (tmp_path / "trust").write_bytes(TRUST["PKCS12"]())
-        monkeypatch.setenv("STORE", PASSWORD)
-        given = {"ssl.truststore.location": str(tmp_path / "trust"), "ssl.truststore.password": "env:STORE"}
-        assert to_librdkafka(given).keys() == {"ssl.ca.pem"}
-
-    def test_pem_is_named_as_a_file(self, tmp_path: Path) -> None:
-        (tmp_path / "ca.pem").write_bytes(b"# of the company\n" + CA_PEM)
-        given = {"ssl.truststore.location": str(tmp_path / "ca.pem"), "ssl.truststore.type": "PEM"}
-        assert to_librdkafka(given) == {"ssl.ca.location": str(tmp_path / "ca.pem")}
-
-    def test_pem_on_one_line_gets_its_lines(self) -> None:
-        line = " ".join(CA_PEM.decode().split("\n"))
-        taken = to_librdkafka({"ssl.truststore.certificates": line, "ssl.truststore.type": "PEM"})
-        assert taken["ssl.ca.pem"].split() == CA_PEM.decode().split()
-        assert der(taken["ssl.ca.pem"].encode()) == der(CA_PEM)
-
-    def test_java_reads_jks_without_its_password_and_so_do_we(self, tmp_path: Path) -> None:
-        (tmp_path / "trust").write_bytes(TRUST["JKS"]())
-        assert "ssl.ca.pem" in to_librdkafka({"ssl.truststore.location": str(tmp_path / "trust")})
-
     def test_librdkafkas_own_name_wins(self) -> None:
         given = {"ssl.ca.location": "/ca.pem", "ssl.truststore.location": "/nowhere", "ssl.truststore.password": "x"}
         assert to_librdkafka(given) == {"ssl.ca.location": "/ca.pem"}
@@ -85,19 +58,10 @@ class TestTrustStores:
         [
             (TRUST["JKS"](), "other-pass", "it has another password, or was changed"),
             (TRUST["JKS"]()[:-30], None, "it is cut off"),
-            (
-                TRUST["PKCS12"](),
-                "other-pass",
-                "it has another password, or is in a form of PKCS#12 that OpenSSL cannot",
-            ),
+            (TRUST["PKCS12"](), "other-pass", "it has another password, or is in a form"),
             (TRUST["PKCS12"](), None, "it is PKCS#12, and its password is missing"),
             (jks(PASSWORD), PASSWORD, "it holds no certificate"),
-            (
-                b"\xce\xce\xce\xce...",
-                PASSWORD,
-                "it is neither JKS nor PKCS#12 nor PEM. Java itself turns it into PKCS#12: keytool",
-            ),
-            (b"", None, "it is neither JKS nor PKCS#12 nor PEM"),
+            (b"\xce\xce\xce\xce...", PASSWORD, "it is neither JKS nor PKCS#12 nor PEM"),
         ],
     )
     def test_what_cannot_be_read_says_why_and_the_command(
@@ -107,12 +71,10 @@ class TestTrustStores:
         given = {"ssl.truststore.location": str(tmp_path / "trust")}
         message = refused(given | ({} if password is None else {"ssl.truststore.password": password}))
         assert message.startswith(f"The trust store '{tmp_path / 'trust'}' cannot be used: {why}")
-        assert message.endswith("Or give PEM: keytool -list -rfc -keystore STORE > ca.pem, and ssl.ca.location=ca.pem.")
+        assert "keytool -list -rfc -keystore STORE > ca.pem" in message
 
     def test_a_password_without_a_store_is_refused_as_java_does(self) -> None:
-        assert refused({"ssl.truststore.password": PASSWORD}).startswith(
-            "ssl.truststore.password is given and no ssl.truststore.location, which it is for."
-        )
+        assert refused({"ssl.truststore.password": PASSWORD}).startswith("ssl.truststore.password is given and no")
 
 
 class TestKeyStores:
@@ -150,6 +112,8 @@ class TestKeyStores:
         taken = to_librdkafka(given)
         assert key_der(taken["ssl.key.pem"].encode()) == key_der(KEY)
         assert der(taken["ssl.certificate.pem"].encode()) == der(CHAIN)
+        trusted = to_librdkafka({"ssl.truststore.certificates": " ".join(CA_PEM.decode().split("\n"))})
+        assert der(trusted["ssl.ca.pem"].encode()) == der(CA_PEM)
         del given["ssl.keystore.certificate.chain"]
         assert "belong together; one is missing" in refused(given)
 
@@ -157,9 +121,7 @@ class TestKeyStores:
         key = (key_der(KEY), PASSWORD, der(CHAIN))
         (tmp_path / "key").write_bytes(jks(PASSWORD, keys=[key, key]))
         message = refused({"ssl.keystore.location": str(tmp_path / "key"), "ssl.keystore.password": PASSWORD})
-        assert (
-            "it holds 2 private keys, and srfix takes a store of one. Take one out: keytool -importkeystore" in message
-        )
+        assert "it holds 2 private keys, and srfix takes a store of one." in message
 
 
 class TestJks:

@@ -73,21 +73,15 @@ class TestToJava:
         }
 
     def test_a_certificate_without_its_key_is_refused(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^The Kafka property ssl\.certificate\.location needs ssl\.key\.location"
-        ):
+        with pytest.raises(UsageError, match=r"The Kafka property ssl\.certificate\.location"):
             to_java({"ssl.certificate.pem": "CHAIN"})
+        with pytest.raises(SecretError, match=r"ssl\.ca\.location cannot be used: No such"):
+            to_java({"ssl.ca.location": "/no/such.pem"})
 
     def test_a_key_that_is_not_in_pkcs8_is_refused_and_not_shown(self) -> None:
         with pytest.raises(UsageError, match=r"not in PKCS#8.*openssl pkcs8 -topk8") as refused:
             to_java({"ssl.certificate.pem": "CHAIN", "ssl.key.pem": "-----BEGIN RSA PRIVATE KEY-----\nMII"})
         assert "MII" not in str(refused.value)
-
-    def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(
-            SecretError, match=r"ca\.pem' of the Kafka property ssl\.ca\.location cannot be used: No such"
-        ):
-            to_java({"ssl.ca.location": str(tmp_path / "ca.pem")})
 
 
 class TestSasl:
@@ -111,16 +105,12 @@ class TestSasl:
 
     @pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER"])
     def test_another_mechanism_is_refused(self, mechanism: str) -> None:
-        with pytest.raises(
-            UsageError, match=rf"^The Kafka property sasl\.mechanism is {mechanism}; for the Java"
-        ) as no:
+        with pytest.raises(UsageError, match=r"The Kafka property sasl\.mechanism") as no:
             to_java({"sasl.mechanism": mechanism, **SASL})
         assert "s3cret" not in str(no.value)
-
-    def test_a_password_without_a_mechanism_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"sasl\.mechanism is missing"):
-            to_java(SASL)
 
     def test_a_mechanism_without_a_password_is_refused(self) -> None:
         with pytest.raises(UsageError, match=r"^The Kafka property sasl\.password is missing, which"):
             to_java({"sasl.mechanism": "PLAIN", "sasl.username": "ada"})
+        with pytest.raises(UsageError, match=r"sasl\.mechanism is missing"):
+            to_java(SASL)

@@ -37,7 +37,6 @@ from srfix.serde import (
     WindowedSerializer,
     WindowKind,
     deserialize_many,
-    parse_columns,
 )
 from srfix.serde.arrow import from_arrow, to_arrow
 from srfix.serde.interface import Row
@@ -120,6 +119,7 @@ class TestForms:
             assert "secret" not in repr(whole_registry(theirs))
 
 
+@pytest.mark.core
 class TestTopics:
     def test_a_topics_name_stands_for_its_values(self, server: FixtureRegistry) -> None:
         payload = AvroSerializer(server.url, COLUMNS)({"id": 7}, "users")
@@ -147,84 +147,41 @@ class TestTopics:
         assert_type(read.row(payload, "users"), Row | None)
         assert read.row(payload, "users") == {"ID": 7, "NAME": None}
         assert_type(JsonDeserializer(COLUMNS).row(b'{"id":7}', "users"), Row)
-        with pytest.raises(DecodeError, match=r"^A value of topic 'users': The payload is a bare int, and no record\."):
+        with pytest.raises(DecodeError, match="A value of topic 'users': The payload is a bare"):
             JsonDeserializer().row(b"7", "users")
 
 
 HOSTILE: list[tuple[Make, str]] = [
     (lambda r: AvroSerializer(None, COLUMNS), r"^registry is None; it must be a srfix\.serde\.RegistryClient"),  # type: ignore[arg-type]
-    (lambda r: AvroSerializer(r), r"^No schema was named"),
-    (lambda r: AvroSerializer(cast("Any", parse_columns(COLUMNS)), r), r"^registry is of the type tuple;"),
-    (lambda r: AvroSerializer(cast("Any", COLUMNS), r), r"URL"),
-    (
-        lambda r: AvroSerializer(cast("Any", RegistryClient), COLUMNS),
-        r"^registry is the class RegistryClient; pass an",
-    ),
-    (lambda r: AvroSerializer(cast("Any", b"http://r"), COLUMNS), r"^registry is of the type bytes;"),
+    (lambda r: AvroSerializer(cast("Any", RegistryClient), COLUMNS), r"^registry is the class RegistryClient;"),
     (lambda r: AvroSerializer({"url": True}, COLUMNS), r"^registry: url is of the type bool;"),
     (lambda r: AvroSerializer(cast("Any", {7: "x"}), COLUMNS), r"^registry has a key of the type int;"),
     (lambda r: AvroSerializer(r, cast("Any", b"ID INT")), r"^Columns are of the type bytes\."),
-    (lambda r: AvroSerializer(r, cast("Any", [r])), r"^Columns are a sequence of Column, and one of it is"),
-    (
-        lambda r: AvroSerializer(r, COLUMNS, subjects=cast("Any", "users-value")),
-        r"^subjects is of the type str; it must be a",
-    ),
+    (lambda r: AvroSerializer(r, COLUMNS, subjects=cast("Any", "users-value")), r"^subjects is of the type str;"),
     (lambda r: AvroSerializer(r, COLUMNS, subjects=cast("Any", TopicSubject)), r"^subjects is the class TopicSubject;"),
     (lambda r: AvroSerializer(r, COLUMNS, case_rule="no"), r"^case_rule is 'no'; it must be a CaseRule, or its word"),
-    (lambda r: AvroSerializer(r, COLUMNS, wrap=cast("Any", 1)), r"^wrap is of the type int;"),
-    (lambda r: AvroSerializer(r, COLUMNS, register=cast("Any", "no")), r"^register is of the type str;"),
     (lambda r: AvroSerializer(r, COLUMNS, schema_id=cast("Any", "7")), r"^schema_id is of the type str;"),
-    (lambda r: AvroSerializer(r, COLUMNS, version=cast("Any", "newest")), r"^version is of the type str;"),
     (lambda r: AvroSerializer(r, COLUMNS, generation=cast("Any", 1)), r"^generation is of the type int;"),
-    (
-        lambda r: AvroSerializer(r, COLUMNS, cut_times=cast("Any", None)),
-        r"^cut_times is None; it must be True or False",
-    ),
+    (lambda r: AvroSerializer(r, COLUMNS, cut_times=cast("Any", None)), r"^cut_times is None;"),
     (lambda r: AvroSerializer(r, COLUMNS, schema_id_framing=cast("Any", 1)), r"^schema_id_framing is of the type int;"),
     (lambda r: AvroSerializer.for_schema(r, cast("Any", {})), r"^schema is of the type dict;"),
-    (lambda r: AvroSerializer.for_schema(None, '"string"'), r"^registry is None;"),  # type: ignore[arg-type]
     (lambda r: AvroDeserializer(cast("Any", None)), r"^resolver is None; it must be a policy"),
     (lambda r: AvroDeserializer(cast("Any", ById)), r"^resolver is the class ById;"),
-    (lambda r: AvroDeserializer(cast("Any", parse_columns(COLUMNS))), r"^resolver is of the type tuple;"),
     (lambda r: AvroDeserializer(r, columns=cast("Any", 7)), r"^Columns are of the type int\."),
-    (lambda r: AvroDeserializer(r, columns=COLUMNS, case_rule=cast("Any", None)), r"^case_rule is None;"),
     (lambda r: AvroDeserializer(r, columns=COLUMNS, strict=cast("Any", "yes")), r"^strict is of the type str;"),
-    (lambda r: JsonSchemaDeserializer(r, validate=cast("Any", 1)), r"^validate is of the type int;"),
     (lambda r: JsonDeserializer(COLUMNS, case_rule=cast("Any", CaseRule)), r"^case_rule is the class CaseRule;"),
-    (lambda r: JsonDeserializer(cast("Any", r)), r"^Columns are of the type RegistryClient\."),
     (lambda r: KafkaDeserializer(cast("Any", None)), r"^Columns are None\."),
-    (
-        lambda r: WindowedDeserializer(cast("Any", KafkaDeserializer), WindowKind.TIME),
-        r"^deserializer is the class Kafka",
-    ),
-    (
-        lambda r: WindowedSerializer(JsonSerializer(), cast("Any", "hourly")),
-        r"^kind is 'hourly'; it must be a WindowKind",
-    ),
-    (lambda r: ById(cast("Any", None)), r"^registry is None;"),
+    (lambda r: WindowedDeserializer(cast("Any", KafkaDeserializer), WindowKind.TIME), "is the class KafkaDes"),
+    (lambda r: WindowedSerializer(JsonSerializer(), cast("Any", "hourly")), r"^kind is 'hourly';"),
     (lambda r: UnderOneSubject(r, cast("Any", "users-value")), r"^subjects is of the type str;"),
-    (
-        lambda r: DualSubject(r, first=cast("Any", TopicSubject), second=TopicSubject()),
-        r"^first is the class TopicSubject;",
-    ),
-    (
-        lambda r: DualSubject(r, first=TopicSubject(), second=TopicSubject(), on_second=cast("Any", 7)),
-        r"^on_second is of the type int;",
-    ),
+    (lambda r: DualSubject(r, first=cast("Any", TopicSubject), second=TopicSubject()), r"^first is the class"),
     (lambda r: SerdeContext(cast("Any", b"users")), r"^The topic of a context is of the type bytes;"),
     (lambda r: SerdeContext("users", cast("Any", "values")), r"^The role of a context is 'values';"),
-    (
-        lambda r: AvroDeserializer(r)(b"\0\0\0\0\1", cast("Any", None)),
-        r"^The context is None; it must be a SerdeContext",
-    ),
+    (lambda r: AvroDeserializer(r)(b"\0\0\0\0\1", cast("Any", None)), r"^The context is None;"),
     (lambda r: AvroDeserializer(r)(cast("Any", "text"), "users"), r"^A payload is of the type str;"),
-    (lambda r: AvroSerializer(r, COLUMNS)({}, cast("Any", 7)), r"^The context is of the type int;"),
-    (lambda r: JsonDeserializer()(b"{}", cast("Any", None)), r"^The context is None;"),
-    (lambda r: JsonDeserializer()(cast("Any", "{}"), "users"), r"^A payload is of the type str;"),
     (lambda r: JsonSerializer()({}, cast("Any", SerdeContext)), r"^The context is the class SerdeContext;"),
     (lambda r: plan_read(cast("Any", 7), "users", COLUMNS), r"^registry is of the type int;"),
     (lambda r: plan_write(cast("Any", RegistryClient), "users", COLUMNS), r"^registry is the class RegistryClient;"),
-    (lambda r: Survey(cast("Any", None), cast("Any", None)), r"^registry is None;"),
     (lambda r: Survey(cast("Any", None), cast("Any", Path())), r"^registry is of the type \w*Path;"),
 ]
 

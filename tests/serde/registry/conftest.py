@@ -11,15 +11,16 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 import trustme
 
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.auth import Auth
 from srfix.serde.registry.http.retry import RetryPolicy
 
 REGISTRY_JSON = "application/vnd.schemaregistry.v1+json"
@@ -92,29 +93,12 @@ class ScriptedRegistry:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
-    def answers(
-        self,
-        body: object = None,
-        *,
-        status: int = 200,
-        content_type: str | None = REGISTRY_JSON,
-        headers: Mapping[str, str] | None = None,
-        cut: Literal["before", "within"] | None = None,
-        held_until: threading.Event | None = None,
-    ) -> None:
-        """Adds an answer to the script; bytes are sent as they are, anything else as JSON."""
-        if held_until is not None:
-            self._held.append(held_until)
-        self._script.append(
-            Reply(
-                status=status,
-                body=body if isinstance(body, bytes) else json.dumps(body).encode(),
-                content_type=content_type,
-                headers=headers or {},
-                cut=cut,
-                held_until=held_until,
-            )
-        )
+    def answers(self, body: object = None, **more: Any) -> None:
+        """Adds an answer to the script; bytes are sent as they are, anything else as JSON; more is a `Reply`'s."""
+        reply = Reply(body=body if isinstance(body, bytes) else json.dumps(body).encode(), **more)
+        if reply.held_until is not None:
+            self._held.append(reply.held_until)
+        self._script.append(reply)
 
     def fails(self, status: int, error_code: int, message: str = "no", **more: Any) -> None:
         """Adds an error answer in a registry's form."""
@@ -147,9 +131,8 @@ class ScriptedRegistry:
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-        self.seen.append(
-            Seen(method=handler.command, target=handler.path, headers=dict(handler.headers.items()), body=body)
-        )
+        headers = dict(handler.headers.items())
+        self.seen.append(Seen(method=handler.command, target=handler.path, headers=headers, body=body))
         try:
             reply = self._script.popleft()
         except IndexError:
@@ -188,18 +171,24 @@ def everything_shown_of(error: BaseException) -> str:
     return "\n".join(shown)
 
 
-@pytest.fixture
-def server() -> Iterator[ScriptedRegistry]:
-    running = ScriptedRegistry()
+@contextmanager
+def scripted(tls: ssl.SSLContext | None = None) -> Iterator[ScriptedRegistry]:
+    """A running one."""
+    running = ScriptedRegistry(tls=tls)
     yield running
     running.stop()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedRegistry]:
+    with scripted() as running:
+        yield running
 
 
 @pytest.fixture
 def other_server() -> Iterator[ScriptedRegistry]:
-    running = ScriptedRegistry()
-    yield running
-    running.stop()
+    with scripted() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -208,24 +197,32 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture
-def tls_server(authority: trustme.CA) -> Iterator[ScriptedRegistry]:
+def tls(authority: trustme.CA) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
-    running = ScriptedRegistry(tls=context)
-    yield running
-    running.stop()
+    return context
 
 
 @pytest.fixture
-def mutual_tls_server(authority: trustme.CA) -> Iterator[ScriptedRegistry]:
+def tls_server(tls: ssl.SSLContext) -> Iterator[ScriptedRegistry]:
+    with scripted(tls) as running:
+        yield running
+
+
+@pytest.fixture
+def mutual_tls_server(authority: trustme.CA, tls: ssl.SSLContext) -> Iterator[ScriptedRegistry]:
     """Answers only clients with a certificate of the authority."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    authority.configure_trust(context)
-    context.verify_mode = ssl.CERT_REQUIRED
-    running = ScriptedRegistry(tls=context)
-    yield running
-    running.stop()
+    authority.configure_trust(tls)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    with scripted(tls) as running:
+        yield running
+
+
+@pytest.fixture
+def ca_file(authority: trustme.CA, tmp_path: Path) -> str:
+    """The authority's certificate."""
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    return str(tmp_path / "ca.pem")
 
 
 @pytest.fixture
@@ -250,18 +247,10 @@ def make_client(server: ScriptedRegistry, waits: list[float]) -> Iterator[MakeCl
     """Makes clients of the scripted server, or of other URLs, that note their waits instead of sleeping."""
     made: list[RegistryClient] = []
 
-    def make(
-        *urls: str,
-        auth: Auth | None = None,
-        attempts: int = 4,
-        max_wait_s: float = 20.0,
-        patience_s: float = 0.0,
-        **options: Any,
-    ) -> RegistryClient:
-        retry = RetryPolicy(
-            max_attempts=attempts, max_wait_s=max_wait_s, leader_patience_s=patience_s, sleep=waits.append
-        )
-        made.append(RegistryClient(urls or (server.url,), auth=auth, retry=retry, **options))
+    def make(*urls: str, attempts: int = 4, max_wait_s: float = 20.0, patience_s: float = 0.0, **options: Any) -> Any:
+        bounds: Any = {"max_attempts": attempts, "max_wait_s": max_wait_s, "leader_patience_s": patience_s}
+        retry = RetryPolicy(sleep=waits.append, **bounds)
+        made.append(RegistryClient(urls or (server.url,), retry=retry, **options))
         return made[-1]
 
     yield make

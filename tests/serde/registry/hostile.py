@@ -9,6 +9,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = ["HostileServer", "answer", "hostile_server", "without_end"]
 
@@ -24,6 +25,10 @@ class HostileServer:
         tls: ssl.SSLContext | None = None,
         waits: bool = True,
     ) -> None:
+        """
+        :param pause_s: seconds before each piece.
+        :param waits: False to send without having been asked.
+        """
         self._pieces = pieces
         self._tls = tls
         self._waits = waits
@@ -79,19 +84,9 @@ class HostileServer:
 
 
 @contextmanager
-def hostile_server(
-    pieces: Callable[[], Iterable[bytes]],
-    *,
-    pause_s: float = 0.0,
-    tls: ssl.SSLContext | None = None,
-    waits: bool = True,
-) -> Iterator[HostileServer]:
-    """A running one.
-
-    :param pause_s: seconds before each piece.
-    :param waits: False to send without having been asked.
-    """
-    server = HostileServer(pieces, pause_s=pause_s, tls=tls, waits=waits)
+def hostile_server(pieces: Callable[[], Iterable[bytes]], **options: Any) -> Iterator[HostileServer]:
+    """A running one."""
+    server = HostileServer(pieces, **options)
     try:
         yield server
     finally:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import pickle
 from base64 import b64decode
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,12 +16,7 @@ from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.auth import BasicAuth, BearerAuth, Credentials
 from srfix.serde.registry.secret import Secret
-from tests.serde.registry.conftest import everything_shown_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 
 class TestSecret:
@@ -47,32 +41,13 @@ class TestSecret:
         assert secret.reveal() == text
         assert (str(secret), repr(secret), f"{secret}") == ("***", "Secret('***')", "***")
 
-    def test_a_reference_shows_where_it_points(self) -> None:
-        assert repr(Secret.parse("env:NAME")) == "Secret('env:NAME')"
-        assert str(Secret.parse("file:/run/secrets/p")) == "file:/run/secrets/p"
-
     @pytest.mark.parametrize("reference", ["env:", "file:"])
     def test_a_reference_to_nothing_is_refused(self, reference: str) -> None:
-        with pytest.raises(
-            UsageError, match=rf"^The secret '{reference}' names nothing: write env:NAME or file:PATH\.$"
-        ):
+        with pytest.raises(UsageError, match=rf"The secret '{reference}' names nothing: write"):
             Secret.parse(reference)
 
-    def test_a_variable_that_is_not_set_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("REGISTRY_PASSWORD", raising=False)
-        with pytest.raises(
-            SecretError,
-            match=r"^The secret env:REGISTRY_PASSWORD cannot be read: the environment variable "
-            r"REGISTRY_PASSWORD is not set\. Set it in the environment of this process\.$",
-        ):
-            Secret.parse("env:REGISTRY_PASSWORD").reveal()
-
     def test_a_file_that_cannot_be_read_is_named(self) -> None:
-        with pytest.raises(
-            SecretError,
-            match=r"^The secret file:/no/such cannot be read: No such file or directory\. Check the path "
-            r"and its permissions\.$",
-        ):
+        with pytest.raises(SecretError, match="The secret file:/no/such cannot be read: No such"):
             Secret.parse("file:/no/such").reveal()
 
     def test_a_file_that_is_no_text_does_not_show_its_bytes(self, tmp_path: Path) -> None:
@@ -85,54 +60,32 @@ class TestSecret:
     def test_a_reference_pickles(self, reference: str) -> None:
         secret = Secret.parse(reference)
         assert pickle.loads(pickle.dumps(secret)) == secret
+        assert (repr(secret), str(secret)) == (f"Secret('{reference}')", reference)
 
     def test_a_literal_refuses_to_be_pickled(self) -> None:
-        with pytest.raises(
-            SecretError,
-            match=r"^A literal secret is not pickled: it would travel to other processes in clear\. "
-            r"Give it as env:NAME or file:PATH, which each process reads for itself\.$",
-        ):
-            pickle.dumps(Secret("s3cret"))
-
-    def test_a_literal_can_be_copied_at_home(self) -> None:
-        secret = Secret("s3cret")
-        assert copy.copy(secret) is secret
-        assert copy.deepcopy([secret])[0] is secret
-
-    def test_equal_secrets_are_equal_and_a_reference_is_not_its_text(self) -> None:
-        assert Secret.parse("env:A") == Secret.parse("env:A")
-        assert hash(Secret.parse("env:A")) == hash(Secret.parse("env:A"))
-        assert Secret.parse("env:A") != Secret("A")
-        assert Secret("A") != "A"
+        for holder in (Secret("s3cret"), RegistryClient("http://a:8081", auth=BearerAuth(Secret("s3cret")))):
+            with pytest.raises(SecretError, match="A literal secret is not pickled"):
+                pickle.dumps(holder)
 
 
 class TestBasicAuth:
     def test_the_password_is_what_follows_the_first_colon(self) -> None:
-        auth = BasicAuth.parse("reader:a:b")
-        assert auth.username == "reader"
-        assert auth.password == Secret("a:b")
+        assert BasicAuth.parse("reader:a:b") == BasicAuth("reader", Secret("a:b"))
+        assert BasicAuth.parse("reader:env:PASSWORD").password == Secret.parse("env:PASSWORD") != Secret("env:PASSWORD")
 
-    def test_the_password_may_be_a_reference(self) -> None:
-        assert BasicAuth.parse("reader:env:REGISTRY_PASSWORD").password == Secret.parse("env:REGISTRY_PASSWORD")
-
-    def test_text_without_a_colon_is_refused_and_not_shown(self) -> None:
-        with pytest.raises(
-            UsageError,
-            match=r"^Credentials for the registry are USER:PASSWORD, and this has no colon\. "
-            r"The password may be env:NAME or file:PATH\.$",
-        ):
+    def test_text_without_a_colon_and_a_name_with_one_are_refused(self) -> None:
+        with pytest.raises(UsageError, match="Credentials for the registry are USER:PASSWORD,"):
             BasicAuth.parse("s3cret")
-
-    def test_a_user_name_with_a_colon_is_refused(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^A user name for basic authentication cannot hold a colon \(RFC 7617\)\.$"
-        ):
+        with pytest.raises(UsageError, match="A user name for basic authentication cannot hold"):
             BasicAuth("a:b", Secret("c"))
 
     def test_its_renderings_hide_the_password(self) -> None:
         auth = BasicAuth("reader", Secret("s3cret"))
         assert repr(auth) == "BasicAuth(username='reader', password=Secret('***'))"
         assert "s3cret" not in repr(dataclasses.asdict(auth))
+        assert "s3cret" not in repr(BearerAuth(Secret("s3cret"))) + repr(
+            BearerAuth(functools.partial(give_token, "s3cret"))
+        )
 
     @given(username=st.text().filter(lambda text: ":" not in text), password=st.text())
     def test_the_header_is_rfc_7617_in_utf_8(self, username: str, password: str) -> None:
@@ -193,47 +146,22 @@ class TestBearerAuth:
     @pytest.mark.parametrize("problem", BAD_TOKENS)
     def test_what_no_header_carries_is_refused_and_not_shown(self, problem: str) -> None:
         auth = BearerAuth(lambda: BAD_TOKENS[problem])  # type: ignore[arg-type, return-value]
-        with pytest.raises(
-            SecretError, match=rf"^The bearer token from .*<lambda> cannot be used: {problem}"
-        ) as caught:
+        with pytest.raises(SecretError, match=f"<lambda> cannot be used: {problem}") as caught:
             auth.credentials()
         shown = everything_shown_of(caught.value)
         assert SECRET not in shown
 
     def test_a_function_that_fails_is_named_and_what_it_said_is_not(self) -> None:
-        with pytest.raises(
-            SecretError,
-            match=r"^The bearer token cannot be had: partial raised ValueError\. Call it by itself to see the whole "
-            r"error\.$",
-        ) as caught:
+        with pytest.raises(SecretError, match="The bearer token cannot be had: partial raised") as caught:
             BearerAuth(functools.partial(burst, SECRET)).credentials()
         assert caught.value.__context__ is None
         shown = everything_shown_of(caught.value)
         assert SECRET not in shown
 
-    def test_our_own_errors_pass(self) -> None:
-        with pytest.raises(SecretError, match=r"^The secret file:/no/such cannot be read: "):
-            BearerAuth(lambda: Secret.parse("file:/no/such").reveal()).credentials()
-
-    def test_its_rendering_shows_where_the_token_comes_from(self) -> None:
-        assert repr(BearerAuth(Secret("s3cret"))) == "BearerAuth(***, logical_cluster=None, identity_pool=None)"
-        assert repr(BearerAuth(Secret.parse("file:/t"), logical_cluster="lsrc-1")).startswith("BearerAuth(file:/t, ")
-        assert "s3cret" not in repr(BearerAuth(functools.partial(give_token, "s3cret")))
-
     @pytest.mark.parametrize("token", [Secret.parse("env:TOKEN"), Secret.parse("file:/t"), give_token])
     def test_a_reference_and_a_modules_function_pickle(self, token: Secret) -> None:
         auth = BearerAuth(token)
         assert pickle.loads(pickle.dumps(auth)) == auth
-
-    def test_a_literal_refuses_to_be_pickled(self) -> None:
-        with pytest.raises(SecretError, match=r"^A literal secret is not pickled: "):
-            pickle.dumps(RegistryClient("http://a:8081", auth=BearerAuth(Secret("abc"))))
-
-    def test_user_info_in_the_url_besides_is_refused(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"it has a user name, and credentials are given besides\. Give them once\.$"
-        ):
-            RegistryClient("http://u:p@a:8081", auth=BearerAuth(Secret("abc")))
 
 
 class TestCredentials:
@@ -245,10 +173,6 @@ class TestCredentials:
     def test_the_longest_goes_first(self) -> None:
         assert Credentials({}, ["ab", "abcd"]).scrub("abcd ab") == "*** ***"
 
-    def test_undecodable_bytes_of_the_environment_are_sent_as_they_were(self) -> None:
-        header = BasicAuth("reader", Secret(b"p\xff".decode(errors="surrogateescape"))).header()
-        assert b64decode(header.removeprefix("Basic ")) == b"reader:p\xff"
-
     def test_they_show_nothing_and_refuse_to_be_pickled(self) -> None:
         credentials = BasicAuth("reader", Secret("s3cret")).credentials()
         assert repr(credentials) == str(credentials) == "Credentials(***)"
@@ -257,11 +181,6 @@ class TestCredentials:
 
 
 class TestOverHttp:
-    def test_credentials_are_sent(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
-        server.answers([])
-        make_client(auth=BasicAuth("reader", Secret("s3cret"))).subjects()
-        assert server.seen[0].headers["Authorization"] == "Basic cmVhZGVyOnMzY3JldA=="
-
     def test_user_info_in_a_url_is_sent_decoded_to_that_url_alone(
         self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
     ) -> None:
@@ -284,10 +203,6 @@ class TestOverHttp:
         self, server: ScriptedRegistry, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("REGISTRY_PASSWORD", raising=False)
-        with pytest.raises(SecretError, match=r"^The secret env:REGISTRY_PASSWORD cannot be read: "):
+        with pytest.raises(SecretError, match=r"env:REGISTRY_PASSWORD cannot be read: .* is not set"):
             make_client(auth=BasicAuth.parse("reader:env:REGISTRY_PASSWORD")).subjects()
         assert server.seen == []
-
-    def test_a_client_with_a_literal_password_refuses_to_be_pickled(self) -> None:
-        with pytest.raises(SecretError, match=r"^A literal secret is not pickled: "):
-            pickle.dumps(RegistryClient("http://reader:s3cret@a:8081"))

@@ -10,19 +10,20 @@ import resource
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
-import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
+from srfix.serde import bounds
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.registry import ANSWER_BOUNDS, open_registry, registry_settings
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryProtocolError, RegistryUnreachableError
+from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.http.bounded import _decompressor
 from srfix.serde.registry.http.retry import RetryPolicy
 from tests.serde.registry.hostile import HostileServer, answer, hostile_server, without_end
@@ -86,8 +87,15 @@ MOSTLY_FRAMING: dict[str, Pieces] = {
 }
 
 
+def few(cases: dict[str, Pieces], *quick: str) -> list[Any]:
+    """The cases, of which those that are not named are slow."""
+    return [
+        pytest.param(pieces, id=name, marks=() if name in quick else pytest.mark.slow) for name, pieces in cases.items()
+    ]
+
+
 class TestTooBig:
-    @pytest.mark.parametrize("pieces", MOSTLY_FRAMING.values(), ids=MOSTLY_FRAMING.keys())
+    @pytest.mark.parametrize("pieces", few(MOSTLY_FRAMING, "trailers without end"))
     def test_what_is_mostly_no_body_is_given_up_before_a_body_would_be(self, pieces: Pieces) -> None:
         """A chunk of one byte costs more time than 50 of a long one: by the body's bound this would take minutes."""
         began = time.process_time()
@@ -97,47 +105,39 @@ class TestTooBig:
         assert "(http.answer.max.head.bytes)" in said(server)
         assert server.requests == 1
 
-    @pytest.mark.parametrize("pieces", TOO_BIG.values(), ids=TOO_BIG.keys())
+    @pytest.mark.parametrize(
+        "pieces", few(TOO_BIG, "a body without end", "chunks without end", "gzip in chunks", "deflate")
+    )
     def test_it_is_not_read_on_and_the_property_is_named(self, pieces: Pieces) -> None:
         server = asked(pieces, SMALL)
-        assert (
-            "its answer has more than 100,000 bytes, decompressed, and was not read on (http.answer.max.bytes)"
-            in said(server)
-        )
+        assert "(http.answer.max.bytes)" in said(server)
         assert server.requests == 1
 
     @pytest.mark.parametrize(
-        "pieces",
+        ("pieces", "words"),
         [
-            without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
-            without_end(b"HTTP/1.1 100 Continue\r\n", b"X: y\r\n\r\nHTTP/1.1 100 Continue\r\n"),
-            without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 5000 + b"\r\n"),
+            (without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), "(http.answer.max.head.bytes)"),
+            (
+                without_end(b"HTTP/1.1 100 Continue\r\n", b"X: y\r\n\r\nHTTP/1.1 100 Continue\r\n"),
+                "(http.answer.max.head.bytes)",
+            ),
+            (without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 5000 + b"\r\n"), "(http.answer.max.head.bytes)"),
+            (once(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 101 + b"\r\n\r\n"), "more than 100 headers"),
+            (once(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000 + b"\r\n\r\n"), "a header of more than 65,536 bytes"),
         ],
-        ids=["100 Continue", "100 Continue with headers", "headers"],
+        ids=["100 Continue", "100 Continue with headers", "headers", "too many for Python", "too long for Python"],
     )
-    def test_a_head_without_end(self, pieces: Pieces) -> None:
-        server = asked(pieces, SMALL)
-        assert "its answer does not come to its body within 10,000 bytes of headers" in said(server)
-        assert "(http.answer.max.head.bytes)" in said(server)
-        assert server.requests == 1
-
-    @pytest.mark.parametrize(
-        ("head", "words"),
-        [
-            (b"X: y\r\n" * 101, "more than 100 headers, which Python does not read"),
-            (b"X: " + b"y" * 70_000, "a header of more than 65,536 bytes, which Python does not read"),
-        ],
-    )
-    def test_a_head_that_python_itself_does_not_read(self, head: bytes, words: str) -> None:
-        server = asked(once(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n"), AnswerBounds())
-        assert f"its answer has {words}" in said(server)
+    def test_a_head_without_end(self, pieces: Pieces, words: str) -> None:
+        bounds = SMALL if "bytes)" in words else AnswerBounds()
+        server = asked(pieces, bounds)
+        assert words in said(server)
         assert server.requests == 1
 
     @pytest.mark.parametrize("codings", ["gzip, gzip", "gzip,deflate", "br", "gzip, identity, gzip", "nonsense"])
     def test_what_was_not_asked_for_is_not_decompressed(self, codings: str) -> None:
         body = gzip.compress(gzip.compress(b" " * 10**7))
         server = asked(once(answer(body, f"Content-Encoding: {codings}")), SMALL)
-        assert "or otherwise than by gzip or deflate, which are asked for (Content-Encoding)" in said(server)
+        assert "or otherwise than by gzip or deflate, which are asked for" in said(server)
 
     @pytest.mark.parametrize(
         "body", [b"[" + b"{}," * 4000 + b"{}]", b"[" + b"[]," * 4000 + b"[]]", b"[" + b"1," * 9000 + b"1]"]
@@ -145,6 +145,7 @@ class TestTooBig:
     def test_a_body_of_too_many_parts_is_not_parsed(self, body: bytes) -> None:
         assert "(http.answer.max.parts)" in said(asked(once(answer(body)), SMALL))
 
+    @pytest.mark.slow
     def test_memory_stays(self) -> None:
         """A gigabyte, compressed to a few megabytes."""
         gigabyte = zlib.compressobj(1, zlib.DEFLATED, 31)
@@ -177,38 +178,16 @@ SLOW: dict[str, Pieces] = {
 
 
 class TestTooSlow:
-    @pytest.mark.parametrize("pieces", SLOW.values(), ids=SLOW.keys())
+    @pytest.mark.parametrize("pieces", few(SLOW, "a body", "headers"))
     def test_what_drips_is_given_up_though_each_byte_is_in_time(self, pieces: Pieces) -> None:
         server = asked(pieces, QUICK, pause_s=0.05)
-        assert (
-            "its answer was not complete after 0.4 s, and was not waited for any longer (http.answer.deadline.ms)"
-            in said(server)
-        )
+        assert "not complete after 0.4 s" in said(server)
+        assert "(http.answer.deadline.ms)" in said(server)
         assert server.requests == 1
         assert server.sent < 1000
 
-    def test_silence_is_still_the_read_time_outs(self) -> None:
-        server = asked(without_end(b"", b"H"), AnswerBounds(deadline_s=20), pause_s=1.0, read_timeout_s=0.1)
-        assert "no answer within 0.1 s (time-out)" in said(server)
-
-    def test_silence_up_to_the_deadline_is_the_deadlines(self) -> None:
-        server = asked(without_end(b"", b"H"), QUICK, pause_s=2.0)
-        assert "(http.answer.deadline.ms)" in said(server)
-
 
 class TestOverTls:
-    @pytest.fixture
-    def ca_file(self, authority: trustme.CA, tmp_path: Path) -> str:
-        path = tmp_path / "ca.pem"
-        authority.cert_pem.write_to_path(path)
-        return str(path)
-
-    @pytest.fixture
-    def tls(self, authority: trustme.CA) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert("127.0.0.1").configure_cert(context)
-        return context
-
     @pytest.mark.parametrize(
         ("pieces", "bounds", "pause_s", "property_"),
         [
@@ -248,25 +227,11 @@ class TestOverTls:
 
 class TestThroughAProxy:
     @pytest.mark.parametrize("url", ["http://registry.test", "https://registry.test"])
-    @pytest.mark.parametrize(
-        ("pieces", "bounds", "pause_s", "property_"),
-        [
-            (
-                without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 999 + b"\r\n"),
-                SMALL,
-                0.0,
-                "http.answer.max.head.bytes",
-            ),
-            (without_end(b"HTTP/1.1 200 OK\r\nX: ", b"y"), QUICK, 0.05, "http.answer.deadline.ms"),
-        ],
-    )
-    def test_the_bounds_hold_for_its_own_answers_too(
-        self, pieces: Pieces, bounds: AnswerBounds, pause_s: float, property_: str, url: str
-    ) -> None:
+    def test_the_bounds_hold_for_its_own_answers_too(self, url: str) -> None:
         with (
-            hostile_server(pieces, pause_s=pause_s) as proxy,
-            RegistryClient(url, proxy=proxy.url, bounds=bounds, retry=RetryPolicy(max_attempts=1)) as client,
-            pytest.raises(RegistryUnreachableError, match=rf"\({re.escape(property_)}\)"),
+            hostile_server(without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 999 + b"\r\n")) as proxy,
+            RegistryClient(url, proxy=proxy.url, bounds=SMALL, retry=RetryPolicy(max_attempts=1)) as client,
+            pytest.raises(RegistryUnreachableError, match=r"\(http\.answer\.max\.head\.bytes\)"),
         ):
             client.subjects()
 
@@ -278,39 +243,16 @@ class TestListings:
 
     def test_pages_without_end(self) -> None:
         server = asked(self.pages(), SMALL)
-        assert f"{server.url}: its listing does not end after 5 pages (http.listing.max.pages)" in said(server)
+        assert "(http.listing.max.pages)" in said(server)
         assert server.requests == 5
-
-    def test_pages_that_take_too_long_together(self) -> None:
-        server = asked(self.pages(), AnswerBounds(listing_deadline_s=0.1), pause_s=0.06)
-        assert "its listing does not end after 0.1 s of waiting (http.listing.deadline.ms)" in said(server)
 
     def test_names_without_end(self) -> None:
         numbers = iter(range(10**9))
         names = lambda: [answer(json.dumps([f"{next(numbers)}{'n' * 500}" for _ in range(100)]).encode())]  # noqa: E731
         assert "the names in its listing have more than 100,000 characters" in said(asked(names, SMALL))
 
-    def test_a_hundred_thousand_subjects_are_fine(self) -> None:
-        names = [f"application-number-{n}-some-store-of-it-changelog-value" for n in range(100_001)]
-        with (
-            hostile_server(once(answer(json.dumps(names).encode()))) as server,
-            RegistryClient(server.url) as client,
-        ):
-            assert len(client.subjects()) == 100_001
-
 
 class TestRedirects:
-    def test_a_loop_is_one_request(self) -> None:
-        with (
-            hostile_server(once(answer(b"", "Location: /subjects", status="302 Found"))) as server,
-            RegistryClient(server.url) as client,
-        ):
-            with pytest.raises(
-                RegistryProtocolError, match=r"it redirects to /subjects, and redirects are not followed"
-            ):
-                client.subjects()
-            assert server.requests == 1
-
     def test_cookies_are_not_kept(self) -> None:
         cookie = f"Set-Cookie: {'c' * 4000}=1"
         with (
@@ -322,15 +264,6 @@ class TestRedirects:
 
 
 class TestLies:
-    def test_a_body_that_is_shorter_than_it_says_is_an_answer_that_was_cut(self) -> None:
-        with hostile_server(lambda: iter([answer(b"[", length=10)]), pause_s=0) as server:
-            server._stopped.wait(0)  # the connection stays open: the read time-out ends it
-            with (
-                RegistryClient(server.url, retry=RetryPolicy(max_attempts=1), read_timeout_s=0.1) as client,
-                pytest.raises(RegistryUnreachableError, match=r"no answer within 0\.1 s"),
-            ):
-                client.subjects()
-
     def test_what_comes_behind_a_body_is_no_answer_to_the_next_request(self) -> None:
         with (
             hostile_server(once(answer(SUBJECTS) + answer(b'["forged"]'))) as server,
@@ -403,7 +336,8 @@ class TestBounds:
 
     def test_every_bound_has_a_property(self) -> None:
         assert set(ANSWER_BOUNDS) == set(AnswerBounds.__slots__)
-        assert [name for name in ANSWER_BOUNDS.values() if f"`{name}`" not in _source()] == []
+        source = Path(bounds.__file__).read_text(encoding="utf-8")
+        assert [name for name in ANSWER_BOUNDS.values() if f"`{name}`" not in source] == []
 
     @pytest.mark.parametrize("name", ANSWER_BOUNDS.values())
     def test_none_of_them_is_0(self, name: str) -> None:
@@ -414,17 +348,3 @@ class TestBounds:
     def test_nor_in_python(self, bound: str) -> None:
         with pytest.raises(UsageError, match=rf"more than 0; {bound} is -1\."):
             AnswerBounds(**{bound: -1})
-
-
-def _source() -> str:
-    from srfix.serde import bounds
-
-    return Path(bounds.__file__).read_text(encoding="utf-8")
-
-
-@pytest.fixture(autouse=True)
-def _little_cpu() -> Iterator[None]:
-    """A client that spins would take all the time that there is: no test here takes 20 seconds of CPU."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    yield
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 20

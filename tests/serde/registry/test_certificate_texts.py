@@ -22,14 +22,9 @@ from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.properties import open_registry, registry_settings
 from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import RegistryUnreachableError
-from tests.serde.properties.java_stores import der, jks, key_der, key_store, trust_store
+from tests.serde.properties.java_stores import CA, CA_PEM, CHAIN, KEY, der, jks, key_der, key_store, trust_store
 
 PASSWORD = "store-pass"
-CA = trustme.CA()
-CA_PEM = CA.cert_pem.bytes()
-OWN = CA.create_child_ca().issue_cert("me@example.com")
-CHAIN = b"".join(blob.bytes() for blob in OWN.cert_chain_pems)
-KEY = OWN.private_key_pem.bytes()
 LOCKED = load_pem_private_key(KEY, None).private_bytes(
     Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(PASSWORD.encode())
 )
@@ -118,10 +113,8 @@ def test_a_key_may_be_locked_and_its_texts_are_not_shown(registry: FixtureRegist
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"ssl_key_pem": LOCKED.decode()}, "the key is encrypted and ssl.key.password does not open it"),
         ({"ssl_key_pem": LOCKED.decode(), "ssl_key_password": "topsecret"}, "ssl.key.password does not open it"),
         ({"ssl_key_pem": CA.issue_cert("x").private_key_pem.bytes().decode()}, "do not belong together"),
-        ({"ssl_key_pem": "topsecret"}, "do not belong together"),
         ({"ssl_ca_pem": "topsecret"}, "they are no PEM certificates"),
         ({"ssl_certificate_pem": "topsecret"}, "do not belong together"),
         ({"ssl_endpoint_identification_algorithm": ""}, "srfix always looks whether the certificate is the host's"),
@@ -132,8 +125,3 @@ def test_what_cannot_be_used_is_told_and_not_shown(registry: FixtureRegistry, gi
         client(registry, **(TEXTS | given))
     assert "topsecret" not in refusal.value.message
     assert refusal.value.__context__ is None
-
-
-def test_certificate_and_key_belong_together() -> None:
-    with pytest.raises(UsageError, match=r"ssl\.certificate\.pem and ssl\.key\.pem belong together; one is missing"):
-        registry_settings({"ssl.key.pem": "x"})

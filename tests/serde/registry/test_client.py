@@ -4,118 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Final
 
 import pytest
 
 from srfix.serde.errors import UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import (
-    NoSubjectCompatibilityError,
     RegistryProtocolError,
     SchemaNotFoundError,
     SubjectNotFoundError,
-    VersionNotFoundError,
 )
 from srfix.serde.registry.models import (
     CompatibilityCheck,
     Json,
-    RegisteredSchema,
     Schema,
-    SchemaReference,
-    SchemaVersion,
     SubjectConfig,
 )
-from srfix.serde.subjects.names import Subject
-from srfix.serde.wire import SchemaId
-
-if TYPE_CHECKING:
-    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 TEXT = '{"type":"record","name":"Größe","fields":[{"name":"a","type":"int"}]}'
 AVRO = Schema(text=TEXT)
-WITH_REFERENCE = Schema(
-    text='{"$ref":"a.json"}',
-    schema_type="JSON",
-    references=(SchemaReference(name="a.json", subject="a-value", version=2),),
-)
-
-
 VERSION = {"subject": "s", "version": 1, "id": 7, "schema": TEXT}
 CALLS: list[tuple[Callable[[RegistryClient], object], object, str]] = [
-    (lambda client: client.lookup("s", AVRO), VERSION, "POST /subjects/s"),
-    (lambda client: client.lookup("s", AVRO, deleted=True), VERSION, "POST /subjects/s?deleted=true"),
-    (lambda client: client.subjects(), [], "GET /subjects"),
-    (lambda client: client.subjects(deleted=True), [], "GET /subjects?deleted=true"),
-    (lambda client: client.versions("s"), [1], "GET /subjects/s/versions"),
-    (lambda client: client.versions("s", deleted=True), [1], "GET /subjects/s/versions?deleted=true"),
-    (lambda client: client.version("s", 3), VERSION, "GET /subjects/s/versions/3"),
-    (lambda client: client.version("s", "latest"), VERSION, "GET /subjects/s/versions/latest"),
-    (lambda client: client.version("s", 3, deleted=True), VERSION, "GET /subjects/s/versions/3?deleted=true"),
-    (lambda client: client.schema_by_id(7), {"schema": TEXT}, "GET /schemas/ids/7"),
-    (
-        lambda client: client.schema_by_id(7, subject=":.c/x:s/x"),
-        {"schema": TEXT},
-        "GET /schemas/ids/7?subject=%3A.c%2Fx%3A",
-    ),
-    (
-        lambda client: client.gives_id_to("s/x", 7),
-        {"schema": TEXT},
-        "GET /schemas/ids/7?subject=s%2Fx",
-    ),
+    (lambda client: client.schema_by_id(7, subject=":.c/x:s/x"), {"schema": TEXT}, "GET /schemas/ids/7?subject=%3A.c%2Fx%3A"),
+    (lambda client: client.gives_id_to("s/x", 7), {"schema": TEXT}, "GET /schemas/ids/7?subject=s%2Fx"),
     (lambda client: client.schema_by_guid("5a2e61c3"), {"schema": TEXT}, "GET /schemas/guids/5a2e61c3"),
-    (
-        lambda client: client.ids_of_guid("5a2e61c3"),
-        [{"context": ".", "id": 7}],
-        "GET /schemas/guids/5a2e61c3/ids",
-    ),
+    (lambda client: client.ids_of_guid("5a2e61c3"), [], "GET /schemas/guids/5a2e61c3/ids"),
     (lambda client: client.lookup("s", AVRO, normalize=True), VERSION, "POST /subjects/s?normalize=true"),
     (lambda client: client.subjects(prefix="a b"), [], "GET /subjects?subjectPrefix=a%20b"),
-    (lambda client: client.referenced_by("s", 2), [7], "GET /subjects/s/versions/2/referencedby"),
-    (lambda client: client.contexts(), ["."], "GET /contexts"),
-    (lambda client: client.server_version(), {"version": "7.9.9"}, "GET /v1/metadata/version"),
-    (lambda client: client.effective_mode("s"), {"mode": "READWRITE"}, "GET /mode/s?defaultToGlobal=true"),
-    (lambda client: client.config(), {}, "GET /config"),
-    (lambda client: client.config("s"), {}, "GET /config/s"),
-    (
-        lambda client: client.effective_compatibility("s"),
-        {"compatibilityLevel": "FULL"},
-        "GET /config/s?defaultToGlobal=true",
-    ),
-    (lambda client: client.mode(), {"mode": "READWRITE"}, "GET /mode"),
-    (lambda client: client.mode("s"), {"mode": "READWRITE"}, "GET /mode/s"),
-    (
-        lambda client: client.check_compatibility("s", AVRO),
-        {"is_compatible": True},
-        "POST /compatibility/subjects/s/versions/latest?verbose=true",
-    ),
-    (
-        lambda client: client.check_compatibility("s", AVRO, version=3),
-        {"is_compatible": True},
-        "POST /compatibility/subjects/s/versions/3?verbose=true",
-    ),
-    (
-        lambda client: client.check_compatibility("s", AVRO, version=None),
-        {"is_compatible": True},
-        "POST /compatibility/subjects/s/versions?verbose=true",
-    ),
-    (lambda client: client.register("s", AVRO), {"id": 7}, "POST /subjects/s/versions"),
+    (lambda client: client.check_compatibility("s", AVRO), {"is_compatible": True},
+     "POST /compatibility/subjects/s/versions/latest?verbose=true"),
     (lambda client: client.register("s", AVRO, normalize=True), {"id": 7}, "POST /subjects/s/versions?normalize=true"),
-    (lambda client: client.register_with_id("s", AVRO, 7), {"id": 7}, "POST /subjects/s/versions"),
-    (lambda client: client.set_mode("s", "IMPORT"), {"mode": "IMPORT"}, "PUT /mode/s"),
     (lambda client: client.set_mode("s", "IMPORT", force=True), {"mode": "IMPORT"}, "PUT /mode/s?force=true"),
-    (lambda client: client.delete_mode("s"), {"mode": "IMPORT"}, "DELETE /mode/s"),
-    (lambda client: client.delete_subject("s"), [1], "DELETE /subjects/s"),
-    (lambda client: client.delete_subject("s", permanent=True), [1], "DELETE /subjects/s?permanent=true"),
-    (lambda client: client.set_config("s", {"compatibility": "NONE"}), {}, "PUT /config/s"),
-    (lambda client: client.delete_config("s"), {}, "DELETE /config/s"),
-    (lambda client: client.delete_version("s", 3), 3, "DELETE /subjects/s/versions/3"),
-    (
-        lambda client: client.delete_version("s", 3, permanent=True),
-        3,
-        "DELETE /subjects/s/versions/3?permanent=true",
-    ),
-]
+    (lambda client: client.delete_version("s", 3, permanent=True), 3, "DELETE /subjects/s/versions/3?permanent=true"),
+]  # fmt: skip
+"""What `test_recordings` does not have."""
 
 
 class TestRequests:
@@ -141,74 +65,8 @@ class TestRequests:
         assert request.headers["Content-Type"] == "application/vnd.schemaregistry.v1+json"
         assert request.body == json.dumps({"schema": TEXT}, separators=(",", ":")).encode()
 
-    def test_a_type_other_than_avro_and_references_are_sent(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers({"id": 7})
-        client.register("s", WITH_REFERENCE)
-        assert json.loads(server.seen[0].body) == {
-            "schema": '{"$ref":"a.json"}',
-            "schemaType": "JSON",
-            "references": [{"name": "a.json", "subject": "a-value", "version": 2}],
-        }
-
-    def test_a_read_sends_no_content_type_and_no_credentials(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers([])
-        client.subjects()
-        assert not {"Content-Type", "Authorization"} & server.seen[0].headers.keys()
-
-    def test_neither_proxies_nor_netrc_are_taken_from_the_environment(
-        self, server: ScriptedRegistry, client: RegistryClient, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:3128")
-        monkeypatch.setenv("http_proxy", "http://proxy.invalid:3128")
-        server.answers([])
-        assert client.subjects() == ()
-
-
-class TestSchemaById:
-    def test_the_answer_of_7_9_has_the_text_alone(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers({"schema": TEXT})
-        assert client.schema_by_id(7) == RegisteredSchema(schema_id=SchemaId(7), schema=AVRO)
-
-    def test_the_answer_of_8_2_has_more_and_it_is_ignored(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers(
-            {
-                "subject": "ltn-value",
-                "version": 1,
-                "guid": "5a2e61c3-e22c-bde4-bc2a-d926730aa3ba",
-                "schemaType": "AVRO",
-                "schema": TEXT,
-                "maxId": 13,
-                "ts": 1795250230925,
-                "deleted": False,
-                "references": None,
-            }
-        )
-        assert client.schema_by_id(7) == RegisteredSchema(schema_id=SchemaId(7), schema=AVRO)
-
-    def test_type_and_references_are_read(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers(
-            {
-                "schemaType": "JSON",
-                "schema": '{"$ref":"a.json"}',
-                "references": [{"name": "a.json", "subject": "a-value", "version": 2, "more": 1}],
-            }
-        )
-        assert client.schema_by_id(7).schema == WITH_REFERENCE
-
 
 class TestLookup:
-    def test_the_answer_names_subject_version_and_id(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers({"subject": "src-value", "version": 2, "id": 900, "schema": TEXT})
-        assert client.lookup("phantom-value", AVRO, deleted=True) == SchemaVersion(
-            subject=Subject("src-value"), version=2, schema_id=SchemaId(900), schema=AVRO
-        )
-
     def test_it_is_asked_anew_each_time(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.fails(404, 40403, "Schema not found")
         server.answers({"subject": "s", "version": 1, "id": 7, "schema": TEXT})
@@ -230,25 +88,14 @@ class TestLists:
         assert client.subjects() == ()
         assert client.versions("s") == ()
 
-    def test_the_order_is_the_registrys(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers(["b", "a"])
-        assert client.subjects() == ("b", "a")
-
-    @pytest.mark.parametrize("body", [{}, "text", 3, [1], [None], [["a"]]])
-    def test_what_is_no_list_of_subjects_is_no_registrys(
+    @pytest.mark.parametrize("body", [{}, "text", 3, [1.5], [None], [["a"]], [True]])
+    def test_what_is_no_list_of_subjects_or_numbers_is_no_registrys(
         self, body: object, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
-        server.answers(body)
-        with pytest.raises(RegistryProtocolError):
-            client.subjects()
-
-    @pytest.mark.parametrize("body", [["1"], [True], [1.5], {}])
-    def test_what_is_no_list_of_numbers_is_no_registrys(
-        self, body: object, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers(body)
-        with pytest.raises(RegistryProtocolError):
-            client.versions("s")
+        server.always(body)
+        for ask in (client.subjects, lambda: client.versions("s")):
+            with pytest.raises(RegistryProtocolError):
+                ask()
 
 
 class TestConfig:
@@ -286,37 +133,16 @@ class TestConfig:
         server.always({"compatibilityLevel": shared})
         assert client.level_may_be_inherited("s") is may_be
 
-    @pytest.mark.parametrize("code", [40408, 40401])
-    def test_a_subject_without_one_has_none(self, code: int, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.fails(404, code)
-        assert client.config("s") is None
-
-    def test_the_spelling_of_the_answer_can_be_written_back(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers({})
-        client.set_config("s", {"compatibilityLevel": "FULL", "normalize": True, "alias": None})
-        assert json.loads(server.seen[0].body) == {"compatibility": "FULL", "normalize": True, "alias": None}
-
     @pytest.mark.parametrize("fields", [{}, {"compatibility": "FULL", "compatibilityLevel": "NONE"}])
     def test_no_field_and_two_levels_are_refused(
         self, fields: dict[str, str], server: ScriptedRegistry, client: RegistryClient
     ) -> None:
-        with pytest.raises(
-            UsageError,
-            match=r"^The configuration for subject 's' needs at least one field, and the level once: "
-            r"as compatibility or as compatibilityLevel\.$",
-        ):
+        with pytest.raises(UsageError, match="The configuration for subject 's' needs at least"):
             client.set_config("s", dict(fields))
         assert server.seen == []
-
-    @pytest.mark.parametrize(("code", "kind"), [(40401, SubjectNotFoundError), (40408, NoSubjectCompatibilityError)])
-    def test_deleting_what_is_not_there_is_an_error(
-        self, code: int, kind: type[Exception], server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.fails(404, code)
-        with pytest.raises(kind):
-            client.delete_config("s")
+        server.answers({})
+        client.set_config("s", {"compatibilityLevel": "FULL", "normalize": True, "alias": None})
+        assert json.loads(server.seen[0].body) == {"compatibility": "FULL", "normalize": True, "alias": None}
 
 
 class TestDeleteConfig:
@@ -344,17 +170,8 @@ class TestDeleteConfig:
         client.delete_config("s")
         assert server.targets == ["DELETE /config/s", "GET /config/s"]
 
-    def test_another_level_is_not_asked_for_again(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers({"compatibilityLevel": "FULL"})
-        client.delete_config("s")
-        assert server.targets == ["DELETE /config/s"]
-
 
 class TestEffectiveCompatibility:
-    def test_it_is_what_the_registry_says(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers({"compatibilityLevel": "BACKWARD"})
-        assert client.effective_compatibility("s") == "BACKWARD"
-
     def test_a_registry_that_does_not_fill_in_the_global_level_is_asked_for_it(
         self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
@@ -369,44 +186,12 @@ class TestEffectiveCompatibility:
             client.effective_compatibility("s")
 
 
-class TestMode:
-    def test_it_is_what_the_registry_says(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers({"mode": "READONLY"})
-        assert client.mode("s") == "READONLY"
-
-    @pytest.mark.parametrize("code", [40409, 40401])
-    def test_a_subject_without_one_has_none(self, code: int, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.fails(404, code)
-        assert client.mode("s") is None
-
-
 class TestCheckCompatibility:
     def test_the_reasons_are_kept(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.answers({"is_compatible": False, "messages": ["READER_FIELD_MISSING_DEFAULT_VALUE", {"a": 1}]})
         assert client.check_compatibility("s", AVRO) == CompatibilityCheck(
             is_compatible=False, messages=("READER_FIELD_MISSING_DEFAULT_VALUE", "{'a': 1}")
         )
-
-    @pytest.mark.parametrize("more", [{}, {"messages": None}, {"messages": []}])
-    def test_messages_may_be_absent(
-        self, more: dict[str, object], server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers({"is_compatible": False, **more})
-        assert client.check_compatibility("s", AVRO) == CompatibilityCheck(is_compatible=False)
-
-    @pytest.mark.parametrize("code", [40401, 40402])
-    def test_a_subject_without_versions_takes_any_schema(
-        self, code: int, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.fails(404, code)
-        server.fails(404, code)
-        assert client.check_compatibility("s", AVRO) == CompatibilityCheck(is_compatible=True)
-        assert client.check_compatibility("s", AVRO, version=None) == CompatibilityCheck(is_compatible=True)
-
-    def test_a_version_that_is_not_there_is_an_error(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.fails(404, 40402)
-        with pytest.raises(VersionNotFoundError):
-            client.check_compatibility("s", AVRO, version=9)
 
     @pytest.mark.parametrize("body", [{}, {"is_compatible": "true"}, []])
     def test_what_is_no_verdict_is_no_registrys(
@@ -418,6 +203,8 @@ class TestCheckCompatibility:
 
 
 class TestIncompleteAnswers:
+    WHOLE: Final[dict[str, Json]] = {"subject": "s", "version": 1, "id": 1, "schema": ""}
+
     @pytest.mark.parametrize(
         ("body", "problem"),
         [
@@ -426,24 +213,11 @@ class TestIncompleteAnswers:
             ({"subject": "s", "version": 1, "id": True}, "its id is missing or not a number"),
             ({"subject": "s", "version": 1, "id": 0}, "its id is 0, which no registry gives"),
             ({"subject": "s", "version": 1, "id": 2**31}, "its id is 2147483648, which no registry gives"),
-            ({"subject": "s", "version": 1, "id": 1}, "its schema is missing or not a text"),
             ({"subject": "s", "version": 1, "id": 1, "schema": {}}, "its schema is missing or not a text"),
-            (
-                {"subject": "s", "version": 1, "id": 1, "schema": "", "schemaType": 1},
-                "its schemaType is missing or not a text",
-            ),
-            (
-                {"subject": "s", "version": 1, "id": 1, "schema": "", "references": {}},
-                "its references are not a list",
-            ),
-            (
-                {"subject": "s", "version": 1, "id": 1, "schema": "", "references": ["a"]},
-                "one of its references is not an object",
-            ),
-            (
-                {"subject": "s", "version": 1, "id": 1, "schema": "", "references": [{"name": "a"}]},
-                "its subject is missing or not a text",
-            ),
+            (WHOLE | {"schemaType": 1}, "its schemaType is missing or not a text"),
+            (WHOLE | {"references": {}}, "its references are not a list"),
+            (WHOLE | {"references": ["a"]}, "one of its references is not an object"),
+            (WHOLE | {"references": [{"name": "a"}]}, "its subject is missing or not a text"),
             ([], "its body is not a JSON object"),
         ],
     )
@@ -456,11 +230,6 @@ class TestIncompleteAnswers:
 
 
 class TestSchemaCache:
-    def test_a_schema_is_read_once(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers({"schema": TEXT})
-        assert client.schema_by_id(7) is client.schema_by_id(7)
-        assert len(server.seen) == 1
-
     def test_an_id_under_another_subject_may_be_another_contexts(
         self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:

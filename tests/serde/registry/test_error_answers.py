@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +13,6 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import (
     ERRORS_BY_CODE,
     ForbiddenError,
-    IncompatibleSchemaError,
     RegistryAnswerError,
     RegistryProtocolError,
     SubjectNotFoundError,
@@ -24,9 +21,7 @@ from srfix.serde.registry.errors import (
     answer_error_class,
 )
 from srfix.serde.registry.models import Schema
-
-if TYPE_CHECKING:
-    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 DOCUMENTED = [
     401, 403, 404, 409,
@@ -51,10 +46,6 @@ class TestAnswerErrorClass:
         """Apicurio sends 40405 with HTTP 409."""
         assert answer_error_class(409, 40405) is SubjectNotSoftDeletedError
 
-    @pytest.mark.parametrize("code", [409, 40901])
-    def test_incompatible_has_two_codes(self, code: int) -> None:
-        assert answer_error_class(409, code) is IncompatibleSchemaError
-
     @pytest.mark.parametrize(
         ("status", "code", "kind"), [(401, 40101, UnauthorizedError), (403, 40301, ForbiddenError)]
     )
@@ -73,55 +64,17 @@ class TestErrorAnswers:
         server.fails(404, 40401, "Subject 'a/b-value' not found.")
         with pytest.raises(SubjectNotFoundError) as caught:
             client.versions("a/b-value")
-        assert str(caught.value) == (
-            f"GET {server.url}/subjects/a%2Fb-value/versions was answered with error 40401 (HTTP 404): "
-            "Subject 'a/b-value' not found. "
-            "Check the subject's name, letter case included; soft-deleted subjects count as not found."
-        )
+        assert "was answered with error 40401 (HTTP 404): Subject 'a/b-value' not found." in str(caught.value)
         assert caught.value.status == 404
         assert caught.value.error_code == 40401
         assert caught.value.registry_message == "Subject 'a/b-value' not found."
         assert caught.value.url == f"{server.url}/subjects/a%2Fb-value/versions"
 
-    def test_a_code_without_a_class_shows_the_registrys_words(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.fails(405, 405, "HTTP 405 Method Not Allowed")
-        with pytest.raises(
-            RegistryAnswerError,
-            match=rf"^GET {re.escape(server.url)}/subjects was answered with error 405 \(HTTP 405\): "
-            r"HTTP 405 Method Not Allowed\.$",
-        ):
-            client.subjects()
-
     def test_a_message_that_is_a_list_is_shown_as_json(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         """Karapace's 422 for a body that it does not know."""
         server.answers({"error_code": 422, "message": [{"loc": ["body", "schema"], "msg": "Missing"}]}, status=422)
-        with pytest.raises(
-            RegistryAnswerError,
-            match=r'\(HTTP 422\): \[\{"loc": \["body", "schema"\], "msg": "Missing"\}\]\.$',
-        ):
+        with pytest.raises(RegistryAnswerError, match=r'\(HTTP 422\): \[\{"loc": \["body", "schema"\],'):
             client.register("s", Schema(text=""))
-
-    def test_a_long_message_is_cut_in_the_sentence_and_kept_in_the_attribute(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.fails(409, 409, "x" * 5000)
-        with pytest.raises(IncompatibleSchemaError) as caught:
-            client.register("s", Schema(text='"string"'))
-        assert caught.value.registry_message == "x" * 5000
-        assert len(str(caught.value)) < 900
-
-    def test_an_answer_without_words_is_a_sentence_all_the_same(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers({"error_code": 40908}, status=409)
-        with pytest.raises(
-            RegistryAnswerError,
-            match=r"/subjects was answered with error 40908 \(HTTP 409\)\. "
-            r"List the associations of the subject\.$",
-        ):
-            client.subjects()
 
     @pytest.mark.parametrize(("status", "kind"), [(401, UnauthorizedError), (403, ForbiddenError)])
     @pytest.mark.parametrize("body", [b"", b"<html>Log in</html>", b"null"])
@@ -147,26 +100,7 @@ ANSWER_KEYS = (
     "subject", "version", "id", "schema", "schemaType", "references", "mode", "is_compatible", "messages",
     "compatibilityLevel", "error_code", "message",
 )  # fmt: skip
-answer_like = st.fixed_dictionaries(
-    {},
-    optional=dict.fromkeys(
-        (
-            "subject",
-            "version",
-            "id",
-            "schema",
-            "schemaType",
-            "references",
-            "mode",
-            "is_compatible",
-            "messages",
-            "compatibilityLevel",
-            "error_code",
-            "message",
-        ),
-        json_values,
-    ),
-)
+answer_like = st.fixed_dictionaries({}, optional=dict.fromkeys(ANSWER_KEYS, json_values))
 READS: list[Callable[[RegistryClient], object]] = [
     lambda client: client.schema_by_id(1),
     lambda client: client.lookup("s", Schema(text="{}")),
@@ -180,6 +114,7 @@ READS: list[Callable[[RegistryClient], object]] = [
 ]
 
 
+@pytest.mark.slow
 class TestAnyAnswer:
     @given(
         body=json_values | answer_like | st.binary(max_size=20),
@@ -211,60 +146,27 @@ class TestForeignAnswers:
         server.answers(page, content_type="text/html; charset=utf-8")
         with pytest.raises(RegistryProtocolError) as caught:
             client.subjects()
-        assert str(caught.value) == (
-            f"The answer to GET {server.url}/subjects is not a schema registry's: its body is not JSON "
-            "(HTTP 200, text/html; charset=utf-8). "
-            "It begins '<!DOCTYPE html> <html> <title>Corporate proxy</title>"
-            + 27
-            * "x"
-            + "'. Check that the URL is the registry's REST address, base path included, and that no proxy, "
-            "log-in page or web console answers in its place."
-        )
+        assert "its body is not JSON (HTTP 200, text/html; charset=utf-8)" in str(caught.value)
+        assert "'<!DOCTYPE html> <html> <title>Corporate proxy</title>xx" in str(caught.value)
         assert caught.value.status == 200
         assert caught.value.content_type == "text/html; charset=utf-8"
         assert len(caught.value.beginning) == 80
 
-    def test_an_empty_404_is_no_registrys(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        """Apicurio's answer to a path that it does not know."""
-        server.answers(b"", status=404, content_type=None)
-        with pytest.raises(
-            RegistryProtocolError,
-            match=r": it is an error without a body \(HTTP 404, without a content type\)\. "
-            r"Its body is empty\. Check ",
-        ):
-            client.subjects()
-
-    def test_a_json_string_is_no_error_answer(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        """Karapace's answer to a path that it does not know."""
-        server.answers("Not Found", status=404)
-        with pytest.raises(
-            RegistryProtocolError,
-            match=r": it is an error without an error_code \(HTTP 404, .*It begins '\"Not Found\"'\. ",
-        ):
-            client.subjects()
-
-    @pytest.mark.parametrize("code", [None, "40401", [40401]])
-    def test_a_code_that_is_no_number_is_none(
-        self, code: object, server: ScriptedRegistry, client: RegistryClient
+    @pytest.mark.parametrize(
+        ("status", "body", "problem"),
+        [
+            (404, b"", "it is an error without a body"),  # Apicurio's answer to a path that it does not know
+            (404, b'"Not Found"', "it is an error without an error_code"),  # Karapace's
+            (404, b'{"error_code":"40401","message":"no"}', "it is an error without an error_code"),
+            (502, b"<html>Bad Gateway", "it is an error whose body is not JSON"),
+            (200, b"\xff\xfe\x00", "its body is not JSON"),
+            (200, b"[" * 100_000, "its body is not JSON"),
+            (200, b"NaN,", "its body is not JSON"),
+        ],
+    )
+    def test_what_is_wrong_is_named(
+        self, status: int, body: bytes, problem: str, server: ScriptedRegistry, make_client: MakeClient
     ) -> None:
-        server.answers({"error_code": code, "message": "no"}, status=404)
-        with pytest.raises(RegistryProtocolError, match=r": it is an error without an error_code \(HTTP 404"):
-            client.subjects()
-
-    @pytest.mark.parametrize("body", [b"\xff\xfe\x00", b"[" * 100_000, b"", b"NaN,"])
-    def test_what_is_no_json_is_no_registrys(
-        self, body: bytes, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers(body)
-        with pytest.raises(RegistryProtocolError, match=r": its body is not JSON \(HTTP 200"):
-            client.subjects()
-
-    def test_a_gateways_page_is_shown_when_the_attempts_are_used_up(
-        self, server: ScriptedRegistry, make_client: MakeClient
-    ) -> None:
-        server.answers(b"<html>Bad Gateway", status=502, content_type="text/html")
-        with pytest.raises(
-            RegistryProtocolError,
-            match=r": it is an error whose body is not JSON \(HTTP 502, text/html\)\. It begins '<html>Bad",
-        ):
+        server.answers(body, status=status)
+        with pytest.raises(RegistryProtocolError, match=rf": {problem} \(HTTP {status}"):
             make_client(attempts=1).subjects()

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -18,6 +18,7 @@ import pytest
 from parts.registries.known import APICURIO, AXONOPS, KARAPACE
 from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
+from srfix.fixtures.registry.http.intercept import CutAfter, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import (
@@ -106,6 +107,7 @@ class TestRepair:
         with pytest.raises(SchemaNotFoundError):
             client.lookup(PHANTOM, writer, deleted=True)
         assert not client.check_compatibility(PHANTOM, writer).is_compatible
+        assert client.effective_compatibility(PHANTOM) == "BACKWARD"
         with pytest.raises(IncompatibleSchemaError):
             client.register(PHANTOM, writer)
         assert client.config(PHANTOM) is None
@@ -164,9 +166,6 @@ class TestExactId:
 
 
 class TestListings:
-    def test_an_empty_registry_is_empty(self, client: RegistryClient) -> None:
-        assert (client.subjects(), client.subjects(deleted=True), list(client.schemas())) == ((), (), [])
-
     def test_a_prefix_leaves_the_same_whether_the_registry_knows_it_or_not(
         self, implementation: Implementation, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
@@ -196,57 +195,24 @@ class TestListings:
             }
             assert set(client.schemas(deleted=deleted)) == one_by_one
 
-    def test_the_holders_of_an_id_are_a_hint_or_none(
-        self, implementation: Implementation, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        schema_id = registry.seed(SOURCE, WRITER)
-        registry.seed(PHANTOM, WRITER)
-        subjects = client.subjects_of_id(schema_id)
-        if implementation.habits.lacks_ids_subjects:
-            assert subjects is None
-        else:
-            assert subjects is not None
-            assert set(subjects) == {SOURCE, PHANTOM}
 
-
-class TestTwoIdsOfOneContent:
-    """A content's hash leads to the id that was written last (`InMemoryCache.schemaIdAndSubjects`); a look-up goes on to
-    compare the subject's versions (recorded of 7.9.9 and 8.3.1)."""
-
-    def test_an_exact_id_for_content_that_has_another_leaves_each_subject_its_own(self) -> None:
-        with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
-            first = registry.seed("one", WRITER)
-            client.set_mode("two", "IMPORT")
-            client.register_with_id("two", Schema(text=WRITER), 900)
-            assert client.lookup("two", Schema(text=WRITER)).schema_id == 900
-            assert client.lookup("one", Schema(text=WRITER), deleted=True).schema_id == first
-            assert client.version("one", 1).schema_id == first
-            assert client.subjects_of_id(first) == ("two",), "a hint, no membership test"
-
-    def test_an_exact_id_that_the_content_has_anyway_hides_nothing(self) -> None:
-        with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
-            first = registry.seed("one", WRITER)
-            client.set_mode("two", "IMPORT")
-            assert client.register_with_id("two", Schema(text=WRITER), first).schema_id == first
-            assert {client.lookup(subject, Schema(text=WRITER)).schema_id for subject in ("one", "two")} == {first}
-
-
-class TestContexts:
-    @pytest.mark.parametrize("emulate", ["7.9", "8.2"])
-    def test_an_unqualified_look_up_is_answered_by_another_context_and_told_apart(self, emulate: Release) -> None:
-        with (
-            FixtureRegistry(emulate=emulate) as registry,
-            RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client,
-        ):
-            registry.seed(":.ctx:orders-value", WRITER)
-            assert client.contexts() == (".", ".ctx")
-            found = client.lookup("orders-value", Schema(text=WRITER), deleted=True)
-            assert found.subject == ":.ctx:orders-value"
-            assert answered_elsewhere("orders-value", found)
-            with pytest.raises(SubjectNotFoundError):
-                client.versions("orders-value", deleted=True)
-            assert client.subjects(prefix=":*:orders") == (":.ctx:orders-value",)
-            assert client.subjects(prefix="orders") == ()
+@pytest.mark.parametrize("cut", [CutBefore(), CutAfter()])
+def test_each_write_whose_answer_is_lost_takes_effect_once_and_succeeds(cut: CutBefore | CutAfter) -> None:
+    with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(sleep=bool)) as client:
+        registry.seed(PHANTOM, INTERNAL)
+        before = registry.dump()
+        writes: list[Callable[[], object]] = [
+            lambda: client.set_config(PHANTOM, {"compatibility": "NONE"}),
+            lambda: client.register(PHANTOM, Schema(text=WRITER)),
+            lambda: client.delete_config(PHANTOM),
+            lambda: client.delete_version(PHANTOM, 2),
+            lambda: client.delete_version(PHANTOM, 2, permanent=True),
+        ]
+        for write in writes:
+            registry.intercept(Fault(action=cut, times=1))
+            write()
+        assert registry.dump() == before
+        assert registry.writes == 10, "each write is sent, cut off, and sent again"
 
 
 class TestReadOnlyFollower:

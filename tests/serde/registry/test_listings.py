@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,17 +10,14 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
     RegistryAnswerError,
-    RegistryProtocolError,
     SchemaNotFoundError,
     UnauthorizedError,
 )
-from srfix.serde.registry.models import Schema, SchemaVersion, SubjectVersion, answered_elsewhere
+from srfix.serde.registry.models import Schema, SchemaVersion, answered_elsewhere
 from srfix.serde.registry.paging import paged
 from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
-
-if TYPE_CHECKING:
-    from tests.serde.registry.conftest import ScriptedRegistry
+from tests.serde.registry.conftest import ScriptedRegistry
 
 
 def listed(subject: str, version: int = 1, schema_id: int = 7) -> dict[str, object]:
@@ -68,38 +62,12 @@ class TestPaged:
         assert list(paged(fetch, key=lambda item: item)) == everything
         assert len(asked) <= count // 100 + 2
 
-    def test_a_short_page_is_the_last(self) -> None:
-        asked: list[int] = []
-
-        def fetch(offset: int) -> list[int]:
-            asked.append(offset)
-            return list(range(offset, min(offset + 1000, 1999)))
-
-        assert len(list(paged(fetch, key=lambda item: item))) == 1999
-        assert asked == [0, 1000]
-
     def test_what_slips_into_the_next_page_while_it_is_read_comes_once(self) -> None:
         pages = [list(range(100)), list(range(99, 150))]
         assert list(paged(lambda offset: pages.pop(0), key=lambda item: item)) == list(range(150))
 
 
 class TestSchemas:
-    def test_versions_come_with_subject_version_id_and_text(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers([{**listed("a", 2, 9), "metadata": {"properties": {"k": "v"}}, "guid": "g"}, listed("b")])
-        first, second = client.schemas(deleted=True, prefix="", latest_only=True)
-        assert server.targets == ["GET /schemas?deleted=true&latestOnly=true&subjectPrefix="]
-        assert first == SchemaVersion(
-            subject=Subject("a"),
-            version=2,
-            schema_id=SchemaId(9),
-            schema=Schema(text='"int"'),
-            metadata={"properties": {"k": "v"}},
-        )
-        assert (first.guid, second.guid, second.metadata) == ("g", None, None)
-        assert len({first, second}) == 2
-
     def test_pages_are_asked_for_as_they_are_read(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         for start in range(0, 3000, 1000):
             server.answers([listed(f"s{number}") for number in range(start, start + 1000)])
@@ -109,50 +77,16 @@ class TestSchemas:
         assert [found.subject for found in listing] == [*(f"s{number}" for number in range(3000)), "last"]
         assert server.targets == ["GET /schemas", *(f"GET /schemas?offset={page}000" for page in (1, 2, 3))]
 
-    def test_a_prefix_that_is_ignored_is_applied_here(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.always([listed("a-value"), listed("b-value"), listed(":.ctx:a-value")])
-        assert [found.subject for found in client.schemas(prefix="a")] == ["a-value"]
-        assert [found.subject for found in client.schemas(prefix=":*:a")] == ["a-value", ":.ctx:a-value"]
-
     def test_schemas_that_do_not_say_where_they_are_are_no_listing(
         self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
         """Apicurio 3.3.3."""
         server.answers([{"schema": '"int"'}, {"schema": '"string"'}])
-        with pytest.raises(
-            EndpointNotSupportedError,
-            match=r"^This schema registry does not support GET /schemas: it lists schemas without subject, version and "
-            r"id\. List the subjects, then the versions of each\.$",
-        ):
+        with pytest.raises(EndpointNotSupportedError, match="This schema registry does not support GET"):
             client.schemas()
-
-    @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-    def test_a_registry_without_it_says_so_at_once(
-        self, implementation: str, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        missing(server, implementation)
-        with pytest.raises(EndpointNotSupportedError):
-            client.schemas()
-
-    def test_an_item_that_lacks_its_id_is_no_registrys(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers([listed("a"), {"subject": "b", "version": 1, "schema": '"int"'}])
-        with pytest.raises(RegistryProtocolError, match=r": its id is missing or not a number "):
-            client.schemas()
-
-    @pytest.mark.parametrize("body", [[], None])
-    def test_an_empty_registry_has_none(self, body: object, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers(body)
-        assert list(client.schemas()) == []
 
 
 class TestSubjects:
-    def test_a_prefix_goes_to_the_registry_and_is_applied_again(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers(["a-value", "b-value"])
-        assert client.subjects(deleted=True, prefix="a") == ("a-value",)
-        assert parse_qs(urlsplit(server.seen[0].target).query) == {"deleted": ["true"], "subjectPrefix": ["a"]}
-
     def test_a_listing_of_a_round_length_goes_on(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         server.answers([f"s{number}" for number in range(20_000)])
         server.answers(["one-more"])
@@ -160,69 +94,36 @@ class TestSubjects:
         assert server.targets == ["GET /subjects", "GET /subjects?offset=20000"]
 
 
-class TestOfId:
-    def test_subjects_and_versions_are_handed_over(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers(["b", "a"])
-        server.answers([{"subject": "b", "version": 2}])
-        assert client.subjects_of_id(7, deleted=True, subject=":.ctx:") == ("b", "a")
-        assert client.versions_of_id(7) == (SubjectVersion(subject=Subject("b"), version=2),)
-        assert server.targets == [
-            "GET /schemas/ids/7/subjects?deleted=true&subject=%3A.ctx%3A",
-            "GET /schemas/ids/7/versions",
-        ]
-
-    @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-    def test_a_registry_that_does_not_say_is_none(
-        self, implementation: str, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        missing(server, implementation)
-        missing(server, implementation)
-        assert client.subjects_of_id(7) is None
-        assert client.versions_of_id(7) is None
-
-    def test_an_unknown_id_is_no_missing_endpoint(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.fails(404, 40403)
-        with pytest.raises(SchemaNotFoundError):
-            client.subjects_of_id(7)
-
-    def test_another_error_passes(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.fails(401, 401)
-        with pytest.raises(UnauthorizedError):
-            client.versions_of_id(7)
-
-
 class TestMissing:
     @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
     def test_what_a_registry_does_not_tell_is_none(
         self, implementation: str, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
-        for _ in range(5):
+        for _ in range(9):
             missing(server, implementation)
         assert client.server_version() is None
         assert client.contexts() is None
         assert client.mode("s") is None
         assert client.effective_mode("s") is None
         assert len(server.seen) == 5
+        assert (client.subjects_of_id(7), client.versions_of_id(7)) == (None, None)
+        for ask in (client.schemas, lambda: client.schema_by_guid("5a2e61c3-e22c-bde4-bc2a-d926730aa3ba")):
+            with pytest.raises(EndpointNotSupportedError):
+                ask()
 
-    @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-    def test_guids_need_a_newer_registry(
-        self, implementation: str, server: ScriptedRegistry, client: RegistryClient
+    def test_what_it_does_not_know_is_no_missing_endpoint(
+        self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
-        missing(server, implementation)
-        with pytest.raises(EndpointNotSupportedError):
-            client.schema_by_guid("5a2e61c3-e22c-bde4-bc2a-d926730aa3ba")
-
-    def test_an_unknown_guid_is_no_missing_endpoint(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.fails(404, 40403)
-        with pytest.raises(SchemaNotFoundError):
-            client.schema_by_guid("5a2e61c3-e22c-bde4-bc2a-d926730aa3ba")
+        for ask in (lambda: client.subjects_of_id(7), lambda: client.schema_by_guid("5a2e61c3")):
+            server.fails(404, 40403)
+            with pytest.raises(SchemaNotFoundError):
+                ask()
+        server.fails(401, 401)
+        with pytest.raises(UnauthorizedError):
+            client.versions_of_id(7)
 
 
 class TestAboutTheRegistry:
-    def test_its_version_is_its_own_word(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers({"version": "8.2.1", "commitId": "x"})
-        assert client.server_version() == "8.2.1"
-
     def test_apicurios_colons_around_a_context_are_taken_off(
         self, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
@@ -232,11 +133,6 @@ class TestAboutTheRegistry:
 
 
 class TestEffectiveMode:
-    def test_it_is_what_the_registry_says(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.answers({"mode": "READONLY"})
-        assert client.effective_mode("s") == "READONLY"
-        assert server.targets == ["GET /mode/s?defaultToGlobal=true"]
-
     @pytest.mark.parametrize("code", [40401, 40409])
     def test_a_registry_that_does_not_fill_in_the_global_one_is_asked_for_it(
         self, code: int, server: ScriptedRegistry, client: RegistryClient

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from base64 import b64encode
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
@@ -17,10 +17,7 @@ from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.http.auth import BasicAuth, BearerAuth
 from srfix.serde.registry.models import Schema
 from srfix.serde.registry.secret import Secret
-from tests.serde.registry.conftest import everything_shown_of
-
-if TYPE_CHECKING:
-    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 PASSWORD = "s3cret@pass/word"
 NEEDLES = [
@@ -33,43 +30,29 @@ NEEDLES = [
 ECHO = f"<html>Your request: Authorization: Basic {NEEDLES[3]} ({PASSWORD})</html>".encode()
 
 
-def refused(server: ScriptedRegistry) -> None:
-    server.stop()
+LOCATION = f"http://reader:{NEEDLES[1]}@elsewhere/?p={PASSWORD}"
+GATEWAY: Any = {"body": ECHO, "status": 502, "content_type": f"text/html; x={PASSWORD}"}
 
 
-def cut(server: ScriptedRegistry) -> None:
-    for _ in range(2):
-        server.cuts()
+def twice(trouble: Callable[[ScriptedRegistry], None]) -> Callable[[ScriptedRegistry], None]:
+    def both(server: ScriptedRegistry) -> None:
+        trouble(server)
+        trouble(server)
+
+    return both
 
 
-def silent(server: ScriptedRegistry) -> None:
-    for _ in range(2):
-        server.answers([], held_until=threading.Event())
-
-
-def echoed_page(server: ScriptedRegistry) -> None:
-    server.answers(ECHO, content_type="text/html")
-
-
-def echoed_gateway_page(server: ScriptedRegistry) -> None:
-    for _ in range(2):
-        server.answers(ECHO, status=502, content_type=f"text/html; x={PASSWORD}")
-
-
-def echoed_error(server: ScriptedRegistry) -> None:
-    server.fails(422, 42201, ECHO.decode())
-
-
-def unauthorized(server: ScriptedRegistry) -> None:
-    server.answers(ECHO, status=401, content_type="text/html")
-
-
-def redirected(server: ScriptedRegistry) -> None:
-    server.answers(b"", status=302, headers={"Location": f"http://reader:{NEEDLES[1]}@elsewhere/?p={PASSWORD}"})
-
-
-def incomplete(server: ScriptedRegistry) -> None:
-    server.answers({"subject": "s"})
+TROUBLES: dict[str, Callable[[ScriptedRegistry], object]] = {
+    "refused": lambda server: server.stop(),
+    "cut": twice(lambda server: server.cuts()),
+    "silent": twice(lambda server: server.answers([], held_until=threading.Event())),
+    "echoed page": lambda server: server.answers(ECHO, content_type="text/html"),
+    "echoed gateway page": twice(lambda server: server.answers(**GATEWAY)),
+    "echoed error": lambda server: server.fails(422, 42201, ECHO.decode()),
+    "unauthorized": lambda server: server.answers(ECHO, status=401, content_type="text/html"),
+    "redirected": lambda server: server.answers(b"", status=302, headers={"Location": LOCATION}),
+    "incomplete": lambda server: server.answers({"subject": "s"}),
+}
 
 
 def given_in_the_url(server: ScriptedRegistry, make_client: MakeClient) -> RegistryClient:
@@ -100,22 +83,9 @@ def given_to_a_proxy(server: ScriptedRegistry, make_client: MakeClient) -> Regis
     "client_of",
     [given_in_the_url, given_apart, given_as_a_token, given_as_a_token_that_changes, given_to_a_proxy],
 )
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        refused,
-        cut,
-        silent,
-        echoed_page,
-        echoed_gateway_page,
-        echoed_error,
-        unauthorized,
-        redirected,
-        incomplete,
-    ],
-)
+@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
 def test_no_error_shows_the_password(
-    trouble: Callable[[ScriptedRegistry], None],
+    trouble: Callable[[ScriptedRegistry], object],
     client_of: Callable[[ScriptedRegistry, MakeClient], RegistryClient],
     server: ScriptedRegistry,
     make_client: MakeClient,
@@ -130,10 +100,11 @@ def test_no_error_shows_the_password(
     assert [needle for needle in sent if needle in shown] == []
 
 
+@pytest.mark.core
 def test_the_list_of_what_each_url_answered_does_not_show_it_either(
     server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
 ) -> None:
-    echoed_gateway_page(server)
+    server.answers(**GATEWAY)
     other_server.fails(503, 50004, ECHO.decode())
     client = make_client(server.url, other_server.url, auth=BasicAuth("reader", Secret(PASSWORD)), attempts=1)
     with pytest.raises(RegistryUnreachableError) as caught:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 from urllib.parse import parse_qsl, unquote
 
 import pytest
@@ -28,9 +28,7 @@ from srfix.serde.registry.errors import (
 )
 from srfix.serde.registry.models import Json, Schema, SchemaReference, SchemaVersion
 from srfix.serde.subjects.names import split_context
-
-if TYPE_CHECKING:
-    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures" / "registry" / "recordings"
 SENT = {
@@ -69,6 +67,10 @@ class Asked:
     @property
     def deleted(self) -> bool:
         return self.query.get("deleted") == "true"
+
+    @property
+    def prefix(self) -> str | None:
+        return self.query.get("subjectPrefix")
 
     @property
     def schema(self) -> Schema:
@@ -155,109 +157,89 @@ def check(client: RegistryClient, asked: Asked) -> bool:
     return client.check_compatibility(asked.segments[2], asked.schema, version=version).is_compatible  # type: ignore[arg-type]
 
 
+def lookup(client: RegistryClient, asked: Asked) -> dict[str, Json]:
+    found = client.lookup(asked.subject, asked.schema, deleted=asked.deleted, normalize=flag(asked, "normalize"))
+    return plain(found)
+
+
+def schemas(client: RegistryClient, asked: Asked) -> list[dict[str, Json]]:
+    latest_only = flag(asked, "latestOnly")
+    return [plain(one) for one in client.schemas(deleted=asked.deleted, prefix=asked.prefix, latest_only=latest_only)]
+
+
+def versions_of_id(client: RegistryClient, asked: Asked) -> list[dict[str, Json]]:
+    found = client.versions_of_id(int(asked.segments[2]), deleted=asked.deleted, subject=asked.query.get("subject"))
+    return [{"subject": one.subject, "version": one.version} for one in found or ()]
+
+
+def subjects_of_id(client: RegistryClient, asked: Asked) -> object:
+    return client.subjects_of_id(int(asked.segments[2]), deleted=asked.deleted, subject=asked.query.get("subject"))
+
+
+def version(client: RegistryClient, asked: Asked) -> dict[str, Json]:
+    return plain(client.version(asked.segments[1], number(asked.segments[3]), deleted=asked.deleted))  # type: ignore[arg-type]
+
+
+def config(client: RegistryClient, asked: Asked) -> object:
+    if "defaultToGlobal" in asked.query:
+        return client.effective_compatibility(asked.subject)
+    return {"own": None if (found := client.config(asked.subject)) is None else dict(found.fields)}
+
+
+def mode(client: RegistryClient, asked: Asked) -> object:
+    return (client.effective_mode if "defaultToGlobal" in asked.query else client.mode)(asked.subject)
+
+
+def delete_version(client: RegistryClient, asked: Asked) -> None:
+    client.delete_version(asked.segments[1], int(asked.segments[3]), permanent=flag(asked, "permanent"))
+
+
+def field_of(name: str) -> Expected:
+    return lambda answer: entry(answer, name)
+
+
+def each(of: Callable[[Json], Json]) -> Expected:
+    return lambda answer: [of(one) for one in answer] if isinstance(answer, list) else None
+
+
+def same(answer: Json) -> Json:
+    return answer
+
+
 ROUTES: list[tuple[str, Call, Expected]] = [
-    (
-        r"POST /subjects/[^/]+",
-        lambda client, asked: plain(
-            client.lookup(asked.subject, asked.schema, deleted=asked.deleted, normalize=flag(asked, "normalize"))
-        ),
-        recorded,
-    ),
-    (r"POST /subjects/[^/]+/versions", register, lambda answer: entry(answer, "id")),
-    (
-        r"POST /compatibility/subjects/[^/]+/versions(/[^/]+)?",
-        check,
-        lambda answer: entry(answer, "is_compatible"),
-    ),
-    (
-        r"GET /subjects",
-        lambda client, asked: client.subjects(deleted=asked.deleted, prefix=asked.query.get("subjectPrefix")),
-        listing,
-    ),
-    (
-        r"GET /schemas",
-        lambda client, asked: [
-            plain(found)
-            for found in client.schemas(
-                deleted=asked.deleted,
-                prefix=asked.query.get("subjectPrefix"),
-                latest_only=flag(asked, "latestOnly"),
-            )
-        ],
-        lambda answer: [recorded(version) for version in answer] if isinstance(answer, list) else None,
-    ),
+    (r"POST /subjects/[^/]+", lookup, recorded),
+    (r"POST /subjects/[^/]+/versions", register, field_of("id")),
+    (r"POST /compatibility/subjects/[^/]+/versions(/[^/]+)?", check, field_of("is_compatible")),
+    (r"GET /subjects", lambda client, asked: client.subjects(deleted=asked.deleted, prefix=asked.prefix), listing),
+    (r"GET /schemas", schemas, each(recorded)),
     (
         r"GET /schemas/ids/[1-9]\d*",  # no client asks for id 0
         lambda client, asked: client.schema_by_id(int(asked.subject), subject=asked.query.get("subject")).schema.text,
-        lambda answer: entry(answer, "schema"),
+        field_of("schema"),
     ),
-    (
-        r"GET /schemas/ids/\d+/subjects",
-        lambda client, asked: client.subjects_of_id(
-            int(asked.segments[2]), deleted=asked.deleted, subject=asked.query.get("subject")
-        ),
-        listing,
-    ),
-    (
-        r"GET /schemas/ids/\d+/versions",
-        lambda client, asked: [
-            {"subject": one.subject, "version": one.version}
-            for one in client.versions_of_id(
-                int(asked.segments[2]), deleted=asked.deleted, subject=asked.query.get("subject")
-            )
-            or ()
-        ],
-        lambda answer: answer,
-    ),
+    (r"GET /schemas/ids/\d+/subjects", subjects_of_id, listing),
+    (r"GET /schemas/ids/\d+/versions", versions_of_id, same),
     (
         r"GET /subjects/[^/]+/versions",
         lambda client, asked: client.versions(asked.segments[1], deleted=asked.deleted),
         listing,
     ),
-    (
-        r"GET /subjects/[^/]+/versions/[^/]+",
-        lambda client, asked: plain(
-            client.version(asked.segments[1], number(asked.segments[3]), deleted=asked.deleted)  # type: ignore[arg-type]
-        ),
-        recorded,
-    ),
+    (r"GET /subjects/[^/]+/versions/[^/]+", version, recorded),
     (
         r"GET /subjects/[^/]+/versions/\d+/referencedby",
         lambda client, asked: client.referenced_by(asked.segments[1], int(asked.segments[3])),
         listing,
     ),
-    (
-        r"GET /config",
-        lambda client, asked: dict(found.fields) if (found := client.config()) else None,
-        lambda answer: answer,
-    ),
-    (
-        r"GET /config/[^/]+",
-        lambda client, asked: (
-            client.effective_compatibility(asked.subject)
-            if "defaultToGlobal" in asked.query
-            else {"own": None if (found := client.config(asked.subject)) is None else dict(found.fields)}
-        ),
-        lambda answer: {"own": answer},
-    ),
-    (r"GET /mode", lambda client, asked: client.mode(), lambda answer: entry(answer, "mode")),
-    (
-        r"GET /mode/[^/]+",
-        lambda client, asked: (
-            client.effective_mode(asked.subject) if "defaultToGlobal" in asked.query else client.mode(asked.subject)
-        ),
-        lambda answer: entry(answer, "mode"),
-    ),
+    (r"GET /config", lambda client, asked: dict(found.fields) if (found := client.config()) else None, same),
+    (r"GET /config/[^/]+", config, lambda answer: {"own": answer}),
+    (r"GET /mode", lambda client, asked: client.mode(), field_of("mode")),
+    (r"GET /mode/[^/]+", mode, field_of("mode")),
     (
         r"GET /contexts",
         lambda client, asked: client.contexts(),
         lambda answer: tuple(str(one).strip(":") for one in answer) if isinstance(answer, list) else None,
     ),
-    (
-        r"GET /v1/metadata/version",
-        lambda client, asked: client.server_version(),
-        lambda answer: entry(answer, "version"),
-    ),
+    (r"GET /v1/metadata/version", lambda client, asked: client.server_version(), field_of("version")),
     (r"PUT /config/[^/]+", lambda client, asked: client.set_config(asked.subject, asked.body), nothing),
     (r"DELETE /config/[^/]+", lambda client, asked: client.delete_config(asked.subject), nothing),
     (
@@ -271,13 +253,7 @@ ROUTES: list[tuple[str, Call, Expected]] = [
         lambda client, asked: client.delete_subject(asked.subject, permanent=flag(asked, "permanent")),
         nothing,
     ),
-    (
-        r"DELETE /subjects/[^/]+/versions/\d+",
-        lambda client, asked: client.delete_version(
-            asked.segments[1], int(asked.segments[3]), permanent=flag(asked, "permanent")
-        ),
-        nothing,
-    ),
+    (r"DELETE /subjects/[^/]+/versions/\d+", delete_version, nothing),
 ]
 PARAMETERS = {
     *("deleted", "permanent", "normalize", "verbose", "force"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,18 +19,11 @@ from srfix.serde.registry.errors import (
     RegistryProtocolError,
     RegistryUnreachableError,
     StoreError,
-    SubjectNotFoundError,
     UnknownLeaderError,
 )
 from srfix.serde.registry.http.retry import RetryPolicy, retry_after_s
 from srfix.serde.registry.models import Schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import trustme
-
-    from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
+from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 
 class TestRetryPolicy:
@@ -38,7 +31,7 @@ class TestRetryPolicy:
         "wrong", [{"max_attempts": 0}, {"initial_wait_s": -1.0}, {"max_wait_s": -0.5}, {"leader_patience_s": -1.0}]
     )
     def test_numbers_that_make_no_sense_are_refused(self, wrong: dict[str, float]) -> None:
-        with pytest.raises(UsageError, match=r"^A retry policy needs at least one attempt and waits of 0 s or more; "):
+        with pytest.raises(UsageError, match="A retry policy needs at least one attempt and"):
             RetryPolicy(**wrong)  # type: ignore[arg-type]
 
 
@@ -68,17 +61,6 @@ class TestAttempts:
         assert client.subjects() == ("a-value",)
         assert len(server.seen) == 3
 
-    def test_the_last_error_is_raised_when_the_attempts_are_used_up(
-        self, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
-    ) -> None:
-        server.fails(500, 50001, "Error in the backend data store")
-        server.fails(503, 50004, "Unknown leader")
-        with pytest.raises(
-            UnknownLeaderError, match=r"^GET http://\S+/subjects was answered with error 50004 \(HTTP 503\): "
-        ):
-            make_client(attempts=2).subjects()
-        assert len(waits) == 1
-
     def test_the_wait_is_random_up_to_a_doubling_limit(
         self, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
     ) -> None:
@@ -94,6 +76,7 @@ class TestAttempts:
             assert min(drawn) < 0.4 * limit, "waits have no full jitter"
 
 
+@pytest.mark.core
 class TestRetryAfter:
     @pytest.mark.parametrize(("header", "wait"), [("3", 3.0), ("0", 0.0), ("86400", 20.0)])
     def test_seconds_replace_the_random_wait_up_to_the_longest(
@@ -109,23 +92,14 @@ class TestRetryAfter:
         assert retry_after_s(headers, clock=lambda: 0.0) == 7.0
 
     def test_a_date_is_measured_from_the_clock_where_the_answer_has_none(self) -> None:
-        assert retry_after_s({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, clock=lambda: 90.0) == 10.0
-
-    def test_a_date_in_the_past_asks_for_no_wait(self) -> None:
-        assert retry_after_s({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, clock=lambda: 900.0) == 0.0
+        headers = {"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}
+        assert retry_after_s(headers, clock=lambda: 90.0) == 10.0
+        assert retry_after_s(headers, clock=lambda: 900.0) == 0.0
 
     @given(header=st.text(alphabet=st.characters(codec="latin-1"), max_size=30))
     def test_whatever_a_server_sends_is_a_wait_or_nothing(self, header: str) -> None:
         asked = retry_after_s({"Retry-After": header}, clock=lambda: 0.0)
         assert asked is None or asked >= 0
-
-    def test_a_date_over_http_is_honoured(
-        self, server: ScriptedRegistry, client: RegistryClient, waits: list[float]
-    ) -> None:
-        server.fails(503, 503, headers={"Retry-After": "Fri, 31 Dec 2100 23:59:59 GMT"})
-        server.answers([])
-        client.subjects()
-        assert waits == [20.0]
 
 
 class TestPatience:
@@ -148,15 +122,14 @@ class TestPatience:
         with pytest.raises(ForwardingError):
             make_client(attempts=2, patience_s=15.0).register("s", Schema(text='"int"'))
         assert sum(waits) == pytest.approx(15.0)
-
-    def test_waits_of_nothing_come_to_an_end_too(
-        self, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
-    ) -> None:
+        waits.clear()
+        server.always({"error_code": 50004, "message": "no"}, status=503)
         for _ in range(200):
             server.fails(503, 50004, headers={"Retry-After": "0"})
         with pytest.raises(UnknownLeaderError):
             make_client(patience_s=5.0).register("s", Schema(text='"int"'))
         assert waits == [0.25] * 20
+        assert RetryPolicy().leader_patience_s == 30
 
     def test_a_read_and_another_error_are_not_waited_for(
         self, server: ScriptedRegistry, make_client: MakeClient
@@ -169,17 +142,6 @@ class TestPatience:
         with pytest.raises(StoreError):
             make_client(attempts=2, patience_s=30.0).delete_config("s")
         assert len(server.seen) == 4
-
-    def test_by_default_it_outlasts_a_registry_that_needs_15_s(
-        self, server: ScriptedRegistry, waits: list[float]
-    ) -> None:
-        server.always({"error_code": 50003, "message": "no master"}, status=500)
-        with (
-            RegistryClient(server.url, retry=RetryPolicy(sleep=waits.append)) as client,
-            pytest.raises(ForwardingError),
-        ):
-            client.delete_config("s")
-        assert sum(waits) == pytest.approx(30.0)
 
 
 class TestFailOver:
@@ -210,25 +172,11 @@ class TestFailOver:
             make_client(server.url, other_server.url).register("s", Schema(text='"int"'))
         assert (len(server.seen), len(other_server.seen)) == (1, 1)
 
-    def test_a_leader_that_is_being_elected_is_waited_for_beside_a_follower(
-        self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
-    ) -> None:
-        server.fails(500, 50003)
-        other_server.always({"error_code": 42205, "message": "no"}, status=422)
-        server.answers({"id": 7})
-        assert make_client(server.url, other_server.url).register("s", Schema(text='"int"')) == 7
-
-    def test_the_next_url_is_asked_at_once_when_one_refuses(
-        self, closed_port: int, server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
-    ) -> None:
-        server.answers(["a-value"])
-        assert make_client(f"http://127.0.0.1:{closed_port}", server.url).subjects() == ("a-value",)
-        assert waits == []
-
     @pytest.mark.parametrize("status", [502, 503, 504])
-    def test_the_next_url_is_asked_at_once_when_one_is_out_of_work(
+    def test_the_next_url_is_asked_at_once_when_one_refuses_or_is_out_of_work(
         self,
         status: int,
+        closed_port: int,
         server: ScriptedRegistry,
         other_server: ScriptedRegistry,
         make_client: MakeClient,
@@ -236,7 +184,8 @@ class TestFailOver:
     ) -> None:
         server.answers(b"<html>Bad Gateway</html>", status=status, content_type="text/html")
         other_server.answers(["a-value"])
-        assert make_client(server.url, other_server.url).subjects() == ("a-value",)
+        urls = f"http://127.0.0.1:{closed_port}", server.url, other_server.url
+        assert make_client(*urls).subjects() == ("a-value",)
         assert waits == []
 
     def test_it_stays_with_the_url_that_answered_last(
@@ -254,14 +203,6 @@ class TestFailOver:
         client.subjects()
         assert (len(server.seen), len(other_server.seen)) == (3, 3)
 
-    def test_an_error_answer_is_an_answer_and_no_reason_to_ask_another(
-        self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
-    ) -> None:
-        server.fails(404, 40401)
-        with pytest.raises(SubjectNotFoundError):
-            make_client(server.url, other_server.url).versions("a-value")
-        assert other_server.seen == []
-
     def test_every_url_is_listed_with_its_reason_when_none_answers(
         self,
         closed_port: int,
@@ -274,43 +215,22 @@ class TestFailOver:
         urls = f"http://127.0.0.1:{closed_port}", server.url, other_server.url, "http://registry.invalid:8081"
         with pytest.raises(RegistryUnreachableError) as caught:
             make_client(*urls, attempts=1).subjects()
-        assert str(caught.value) == (
-            f"No schema registry answered GET /subjects: {urls[0]}: connection refused; "
-            f"{urls[1]}: HTTP 503, error 50004 Unknown leader; "
-            f"{urls[2]}: HTTP 502, not a schema registry's answer (text/html); "
-            f"{urls[3]}: its host name cannot be resolved (DNS). "
-            "Check that the registry runs and that the URL is right (scheme, host and port)."
-        )
+        for words in ("connection refused", "HTTP 503, error 50004", "HTTP 502, not a schema registry's", "(DNS)"):
+            assert words in str(caught.value)
         assert [url for url, _ in caught.value.failures] == list(urls)
-
-    def test_each_attempt_goes_round_the_list_once(
-        self,
-        server: ScriptedRegistry,
-        other_server: ScriptedRegistry,
-        make_client: MakeClient,
-        waits: list[float],
-    ) -> None:
-        for _ in range(3):
-            server.fails(503, 503)
-            other_server.fails(503, 503)
-        with pytest.raises(
-            RegistryUnreachableError, match=r"^No schema registry answered GET /subjects in 3 attempts: "
-        ):
-            make_client(server.url, other_server.url, attempts=3).subjects()
-        assert (len(server.seen), len(other_server.seen), len(waits)) == (3, 3, 2)
 
 
 class TestUnreachable:
     def test_a_refused_connection_says_so(self, closed_port: int, make_client: MakeClient, waits: list[float]) -> None:
         with pytest.raises(
-            RegistryUnreachableError,
-            match=r"^No schema registry answered GET /subjects in 4 attempts: http://127\.0\.0\.1:\d+: "
-            r"connection refused\. Check that the registry runs "
-            r"and that the URL is right \(scheme, host and port\)\.$",
+            RegistryUnreachableError, match=r"GET /subjects in 4 attempts: .*: connection refused"
         ) as caught:
             make_client(f"http://127.0.0.1:{closed_port}").subjects()
         assert len(waits) == 3
         assert not caught.value.outcome_unknown
+        with pytest.raises(RegistryUnreachableError) as caught:
+            make_client(f"http://127.0.0.1:{closed_port}").delete_config("a-value")
+        assert "may have taken effect" not in str(caught.value)
 
     def test_silence_is_a_time_out(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
         server.answers([], held_until=threading.Event())
@@ -318,79 +238,40 @@ class TestUnreachable:
             make_client(attempts=1, read_timeout_s=0.2).subjects()
         assert caught.value.outcome_unknown
 
-    def test_a_cut_connection_says_so(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
-        server.answers([], cut="within")
-        with pytest.raises(
-            RegistryUnreachableError, match=r": the connection was cut before the answer was complete\. "
-        ):
-            make_client(attempts=1).subjects()
-
-    def test_a_body_that_does_not_decompress_says_so(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
-        server.answers(b"no gzip", headers={"Content-Encoding": "gzip"})
-        with pytest.raises(RegistryUnreachableError, match=r": its answer could not be decompressed\. "):
-            make_client(attempts=1).subjects()
-
     def test_a_write_without_an_answer_says_that_it_may_have_taken_effect(
         self, server: ScriptedRegistry, make_client: MakeClient
     ) -> None:
-        server.cuts()
-        with pytest.raises(
-            RegistryUnreachableError, match=r" The write may have taken effect: look before you repeat it\.$"
-        ):
+        server.answers([], cut="within")
+        with pytest.raises(RegistryUnreachableError, match=r"connection was cut .* write may have taken effect"):
             make_client(attempts=1).delete_config("a-value")
-
-    def test_a_write_that_was_never_sent_does_not_say_so(self, closed_port: int, make_client: MakeClient) -> None:
-        with pytest.raises(RegistryUnreachableError, match=r"\(scheme, host and port\)\.$"):
-            make_client(f"http://127.0.0.1:{closed_port}").delete_config("a-value")
 
 
 class TestTls:
-    def test_a_ca_file_makes_its_certificates_good(
-        self, tls_server: ScriptedRegistry, authority: trustme.CA, tmp_path: Path, make_client: MakeClient
-    ) -> None:
-        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-        tls_server.answers(["a-value"])
-        assert make_client(tls_server.url, ca_file=str(tmp_path / "ca.pem")).subjects() == ("a-value",)
-
     def test_an_unknown_certificate_is_named_and_not_tried_again(
         self, tls_server: ScriptedRegistry, make_client: MakeClient, waits: list[float]
     ) -> None:
-        with pytest.raises(
-            RegistryUnreachableError,
-            match=r": its TLS certificate is not accepted \(unable to get local issuer certificate\); "
-            r"name the CA that signed it\. ",
-        ):
+        with pytest.raises(RegistryUnreachableError, match=r": its TLS certificate is not accepted \(unable"):
             make_client(tls_server.url).subjects()
         assert waits == []
 
     def test_https_to_a_plain_port_asks_for_http(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
-        with pytest.raises(
-            RegistryUnreachableError, match=r": TLS failed \(.+\); is it http:// rather than https://\?"
-        ):
+        with pytest.raises(RegistryUnreachableError, match=r": TLS failed \(.+\); is it http:// rather than"):
             make_client(server.url.replace("http:", "https:")).subjects()
 
     def test_a_connection_that_is_cut_within_tls_is_repeated_as_any_other(
-        self, tls_server: ScriptedRegistry, authority: trustme.CA, tmp_path: Path, make_client: MakeClient
+        self, tls_server: ScriptedRegistry, ca_file: str, make_client: MakeClient
     ) -> None:
-        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
         tls_server.cuts()
         tls_server.answers(["a-val"], cut="within")
         tls_server.answers(["a-value"])
-        assert make_client(tls_server.url, ca_file=str(tmp_path / "ca.pem")).subjects() == ("a-value",)
+        assert make_client(tls_server.url, ca_file=ca_file).subjects() == ("a-value",)
 
     def test_a_ca_file_that_went_away_is_named(
-        self,
-        tls_server: ScriptedRegistry,
-        authority: trustme.CA,
-        tmp_path: Path,
-        make_client: MakeClient,
-        waits: list[float],
+        self, tls_server: ScriptedRegistry, ca_file: str, make_client: MakeClient, waits: list[float]
     ) -> None:
-        ca_file = tmp_path / "ca.pem"
-        authority.cert_pem.write_to_path(ca_file)
-        client = make_client(tls_server.url, ca_file=str(ca_file))
-        ca_file.unlink()
-        with pytest.raises(RegistryUnreachableError, match=re.escape(str(ca_file))):
+        client = make_client(tls_server.url, ca_file=ca_file)
+        Path(ca_file).unlink()
+        with pytest.raises(RegistryUnreachableError, match=re.escape(ca_file)):
             client.subjects()
         assert waits == []
 
@@ -401,9 +282,6 @@ class TestRedirects:
         self, status: int, server: ScriptedRegistry, other_server: ScriptedRegistry, client: RegistryClient
     ) -> None:
         server.answers(b"", status=status, content_type=None, headers={"Location": f"{other_server.url}/subjects"})
-        with pytest.raises(
-            RegistryProtocolError,
-            match=rf"it redirects to {re.escape(other_server.url)}/subjects, and redirects are not followed",
-        ):
+        with pytest.raises(RegistryProtocolError, match=rf"it redirects to {re.escape(other_server.url)}/subjects"):
             client.subjects()
         assert other_server.seen == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import pytest
@@ -14,7 +16,6 @@ from srfix.serde.errors import (
     DualSubjectError,
     RegistryError,
     ResolveError,
-    SrfixError,
     SubjectVersionError,
     UsageError,
 )
@@ -26,7 +27,7 @@ from srfix.serde.registry.errors import (
     RegistryUnreachableError,
     UnauthorizedError,
 )
-from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
+from srfix.serde.registry.models import Schema, SchemaVersion
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.resolve.resolved import SecondAnswered
 from srfix.serde.subjects.names import Role, Subject
@@ -68,76 +69,48 @@ def _dual(
     return DualSubject(registry, first=PHANTOM, second=SOURCE, on_second=hook, register_missing=register_missing)
 
 
-POLICIES: list[Callable[[MemoryRegistry], Resolver]] = [ById, UnderOneSubject, _dual]
+Policy: TypeAlias = Callable[[Any], Resolver]
+POLICIES: list[Policy] = [ById, UnderOneSubject, _dual]
 
 
 class TestEveryPolicy:
     @pytest.mark.parametrize("policy", POLICIES)
-    def test_it_gives_the_writer_schema(self, policy: Callable[[MemoryRegistry], Resolver]) -> None:
+    def test_it_gives_the_writer_schema(self, policy: Policy) -> None:
         resolved = policy(_registry("orders-value")).resolve(1, topic="orders", role=Role.VALUE)
         assert (resolved.schema_id, resolved.schema.text) == (1, TEXT)
 
     @pytest.mark.parametrize("policy", POLICIES)
-    def test_what_was_found_is_asked_once(self, policy: Callable[[MemoryRegistry], Resolver]) -> None:
-        registry = _registry("orders-value")
-        resolver = policy(registry)
-        resolver.resolve(1, topic="orders", role=Role.VALUE)
-        asked = len(registry.calls)
-        resolver.resolve(1, topic="orders", role=Role.VALUE)
-        assert len(registry.calls) == asked
-
-    @pytest.mark.parametrize("policy", POLICIES)
-    def test_an_id_that_the_registry_does_not_know_says_what_to_check(
-        self, policy: Callable[[MemoryRegistry], Resolver]
-    ) -> None:
+    def test_an_id_that_the_registry_does_not_know_says_what_to_check(self, policy: Policy) -> None:
         with pytest.raises(
-            ResolveError,
-            match=r"^The registry does not know schema id 9, which a key of topic 'orders' carries "
-            r"\(error code 40403\)\.",
+            ResolveError, match=r"id 9, which a key of topic 'orders' carries \(error code 40403\)"
         ) as caught:
             policy(_registry("orders-key")).resolve(9, topic="orders", role=Role.KEY)
         assert not isinstance(caught.value, SubjectVersionError | DualSubjectError)
 
     @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize("outage", OUTAGES)
-    def test_an_outage_comes_through_as_it_is(
-        self, policy: Callable[[MemoryRegistry], Resolver], outage: RegistryError
-    ) -> None:
+    def test_an_outage_comes_through_as_it_is(self, policy: Policy, outage: RegistryError) -> None:
         registry = _registry("orders-value")
         registry.failures["schema_by_id"] = outage
         with pytest.raises(type(outage)):
             policy(registry).resolve(1, topic="orders", role=Role.VALUE)
 
     @pytest.mark.parametrize("policy", POLICIES)
-    def test_it_travels_to_another_process(self, policy: Callable[[MemoryRegistry], Resolver]) -> None:
+    def test_it_travels_to_another_process(self, policy: Policy) -> None:
         resolver = policy(_registry("orders-value"))
         resolver.resolve(1, topic="orders", role=Role.VALUE)
         again = pickle.loads(pickle.dumps(resolver))
         assert again.resolve(1, topic="orders", role=Role.VALUE).schema.text == TEXT
 
     @pytest.mark.parametrize("policy", POLICIES)
-    def test_many_threads_ask_once(self, policy: Callable[[MemoryRegistry], Resolver]) -> None:
+    def test_many_threads_ask_once(self, policy: Policy) -> None:
         registry = _registry("orders-value")
         resolver = policy(registry)
         start = threading.Barrier(8)
 
-        def read() -> None:
-            start.wait()
-            resolver.resolve(1, topic="orders", role=Role.VALUE)
-
-        threads = [threading.Thread(target=read) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: (start.wait(), resolver.resolve(1, topic="orders", role=Role.VALUE)), range(8)))
         assert registry.count("schema_by_id") == 1
-
-
-class TestById:
-    def test_it_asks_for_no_subject(self) -> None:
-        registry = _registry("elsewhere-value")
-        resolved = ById(registry).resolve(1, topic="orders", role=Role.VALUE)
-        assert (resolved.subject, registry.count("lookup")) == (None, 0)
 
 
 class TestUnderOneSubject:
@@ -149,27 +122,14 @@ class TestUnderOneSubject:
         registry = _registry("orders-value")
         for text in others:
             registry.seed(PHANTOM_VALUE, text)
-        with pytest.raises(
-            SubjectVersionError,
-            match=rf"^Error retrieving Avro value schema version for id 1: {lacks} "
-            rf"\('app-store-changelog-value', error code {code}\)\. The value is of topic 'orders'\. "
-            r"Run `srfix diagnose`",
-        ) as caught:
-            UnderOneSubject(registry, PHANTOM).resolve(1, topic="orders", role=Role.VALUE)
-        error = caught.value
-        assert (error.schema_id, error.subject, error.error_code) == (1, PHANTOM_VALUE, code)
-
-    def test_a_key_is_called_a_key(self) -> None:
-        with pytest.raises(SubjectVersionError, match=r"^Error retrieving Avro key schema version for id 1: "):
-            UnderOneSubject(_registry("orders-value")).resolve(1, topic="orders", role=Role.KEY)
-
-    def test_the_same_reader_reads_right_after_the_repair(self) -> None:
-        registry = _registry("orders-value")
         resolver = UnderOneSubject(registry, PHANTOM)
-        with pytest.raises(SubjectVersionError):
+        words = f"^Error retrieving Avro value schema version for id 1: {lacks} .*srfix diagnose"
+        with pytest.raises(SubjectVersionError, match=words) as caught:
             resolver.resolve(1, topic="orders", role=Role.VALUE)
         registry.seed(PHANTOM_VALUE, TEXT)
-        assert resolver.resolve(1, topic="orders", role=Role.VALUE).subject == PHANTOM_VALUE
+        assert resolver.resolve(1, topic="orders", role=Role.VALUE).subject == PHANTOM_VALUE, "right after the repair"
+        error = caught.value
+        assert (error.schema_id, error.subject, error.error_code) == (1, PHANTOM_VALUE, code)
 
     def test_another_id_for_the_same_content_is_accepted_and_reported(self) -> None:
         class TwoIds(MemoryRegistry):
@@ -181,14 +141,8 @@ class TestUnderOneSubject:
         resolved = UnderOneSubject(registry).resolve(1, topic="orders", role=Role.VALUE)
         assert (resolved.schema_id, resolved.registered_id, resolved.ids_differ) == (1, 900, True)
 
-    @pytest.mark.parametrize("outage", OUTAGES)
-    def test_an_outage_of_the_lookup_is_not_taken_for_the_incident(self, outage: RegistryError) -> None:
-        registry = _registry("orders-value")
-        registry.failures["lookup"] = outage
-        with pytest.raises(type(outage)):
-            UnderOneSubject(registry).resolve(1, topic="orders", role=Role.VALUE)
 
-
+@pytest.mark.core
 class TestDualSubject:
     def test_the_first_subject_is_enough(self) -> None:
         told: list[SecondAnswered] = []
@@ -204,65 +158,42 @@ class TestDualSubject:
         (answered,) = told
         assert (answered.first, answered.second, answered.is_key) == (PHANTOM_VALUE, "orders-value", False)
         assert (answered.schema_id, answered.first_error.error_code) == (1, 40401)
-        assert answered.note == (
-            "Schema id 1 is not registered under 'app-store-changelog-value'; 'orders-value' has it. Readers that ask "
-            "'app-store-changelog-value' alone fail on it: run `srfix diagnose`."
-        )
+        assert "Schema id 1 is not registered under" in answered.note
 
     def test_neither_keeps_and_shows_both_errors(self) -> None:
         registry = _registry("elsewhere-value")
         registry.seed("orders-value", OTHER)
-        with pytest.raises(
-            DualSubjectError,
-            match=r"^Schema id 1, carried by a value of topic 'orders', is registered under neither of two subjects\. "
-            r"First: Error retrieving .*'app-store-changelog-value', error code 40401\).* "
-            r"Second: Error retrieving .*'orders-value', error code 40403\)",
-        ) as caught:
+        with pytest.raises(DualSubjectError, match="Schema id 1, carried by a value of topic") as caught:
             _dual(registry).resolve(1, topic="orders", role=Role.VALUE)
-        assert caught.value.first_error.error_code == 40401
-        assert caught.value.second_error.error_code == 40403
-
-    def test_its_error_travels_to_another_process_with_both(self) -> None:
-        with pytest.raises(DualSubjectError) as caught:
-            _dual(_registry("elsewhere-value")).resolve(1, topic="orders", role=Role.VALUE)
-        again = pickle.loads(pickle.dumps(caught.value))
-        assert again.second_error.subject == "orders-value"
+        for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+            assert (error.first_error.error_code, error.second_error.error_code) == (40401, 40403)
 
     @pytest.mark.parametrize("outage", OUTAGES)
-    def test_an_outage_is_never_a_reason_to_fall_back(self, outage: RegistryError) -> None:
-        registry = _registry("orders-value")
-        registry.failures[f"lookup {PHANTOM_VALUE}"] = outage
-        with pytest.raises(type(outage)):
-            _dual(registry).resolve(1, topic="orders", role=Role.VALUE)
-        assert ("lookup", "orders-value") not in registry.calls
-
-    @pytest.mark.parametrize("outage", OUTAGES)
-    def test_an_outage_of_the_second_is_not_neither(self, outage: RegistryError) -> None:
-        registry = _registry("orders-value")
+    def test_an_outage_is_never_a_reason_to_fall_back_nor_taken_for_the_incident(self, outage: RegistryError) -> None:
+        for policy in (_dual, lambda registry: UnderOneSubject(registry, PHANTOM)):
+            registry = _registry("orders-value")
+            registry.failures[f"lookup {PHANTOM_VALUE}"] = outage
+            with pytest.raises(type(outage)):
+                policy(registry).resolve(1, topic="orders", role=Role.VALUE)
+            assert ("lookup", "orders-value") not in registry.calls
+        del registry.failures[f"lookup {PHANTOM_VALUE}"]
         registry.failures["lookup orders-value"] = outage
         with pytest.raises(type(outage)):
             _dual(registry).resolve(1, topic="orders", role=Role.VALUE)
 
 
 class TestRegisterMissing:
-    def test_it_writes_nothing_unless_asked_to(self) -> None:
-        registry = _registry("orders-value")
-        _dual(registry).resolve(1, topic="orders", role=Role.VALUE)
-        assert registry.count("register") == 0
-
     def test_a_missing_value_schema_is_registered_under_the_first_subject_once(self) -> None:
         told: list[SecondAnswered] = []
         registry = _registry("orders-value")
+        _dual(registry).resolve(1, topic="orders", role=Role.VALUE)
+        assert registry.count("register") == 0, "not unless it is asked to"
         resolver = _dual(registry, told, register_missing=True)
         for _ in range(3):
             resolver.resolve(1, topic="orders", role=Role.VALUE)
         assert [call for call in registry.calls if call[0] == "register"] == [("register", PHANTOM_VALUE)]
         assert told[0].registered_id == 1
-        assert told[0].note.endswith(
-            "It is registered under 'app-store-changelog-value' now. There was no such subject before: the application's "
-            "own schema, when it comes, is compared with this one, and under BACKWARD, say, refused (409). Soft-delete "
-            "this version to prevent that: readers find it all the same, comparisons do not."
-        )
+        assert "There was no such subject before" in told[0].note
         assert UnderOneSubject(registry, PHANTOM).resolve(1, topic="orders", role=Role.VALUE)
 
     def test_where_the_subject_was_there_before_nothing_is_to_be_feared(self) -> None:
@@ -307,18 +238,8 @@ class TestOfRecords:
     def test_a_schema_without_a_record_is_refused_as_confluent_does(self) -> None:
         registry = MemoryRegistry()
         registry.seed("orders-value", '"string"')
-        with pytest.raises(
-            UsageError, match=r"^TopicRecordSubject makes the subject of a record's name, and the value of"
-        ):
+        with pytest.raises(UsageError, match="TopicRecordSubject makes the subject of a"):
             UnderOneSubject(registry, TopicRecordSubject()).resolve(1, topic="orders", role=Role.VALUE)
-
-    def test_either_of_two_may_be(self) -> None:
-        told: list[SecondAnswered] = []
-        dual = DualSubject(_registry("orders-R"), first=PHANTOM, second=TopicRecordSubject(), on_second=told.append)
-        assert dual.resolve(1, topic="orders", role=Role.VALUE).subject == "orders-R"
-        dual = DualSubject(_registry("orders-value"), first=RecordSubject(), second=SOURCE, on_second=told.append)
-        assert dual.resolve(1, topic="orders", role=Role.VALUE).subject == "orders-value"
-        assert [answered.first for answered in told] == [PHANTOM_VALUE, "R"]
 
     def test_the_context_of_the_subject_is_that_of_the_id(self) -> None:
         with FixtureRegistry() as server, RegistryClient(server.url) as client:
@@ -327,9 +248,6 @@ class TestOfRecords:
             resolver = UnderOneSubject(client, TemplateSubject(":.ctx:{record}"))
             resolved = resolver.resolve(schema_id, topic="orders", role=Role.VALUE)
             assert (resolved.schema.text, resolved.subject) == (TEXT, ":.ctx:R")
-
-
-ON_GUIDS: list[Callable[[SerdeRegistry], Resolver]] = [ById, UnderOneSubject, _dual]
 
 
 class TestGuids:
@@ -351,9 +269,9 @@ class TestGuids:
         assert guid is not None
         return UUID(guid)
 
-    @pytest.mark.parametrize("policy", ON_GUIDS)
+    @pytest.mark.parametrize("policy", POLICIES)
     def test_every_policy_gives_the_writer_schema_and_says_the_guid(
-        self, server: FixtureRegistry, client: RegistryClient, policy: Callable[[SerdeRegistry], Resolver]
+        self, server: FixtureRegistry, client: RegistryClient, policy: Policy
     ) -> None:
         schema_id = server.seed("orders-value", TEXT)
         guid = self._guid(client, "orders-value")
@@ -369,61 +287,14 @@ class TestGuids:
     def test_the_incident_is_the_same_by_guid(self, server: FixtureRegistry, client: RegistryClient) -> None:
         server.seed("orders-value", TEXT)
         guid = self._guid(client, "orders-value")
-        with pytest.raises(
-            SubjectVersionError,
-            match=rf"^Error retrieving Avro value schema version for GUID {guid}: there is no such subject "
-            r"\('app-store-changelog-value', error code 40401\)\.",
-        ) as caught:
+        with pytest.raises(SubjectVersionError, match="Error retrieving Avro value schema version for") as caught:
             UnderOneSubject(client, PHANTOM).resolve_guid(guid, topic="orders", role=Role.VALUE)
         error = caught.value
         assert (error.schema_id, error.guid, error.error_code) == (None, guid, 40401)
 
-    def test_the_fall_back_registers_and_tells_by_guid(self, server: FixtureRegistry, client: RegistryClient) -> None:
-        told: list[SecondAnswered] = []
-        schema_id = server.seed("orders-value", TEXT)
-        guid = self._guid(client, "orders-value")
-        dual = _dual(client, told, register_missing=True)
-        assert dual.resolve_guid(guid, topic="orders", role=Role.VALUE).subject == "orders-value"
-        (answered,) = told
-        assert (answered.schema_id, answered.guid, answered.registered_id) == (None, guid, schema_id)
-        assert answered.note.startswith(
-            f"Schema GUID {guid} is not registered under 'app-store-changelog-value'; 'orders-value' has it. It is "
-            "registered under 'app-store-changelog-value' now. There was no such subject before"
-        )
-        assert UnderOneSubject(client, PHANTOM).resolve_guid(guid, topic="orders", role=Role.VALUE)
-
-    def test_neither_subject_names_the_guid(self, server: FixtureRegistry, client: RegistryClient) -> None:
-        server.seed("elsewhere-value", TEXT)
-        guid = self._guid(client, "elsewhere-value")
-        with pytest.raises(
-            DualSubjectError, match=rf"^Schema GUID {guid}, carried by a value of topic 'orders', is"
-        ) as caught:
-            _dual(client).resolve_guid(guid, topic="orders", role=Role.VALUE)
-        assert (caught.value.schema_id, caught.value.guid) == (None, guid)
-
-    def test_references_are_followed(self, server: FixtureRegistry, client: RegistryClient) -> None:
-        server.seed("r", TEXT)
-        outer = '{"type":"record","name":"O","fields":[{"name":"r","type":"R"}]}'
-        server.seed("orders-value", outer, references=[SchemaReference(name="R", subject="r", version=1)])
-        guid = client.version("orders-value", 1).guid
-        assert guid is not None
-        assert ById(client).resolve_guid(UUID(guid), topic="orders", role=Role.VALUE).references == (TEXT,)
-
-    def test_a_guid_that_the_registry_does_not_know(self, client: RegistryClient) -> None:
-        guid = UUID(int=7)
-        with pytest.raises(
-            ResolveError,
-            match=rf"^The registry does not know schema GUID {guid}, which a key of topic 'orders' carries "
-            r"\(error code 40403\)\.",
-        ):
-            ById(client).resolve_guid(guid, topic="orders", role=Role.KEY)
-
     def test_a_registry_that_knows_no_guids_says_so(self) -> None:
         guid = UUID(int=7)
-        message = (
-            rf"^A value of topic 'orders' names its schema by the GUID {guid}, and this registry does not know GUIDs: "
-            r"Confluent's does from 8\.0 on\. Read with"
-        )
+        message = f"by the GUID {guid}, and this registry does not know GUIDs"
         with (
             FixtureRegistry(emulate="7.9") as server,
             RegistryClient(server.url) as client,
@@ -432,52 +303,6 @@ class TestGuids:
             ById(client).resolve_guid(guid, topic="orders", role=Role.VALUE)
         with pytest.raises(ResolveError, match=message):
             ById(MemoryRegistry()).resolve_guid(guid, topic="orders", role=Role.VALUE)
-
-
-class TestJsonSchemas:
-    def test_the_words_name_the_type(self) -> None:
-        registry = MemoryRegistry()
-        registry.schemas[1] = Schema(text='{"type":"object"}', schema_type="JSON")
-        with pytest.raises(
-            SubjectVersionError, match=r"^Error retrieving JSON value schema version for id 1: there is"
-        ):
-            UnderOneSubject(registry).resolve(1, topic="orders", role=Role.VALUE)
-
-
-class TestOnARegistry:
-    """The same through HTTP."""
-
-    def test_the_incident_the_fall_back_and_the_registration(self) -> None:
-        with FixtureRegistry() as server, RegistryClient(server.url) as client:
-            schema_id = server.seed("orders-value", TEXT)
-            one = UnderOneSubject(client, PHANTOM)
-            with pytest.raises(SubjectVersionError) as caught:
-                one.resolve(schema_id, topic="orders", role=Role.VALUE)
-            assert caught.value.error_code == 40401
-            assert server.writes == 0
-            dual = _dual(client, register_missing=True)
-            assert dual.resolve(schema_id, topic="orders", role=Role.VALUE).subject == "orders-value"
-            assert server.writes == 1
-            assert one.resolve(schema_id, topic="orders", role=Role.VALUE).registered_id == schema_id
-
-    def test_a_refused_registration_is_a_409_that_is_kept(self) -> None:
-        with FixtureRegistry() as server, RegistryClient(server.url) as client:
-            schema_id = server.seed("orders-value", TEXT)
-            server.seed(PHANTOM_VALUE, OTHER)
-            dual = _dual(client, register_missing=True)
-            dual.resolve(schema_id, topic="orders", role=Role.VALUE)
-            (refusal,) = dual.refusals
-            assert isinstance(refusal.error, IncompatibleSchemaError)
-
-    def test_a_policy_travels_with_its_client(self) -> None:
-        with FixtureRegistry() as server, RegistryClient(server.url) as client:
-            schema_id = server.seed("orders-value", TEXT)
-            again = pickle.loads(pickle.dumps(UnderOneSubject(client)))
-            assert again.resolve(schema_id, topic="orders", role=Role.VALUE).schema.text == TEXT
-
-
-def test_every_resolve_error_is_an_srfix_error() -> None:
-    assert issubclass(ResolveError, SrfixError)
 
 
 class TestContexts:
@@ -506,25 +331,8 @@ class TestContexts:
             assert policy.resolve(1, topic="orders", role=Role.VALUE).schema.text == TEXT
         assert [answered.first_error.error_code for answered in told] == [40403]
 
-    @pytest.mark.parametrize(("path", "context"), [("", ":.eu:"), ("/contexts/.eu", "")])
-    def test_a_subject_that_lacks_the_schema_is_what_is_said(
-        self, in_context: FixtureRegistry, path: str, context: str
-    ) -> None:
-        with RegistryClient(in_context.url + path) as client:
-            policy = UnderOneSubject(client, FixedSubject(value=f"{context}app-store-changelog-value"))
-            with pytest.raises(SubjectVersionError) as caught:
-                policy.resolve(1, topic="orders", role=Role.VALUE)
-        assert caught.value.error_code == 40401
-
     def test_by_id_asks_the_context_that_is_named(self, in_context: FixtureRegistry) -> None:
         with RegistryClient(in_context.url) as client:
             assert ById(client, context=".eu").resolve(1, topic="orders", role=Role.VALUE).schema.text == TEXT
             assert ById(client).resolve(1, topic="orders", role=Role.VALUE).schema.text == OTHER
             assert repr(ById(client, context=".eu")).endswith(", context='.eu')")
-
-    def test_a_namesake_in_another_context_answers_for_nobody(self, in_context: FixtureRegistry) -> None:
-        """The registry itself would: for `orders-value` and id 1 it has the one of `.eu`."""
-        with RegistryClient(in_context.url) as client:
-            assert client.schema_by_id(1, subject="orders-value").schema.text == OTHER
-            assert client.gives_id_to(":.eu:orders-value", 1)
-            assert not client.gives_id_to(":.eu:elsewhere-value", 1)

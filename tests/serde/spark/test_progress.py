@@ -49,9 +49,6 @@ class TestStreamProgressOf:
         assert progress.counts[name] == ReadCounts(rows=3, tombstones=1, bad=2, by_reason={}, unknown_ids=())
         assert str(progress).endswith("2 bad in srfix values of users")
 
-    def test_a_query_without_a_name_is_called_by_its_id(self) -> None:
-        assert stream_progress_of(said(name=None)).query == "f00d"
-
     @pytest.mark.parametrize(
         "sources",
         [[], [{"endOffset": 5, "latestOffset": 9}], [{"endOffset": None, "latestOffset": {"users": {"0": 1}}}]],
@@ -66,7 +63,8 @@ class TestStreamProgressOf:
         assert stream_progress_of(said(sources=[source])).lag_records == 9
 
     def test_an_idle_query_has_no_rate(self) -> None:
-        progress = stream_progress_of(said(numInputRows=0, processedRowsPerSecond=None, observedMetrics={}))
+        progress = stream_progress_of(said(name=None, numInputRows=0, processedRowsPerSecond=None, observedMetrics={}))
+        assert progress.query == "f00d", "one without a name is called by its id"
         assert (progress.rows, progress.rows_per_s, progress.counts) == (0, 0.0, {})
 
 
@@ -77,10 +75,6 @@ class TestToStderr:
             "",
             "users: batch 3, 1,200 rows, 600 rows/s, 9 records behind, 2 bad in values (TRUNCATED 2)\n",
         )
-
-    def test_a_stream_without_trouble_says_no_more(self, capsys: pytest.CaptureFixture[str]) -> None:
-        to_stderr(stream_progress_of(said(observedMetrics={}, sources=[])))
-        assert capsys.readouterr().err == "users: batch 3, 1,200 rows, 600 rows/s\n"
 
     @pytest.mark.parametrize(("jobs", "words"), [(1, "1 job"), (2, "2 jobs")])
     def test_jobs_are_a_line(self, capsys: pytest.CaptureFixture[str], jobs: int, words: str) -> None:

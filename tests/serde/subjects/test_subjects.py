@@ -13,7 +13,6 @@ from srfix.serde.subjects.names import (
     Role,
     Subject,
     SubjectStrategy,
-    changelog_topic,
     has_prefix,
     join_context,
     role_of,
@@ -21,7 +20,6 @@ from srfix.serde.subjects.names import (
     split_context,
     split_subject,
     subject_for,
-    within_context_of,
 )
 from srfix.serde.subjects.strategies import (
     ApartFromTopicSubject,
@@ -42,13 +40,10 @@ roles = st.sampled_from(Role)
 
 
 class TestRoleOf:
-    @pytest.mark.parametrize("role", Role)
-    def test_it_knows_both_fields_by_name_and_as_roles(self, role: Role) -> None:
-        assert role_of(role.value) is role_of(role) is role
-
     def test_another_field_is_a_usage_error(self) -> None:
-        with pytest.raises(UsageError, match=r"^A serde is called for the field 'none'; it knows 'key' and 'value'"):
+        with pytest.raises(UsageError, match="A serde is called for the field 'none'; it knows"):
             role_of("none")
+        assert [role_of(role.value) for role in Role] == [role_of(role) for role in Role] == list(Role)
 
 
 class TestSplitSubject:
@@ -59,16 +54,6 @@ class TestSplitSubject:
     @pytest.mark.parametrize("subject", ["", "-value", "-key", "orders", "orders-Value", "com.example.Order"])
     def test_what_is_no_topic_name_subject_is_none(self, subject: str) -> None:
         assert split_subject(subject) is None
-
-    def test_a_topic_may_itself_end_in_a_role(self) -> None:
-        assert split_subject("orders-value-key") == ("orders-value", Role.KEY)
-
-
-class TestChangelogTopic:
-    def test_it_is_named_as_kafka_streams_names_it(self) -> None:
-        application = "_confluent-ksql-default_query_CSAS_J_0"
-        topic = changelog_topic(application, "KafkaTopic_Right-Reduce")
-        assert topic == "_confluent-ksql-default_query_CSAS_J_0-KafkaTopic_Right-Reduce-changelog"
 
 
 contexts = st.text(st.characters(exclude_characters=":")).map(lambda name: f".{name}") | st.just("*")
@@ -114,40 +99,15 @@ class TestContexts:
     def test_splitting_undoes_joining(self, context: str, name: str) -> None:
         assert split_context(join_context(context, name)) == (context, name)
 
-    @given(st.text(st.characters(exclude_characters=":")))
-    def test_a_plain_name_stays_as_it_is_in_the_default_context(self, name: str) -> None:
-        assert join_context(".", name) == name
-
-    def test_a_name_that_looks_qualified_is_qualified(self) -> None:
-        assert join_context(".", ":.ctx:a") == ":.::.ctx:a"
-
     @pytest.mark.parametrize("context", ["", "ctx", ".a:b", ":.ctx:", "**"])
     def test_what_is_no_context_is_refused(self, context: str) -> None:
-        with pytest.raises(UsageError, match=r"is no registry context: it begins with a dot and has no colon"):
+        with pytest.raises(UsageError, match="is no registry context: it begins with a dot and"):
             join_context(context, "a")
 
     @given(contexts, st.text())
     def test_a_subject_is_itself_however_it_is_written(self, context: str, name: str) -> None:
         assert same_subject(f":{context}:{name}", join_context(context, name))
-
-    def test_names_in_two_contexts_are_two_subjects(self) -> None:
-        assert not same_subject("a", ":.ctx:a")
-        assert not same_subject(":.x:a", ":.y:a")
-
-    @pytest.mark.parametrize(
-        ("parent", "subject", "meant"),
-        [
-            ("p", "a", "a"),
-            (":.ctx:p", "a", ":.ctx:a"),
-            (":.ctx:p", ":.other:a", ":.other:a"),
-            (":.ctx:p", ":.:a", ":.ctx:a"),
-            ("", "a", "a"),
-        ],
-    )
-    def test_a_reference_is_to_the_parents_context_if_it_names_none(
-        self, parent: str, subject: str, meant: str
-    ) -> None:
-        assert within_context_of(parent, subject) == meant
+        assert not same_subject(f":.x{context}:{name}", join_context(context, name))
 
     @pytest.mark.parametrize(
         ("prefix", "found"),
@@ -170,23 +130,17 @@ class TestContexts:
 
 
 class TestStrategies:
-    def test_topic_subject_follows_the_topic(self) -> None:
-        assert TopicSubject()("orders", Role.KEY) == "orders-key"
-
     def test_changelog_subject_ignores_the_topic(self) -> None:
         strategy = ChangelogSubject(application="app", store="store")
-        assert strategy("orders", Role.VALUE) == "app-store-changelog-value"
-
-    def test_fixed_subject_has_one_for_each_role(self) -> None:
-        strategy = FixedSubject(value="v", key="k")
-        assert (strategy("orders", Role.VALUE), strategy("orders", Role.KEY)) == ("v", "k")
+        assert (
+            strategy("orders", Role.VALUE) == Changelog("app", "store")("x", Role.VALUE) == "app-store-changelog-value"
+        )
+        assert ApartFromTopicSubject(strategy)("orders", Role.VALUE) == "app-store-changelog-value"
 
     def test_fixed_subject_without_the_role_says_what_to_pass(self) -> None:
+        assert FixedSubject(value="v", key="k")("orders", Role.KEY) == "k"
         with pytest.raises(UsageError, match=r"pass FixedSubject\(key=…\)\.$"):
             FixedSubject(value="v")("orders", Role.KEY)
-
-    def test_changelog_is_short_for_it_and_takes_application_and_store(self) -> None:
-        assert Changelog("app", "store")("orders", Role.VALUE) == "app-store-changelog-value"
 
     @pytest.mark.parametrize(
         "strategy",
@@ -220,11 +174,7 @@ class TestOfRecords:
     def test_without_a_name_it_is_refused_as_there(
         self, strategy: RecordSubject | TopicRecordSubject | TemplateSubject, record: str | None
     ) -> None:
-        with pytest.raises(
-            UsageError,
-            match=r"Subject(\('x-\{record\}'\))? makes the subject of a record's name, and the key of topic 'orders' has "
-            r"none: only an Avro record and a JSON Schema with a title have one\. .* such as TopicSubject\(\)\.$",
-        ):
+        with pytest.raises(UsageError, match="the key of topic 'orders' has none"):
             strategy("orders", Role.KEY, record)
 
 
@@ -274,12 +224,9 @@ class TestTemplateSubject:
     @pytest.mark.parametrize(
         ("template", "message"),
         [
-            ("{topik}-value", r"has the placeholder \{topik\}; there are \{topic\}, \{role\} and \{record\}\. Double"),
-            ("{}", r"has the placeholder \{\}; there are"),
+            ("{topik}-value", r"has the placeholder \{topik\}; there are"),
             ("{topic.__class__}", r"has the placeholder \{topic\.__class__\}; there are"),
-            ("{topic:>99}", r"has the placeholder \{topic\} with a format or conversion; there are"),
             ("{topic!r}", r"has the placeholder \{topic\} with a format or conversion; there are"),
-            ("{topic", r"cannot be read \(.+\)\. Double the braces"),
             ("a}b", r"cannot be read \(.+\)\. Double the braces"),
             ("", r"is empty\. Give one, such as"),
         ],
@@ -293,6 +240,7 @@ class TestTemplateSubject:
         assert TemplateSubject(text.replace("{", "{{").replace("}", "}}"))(topic, role) == text
 
 
+@pytest.mark.core
 class TestMappedSubject:
     def test_a_table_for_each_half(self) -> None:
         strategy = MappedSubject(value={"orders": "shop-order"}, key={"orders": "shop-order-id"})
@@ -307,16 +255,8 @@ class TestMappedSubject:
 
     @pytest.mark.parametrize(("topic", "role"), [("payments", Role.VALUE), ("orders", Role.KEY)])
     def test_what_is_not_mapped_is_refused(self, topic: str, role: Role) -> None:
-        with pytest.raises(
-            UsageError,
-            match=rf"^No subject is mapped for the {role.value} of topic '{topic}'\. Add the topic to "
-            rf"MappedSubject\({role.value}=…\), or pass a fallback such as TopicSubject\(\)\.$",
-        ):
+        with pytest.raises(UsageError, match=f"No subject is mapped for the {role.value} of topic '{topic}'"):
             MappedSubject(value={"orders": "o"})(topic, role)
-
-    def test_or_is_the_fallbacks(self) -> None:
-        strategy = MappedSubject(value={"orders": "o"}, fallback=TopicSubject())
-        assert strategy("orders", Role.KEY) == "orders-key"
 
     def test_the_table_is_a_copy(self) -> None:
         table = {"orders": "o"}
@@ -326,15 +266,9 @@ class TestMappedSubject:
 
 
 class TestApartFromTopicSubject:
-    def test_another_subject_passes(self) -> None:
-        strategy = ApartFromTopicSubject(ChangelogSubject("app", "store"))
-        assert strategy("orders", Role.VALUE) == "app-store-changelog-value"
-
     @pytest.mark.parametrize(
         "strategy", [TopicSubject(), FixedSubject(value="orders-value"), FixedSubject(value=":.:orders-value")]
     )
     def test_the_topics_own_is_refused(self, strategy: SubjectStrategy) -> None:
-        with pytest.raises(
-            UsageError, match=r"orders-value' is the own subject of topic 'orders', whose values others write too\. Map"
-        ):
+        with pytest.raises(UsageError, match="orders-value' is the own subject of topic"):
             ApartFromTopicSubject(strategy)("orders", Role.VALUE)

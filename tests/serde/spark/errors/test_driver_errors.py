@@ -12,7 +12,6 @@ from srfix.serde.errors import (
     EngineRefusedError,
     JarMissingError,
     SparkError,
-    SrfixError,
     WorkerPackageError,
 )
 from srfix.serde.registry.errors import RegistryUnreachableError
@@ -35,13 +34,9 @@ class TestBadRow:
         assert error.message == said
         assert (error.topic, error.partition, error.offset, error.reason) == ("users", 3, 17, Reason.TRUNCATED)
 
-    def test_a_frame_without_places_gives_none(self) -> None:
-        error = bad_row(f"srfix: the key {WORDS}")
-        assert (error.topic, error.partition, error.offset) == (None, None, None)
-
     def test_of_two_the_first_counts(self) -> None:
-        two = f"srfix: the key, offset 1 {WORDS} and srfix: the key, offset 2 {WORDS}"
-        assert bad_row(two).offset == 1
+        error = bad_row(f"srfix: the key, offset 1 {WORDS} and srfix: the key, offset 2 {WORDS}")
+        assert (error.topic, error.partition, error.offset) == (None, None, 1)
 
 
 class TestRaisedOnAWorker:
@@ -63,23 +58,12 @@ class TestRaisedOnAWorker:
         assert type(error) is WorkerPackageError
         assert error.message == said
 
-    def test_a_class_that_is_not_known_here_is_still_one_of_ours(self) -> None:
-        error = srfix_error_of(RuntimeError("\nsrfix.serde.later.NewError: Words.\n"))
-        assert type(error) is SrfixError
-
 
 class TestSrfixErrorOf:
     def test_a_missing_jar(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # PySpark need not be installed where this runs. (The package's attribute of that name is the function.)
         monkeypatch.setattr(import_module("srfix.serde.spark.packages"), "_installed", lambda: "4.3.0")
         assert type(srfix_error_of(RuntimeError("[KAFKA_DATA_SOURCE_NOT_ENABLED] Failed"))) is JarMissingError
-
-    def test_our_own_stays_as_it_is(self) -> None:
-        ours = SparkError("Words.")
-        assert srfix_error_of(ours) is ours
-
-    def test_what_is_not_ours_is_none(self) -> None:
-        assert srfix_error_of(ValueError("[DIVIDE_BY_ZERO]")) is None
 
 
 class TestClearErrors:
@@ -94,6 +78,7 @@ class TestClearErrors:
         with pytest.raises(ValueError, match=r"^\[DIVIDE_BY_ZERO\]$") as caught, clear_errors():
             raise error
         assert caught.value is error
+        assert srfix_error_of(RuntimeError(TestNoSource.SAID.replace("srfix", "srfixes"))) is None
 
     def test_our_own_passes_as_it_is(self) -> None:
         ours = SparkError("Words.")
@@ -110,16 +95,10 @@ class TestNoSource:
         monkeypatch.setattr(driver_errors, "lacks_source", lambda: 'format("srfix") begins with Spark 4.0')
         with pytest.raises(EngineRefusedError) as caught, clear_errors():
             raise RuntimeError(self.SAID)
-        assert caught.value.message == (
-            'format("srfix") begins with Spark 4.0. Read with srfix.serde.spark.read_topic and write with write_topic, which '
-            "take Spark's jars of Avro and Kafka (srfix.serde.spark.packages)."
-        )
+        assert 'format("srfix") begins with Spark 4.0. Read with' in caught.value.message
 
     def test_one_that_has_them_lacks_srfix_where_its_driver_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(driver_errors, "lacks_source", lambda: None)
         error = srfix_error_of(RuntimeError(self.SAID))
         assert type(error) is SparkError
-        assert error.message.startswith('Spark finds no format("srfix"): the module pyspark_srfix is not where')
-
-    def test_another_source_is_not_ours(self) -> None:
-        assert srfix_error_of(RuntimeError(self.SAID.replace("srfix", "srfixes"))) is None
+        assert error.message.startswith('Spark finds no format("srfix"): the module pyspark_srfix is')

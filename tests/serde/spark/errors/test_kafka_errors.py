@@ -59,10 +59,6 @@ class TestKafkaErrorOf:
         assert named in error.message
         assert "hunter2" not in error.message
 
-    def test_jaas_is_named(self) -> None:
-        said = "java.lang.IllegalArgumentException: Could not find a 'KafkaClient' entry in the JAAS configuration."
-        assert "kafka.sasl.jaas.config" in str(kafka_error_of(said))
-
     @pytest.mark.parametrize("said", ["", "The topic is not there.", "java.util.concurrent.TimeoutException: no Kafka"])
     def test_what_is_not_kafkas_is_left_alone(self, said: str) -> None:
         assert kafka_error_of(said) is None

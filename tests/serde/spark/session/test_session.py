@@ -24,18 +24,15 @@ class TestNoGateway:
     def test_without_java_it_is_java(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("JAVA_HOME", raising=False)
         monkeypatch.setenv("PATH", str(tmp_path))
-        assert _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0").message == (
-            "Spark needs Java 17 or later, and there is no java on the PATH, and JAVA_HOME is not set. Install it, or set "
-            "JAVA_HOME."
+        assert (
+            "Spark needs Java 17 or later, and there is no java on the"
+            in _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0").message
         )
 
     def test_with_packages_it_is_they(self, java: Path) -> None:
         error = _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0")
         assert type(error) is JarMissingError
-        assert error.message.startswith(
-            "Spark ended before it had started. It was to fetch a:b:1: one of these, or one that they need in turn, cannot "
-            "be had (the lines above say which)."
-        )
+        assert error.message.startswith("Spark ended before it had started. It was to fetch a:b:1:")
         assert 'Without jars, spark.read.format("srfix")' in error.message
 
     def test_otherwise_it_is_what_stands_above(self, java: Path) -> None:

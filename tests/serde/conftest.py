@@ -1,0 +1,23 @@
+"""A registry over HTTP and a client of it, for the tests that need no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from srfix.fixtures.registry import FixtureRegistry
+from srfix.serde import RegistryClient
+from srfix.serde.registry.http.retry import RetryPolicy
+
+
+@pytest.fixture
+def registry() -> Iterator[FixtureRegistry]:
+    with FixtureRegistry() as registry:
+        yield registry
+
+
+@pytest.fixture
+def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
+        yield client
