@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from srfix.fixtures.registry.others.apicurio import ApicurioRegistry
-from srfix.serde.errors import RegistryError, UsageError
+from srfix.serde.errors import UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema
 
@@ -20,14 +16,6 @@ pytestmark = pytest.mark.stack
 ONE = '{"type":"record","name":"R","fields":[{"name":"one","type":"string"}]}'
 OTHER = '{"type":"record","name":"R","fields":[{"name":"other","type":"string"}]}'
 SUBJECT = "a/b c-value"
-
-_START_AND_HANG = """
-import sys
-from srfix.fixtures.registry.others.apicurio import ApicurioRegistry
-registry = ApicurioRegistry()
-print(registry.process_id, registry._service.folder, flush=True)
-sys.stdin.read()
-"""
 
 
 class TestApicurioRegistry:
@@ -76,25 +64,6 @@ class TestApicurioRegistry:
         assert not _is_running(process_id)
         second.close()
 
-    def test_ends_with_the_process_that_started_it_even_when_that_is_killed(self) -> None:
-        with subprocess.Popen(
-            (sys.executable, "-c", _START_AND_HANG), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as owner:
-            assert owner.stdout is not None
-            process_id, folder = owner.stdout.readline().split()
-            assert _is_running(int(process_id))
-            owner.kill()
-        _eventually(lambda: not _is_running(int(process_id)) and not Path(folder).exists())
-
-    def test_keeps_its_log_when_it_does_not_start(self) -> None:
-        with pytest.raises(RegistryError, match=r"^Apicurio on http://\S+ did not answer in time\. Its log ") as caught:
-            ApicurioRegistry(ready_timeout_s=0)
-        (note,) = caught.value.__notes__
-        kept = Path(note.removeprefix("Apicurio's log is kept in ").removesuffix("."))
-        assert kept.is_file()
-        assert not kept.with_suffix("").exists()
-        kept.unlink()
-
 
 def _is_running(process_id: int) -> bool:
     try:
@@ -102,10 +71,3 @@ def _is_running(process_id: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
-
-
-def _eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

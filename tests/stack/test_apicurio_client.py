@@ -3,8 +3,7 @@
 The suite of `tests/serde/registry/test_implementations.py` runs here as it stands, but for modes. Beside it each row of
 `ROWS`, the table "Differences between implementations" seen through the client, is asked of Confluent's semantics (the
 fixture registry), of Apicurio's as the fixture registry imitates them, and of Apicurio itself. Where Apicurio is not
-like Confluent it cannot prove that srfix is right about Confluent: `TestWhatApicurioCannotProve` expects each such row
-to fail, so that the test report names it with its reason; it turns red the day that Apicurio can.
+like Confluent it cannot prove that srfix is right about Confluent: such a row says why (`unproven`).
 """
 
 from __future__ import annotations
@@ -616,19 +615,6 @@ class TestLostAnswers:
         assert registry.dump() == before
         registrations = [seen for seen in registry.write_log if seen.method == "POST"]
         assert [seen.status for seen in registrations] == [200] * (2 * reached)
-
-
-class TestWhatApicurioCannotProve:
-    @pytest.mark.parametrize(
-        "row",
-        [
-            pytest.param(name, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=row.unproven))
-            for name, row in ROWS.items()
-            if row.unproven is not None
-        ],
-    )
-    def test_it_answers_as_confluent(self, row: str, registry: ApicurioRegistry, client: RegistryClient) -> None:
-        assert ROWS[row].ask(Asked(registry=registry, client=client)) == ROWS[row].confluent
 
 
 def asked_of_the_fixture(row: str, habits: Habits) -> object:

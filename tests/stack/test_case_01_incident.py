@@ -10,7 +10,7 @@ from srfix.fixtures.streams.application import lose_state
 from srfix.fixtures.streams.model import Row, SerdeCall
 from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, read_failure, repair
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.smoke]
 
 ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann Two", "homeCountry": "NL"}
 ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann Two"}

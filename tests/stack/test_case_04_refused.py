@@ -15,7 +15,7 @@ from srfix.serde.registry.client import RegistryClient
 from tests.docker.meddler import meddler
 from tests.stack.scene import Scene, assert_query_fails, diagnose, make_plan, srfix
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.smoke]
 
 ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
 ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}

@@ -12,7 +12,7 @@ from srfix.fixtures.streams.application import lose_state
 from srfix.fixtures.streams.model import Row
 from tests.stack.scene import Scene, assert_query_fails, diagnose, make_plan, srfix
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.smoke]
 
 ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
 ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}

@@ -156,8 +156,15 @@ def put_ann(world: World, application: StreamsApplication) -> None:
     application.close()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("version", STREAMS_VERSIONS)
+CASES: Final = (
+    *(("2.6.3", kind) for kind in KINDS),
+    *((version, kind) for version in STREAMS_VERSIONS[1:] for kind in RESTORES_THE_SOURCE),
+    *(("4.3.1", kind) for kind in KINDS if kind not in RESTORES_THE_SOURCE),
+)
+"""Every topology on the affected release and on the newest; on those between, those that the fix of KAFKA-10179 concerns."""
+
+
+@pytest.mark.parametrize(("version", "kind"), CASES)
 def test_what_it_foretells_of_a_topology_is_what_running_it_does(
     version: str, kind: TopologyKind, broker: KraftBroker, tmp_path: Path
 ) -> None:

@@ -70,6 +70,7 @@ def both_ways(java: Connect, kind: str, type_: str, values: list[Value]) -> None
 
 
 class TestKafka:
+    @pytest.mark.smoke
     @pytest.mark.parametrize("kind", VALUES)
     def test_each_type(self, java: Connect, kind: str) -> None:
         both_ways(java, kind, *VALUES[kind])

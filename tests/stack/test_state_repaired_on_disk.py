@@ -23,6 +23,7 @@ BOB_ROW: Final[Row] = {"USERID": 2, "FULLNAME": "Bob"}
 EVE: Final[dict[str, object]] = {"userId": 3, "fullName": "Eve", "homeCountry": None}
 
 
+@pytest.mark.smoke
 def test_the_incident_is_repaired_on_disk_alone(scene: Scene, registry: FixtureRegistry, tmp_path: Path) -> None:
     scene.produce(("ann", ANN), ("bob", BOB), ("eve", EVE), ("eve", None))
     with scene.start() as application:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.streams.model import StreamsError
-from tests.stack.streams_world import ANN, ANN_ROW, World, new_world
+from tests.stack.streams_world import World, new_world
 
 pytestmark = pytest.mark.stack
 
@@ -24,33 +23,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def checkpoints(world: World) -> list[Path]:
-    return list(world.setup.state_directory.rglob(".checkpoint"))
-
-
 class TestKill:
-    def test_a_2_6_that_is_killed_leaves_no_checkpoint_and_restores_the_whole_store(
-        self, broker: KraftBroker, tmp_path: Path
-    ) -> None:
-        """Nobody loses state here. With a static member's id the next start takes the dead one's place at once."""
-        with new_world(broker, tmp_path, config={"group.instance.id": "one"}) as world:
-            world.produce(("ann", ANN))
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                application.wait_for_commit(world.setup.users)
-                assert application.query("ann") == ANN_ROW
-            assert checkpoints(world)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                # Its checkpoint tells where to go on from, and is removed: the store is as it was.
-                assert application.query("ann") == ANN_ROW
-                assert not checkpoints(world)
-                application.kill()
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                with pytest.raises(StreamsError, match=f"schema version for id {world.writer_id}"):
-                    application.query("ann")
-
     def test_nothing_is_left_of_a_failed_test(self, broker: KraftBroker, tmp_path: Path, temporary: Path) -> None:
         def fail(world: World) -> None:
             with world.start() as application:

@@ -1,6 +1,6 @@
 """`srfix watch` beside the real thing: a new schema version and a first record with it, then a wipe, and the store reads.
 
-In between the watch is killed and started again, and the registry is away for a minute.
+In between the watch is killed and started again, and the registry is away for a while.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.stack.scene import WRITER_SCHEMA, Scene, assert_query_fails, make_pla
 
 pytestmark = pytest.mark.stack
 
-AWAY_S: Final = 60.0
+AWAY_S: Final = 20.0
 ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
 ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
 
