@@ -174,16 +174,6 @@ class TestFail:
 
 
 class TestUnknownIds:
-    def test_garbage_names_no_more_ids_than_fit_a_message(self, spark: SparkSession, world: World) -> None:
-        observation = Observation("garbage")
-        read = from_registry(world.plan(), on_error="null", engine="jvm", observe=observation, workers_have_srfix=False)
-        ids = [2**31 - 1 - number for number in range(3 * MAX_UNKNOWN_IDS)]
-        frame(spark, [frame_id(schema_id, b"") for schema_id in ids]).transform(read).collect()
-        counted = counts_of(observation.get)
-        assert counted.by_reason == {Reason.UNKNOWN_ID: len(ids)}
-        assert len(counted.unknown_ids) == MAX_UNKNOWN_IDS
-        assert set(counted.unknown_ids) <= set(ids)
-
     def test_they_are_the_most_frequent_ones(self, spark: SparkSession, world: World) -> None:
         observation = Observation("frequent")
         read = from_registry(world.plan(), on_error="null", engine="jvm", observe=observation, workers_have_srfix=False)
@@ -203,9 +193,3 @@ class TestUnknownIds:
         named = counts_of(observation.get).unknown_ids
         assert 0 < len(named) <= MAX_UNKNOWN_IDS
         assert set(named) <= set(ids)
-
-    def test_where_none_was_refused_there_are_none(self, spark: SparkSession, world: World) -> None:
-        observation = Observation("none")
-        read = from_registry(world.plan(), engine="jvm", observe=observation, workers_have_srfix=False)
-        frame(spark, [None]).transform(read).collect()
-        assert counts_of(observation.get).unknown_ids == ()

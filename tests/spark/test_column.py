@@ -71,22 +71,6 @@ class TestColumn:
         column = from_registry("value", plan, on_error="null", engine=engine, workers_have_srfix=told)
         assert df.select(column.alias("v")).collect() == [Row(v=None)]
 
-    def test_schemas_named_in_headers_are_found_where_the_headers_are_given(
-        self, spark: SparkSession, case: EngineCase
-    ) -> None:
-        with FixtureRegistry(emulate="8.2") as registry, open_world(registry) as world:
-            payload, headers = world.by_header(5)
-            column = from_registry(
-                "value",
-                world.plan(),
-                headers="headers",
-                on_error="null",
-                engine=case.engine,
-                workers_have_srfix=case.workers_have_srfix,
-            )
-            read = frame(spark, [payload], headers).select(column.alias("v")).collect()
-        assert read == [Row(v=Row(ID=5, NAME="n5") if case.workers_have_srfix else None)]
-
     def test_a_column_that_was_cast_to_text_is_refused(
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:

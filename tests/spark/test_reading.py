@@ -20,10 +20,8 @@ from srfix.serde.spark._pyspark import engines
 from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.frames import decode_frame
 from srfix.serde.spark.interface import Engine, OnBadRow
-from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
-from srfix.serde.spark.releases import require_arrow
+from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_topic
 from srfix.serde.subjects.names import Role
-from srfix.serde.wire import prefix_id_bytes
 from tests.spark.reading_world import ENGINES, JVM_WITH_ARROW, EngineCase, World, frame, open_world
 
 
@@ -100,17 +98,6 @@ class TestFromRegistry:
         )
         expected = Row(**{"a `body` of.old": Row(ID=4, NAME="n4"), "_srfix_tombstone": False})
         assert files.transform(read).collect() == [expected]
-
-
-def test_by_default_an_engine_is_picked_and_schemas_that_the_plan_does_not_know_are_found(
-    spark: SparkSession, world: World
-) -> None:
-    plan = world.plan()
-    require_arrow()
-    born_later = world.payload(3)
-    assert born_later[:5] not in {prefix_id_bytes(schema.schema_id) for schema in plan.schemas}
-    df = frame(spark, [world.lower(2), born_later]).transform(from_registry(plan))
-    assert df.select("value.*").collect() == [Row(ID=2, NAME="n2"), Row(ID=3, NAME="n3")]
 
 
 class TestBarrier:
@@ -260,13 +247,6 @@ class TestReadTopic:
             (1, 1, Row(ID=3, NAME="n3")),
         ]
         assert rows[0]["headers"] == [Row(key="trace", value=bytearray(b"1"))]
-
-    def test_a_stream_has_the_same_columns(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
-        plan = world.plan(topic=_created(broker, world))
-        servers = broker.bootstrap_servers
-        stream = read_stream(spark, plan, bootstrap_servers=servers, engine="arrow", observe="users")
-        assert stream.isStreaming
-        assert stream.schema == read_topic(spark, plan, bootstrap_servers=servers, engine="arrow").schema
 
     def test_secrets_are_in_no_message_of_ours(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
         options = {"kafka.sasl.jaas.config": 'x required password="sesame";'}

@@ -38,10 +38,28 @@ OLDER = {
         }
     ],
 }
+NULL_MAPS = [
+    {"name": "bare", "type": ["null", entries("string", "int", "Bare")], "default": None},
+    {
+        "name": "inside",
+        "type": {
+            "type": "record",
+            "name": "Inside",
+            "fields": [{"name": "m", "type": ["null", entries("string", "int", "Within")]}],
+        },
+        "default": {"m": None},
+    },
+    {
+        "name": "listed",
+        "type": {"type": "array", "items": ["null", entries("string", "int", "Listed")]},
+        "default": [None],
+    },
+]
+"""Defaults of null, for what Connect writes as an array of entries."""
 NEWER = {
     "type": "record",
     "name": "User",
-    "fields": [{"name": "colours", "type": {"type": "array", "items": ENUM}}, *MORE[1:]],
+    "fields": [{"name": "colours", "type": {"type": "array", "items": ENUM}}, *MORE[1:], *NULL_MAPS],
 }
 
 
@@ -86,54 +104,18 @@ def test_so_are_symbols_and_defaults_with_parts(
     with RegistryClient(registry.url) as client:
         plan = plan_read(client, "users", reader_schema=json.dumps(NEWER))
     payload = frame_id(old, body(OLDER, {"colours": ["PINK", "RED", "BLUE"]}))
-    assert plan.deserializer()(payload, SerdeContext("users")) == {
+    expected = {
         "colours": ["OTHER", "RED", "OTHER"],
         "home": {"no": 3},
         "lines": {"a": 1},
         "raw": b"\xff",
+        "bare": None,
+        "inside": {"m": None},
+        "listed": [None],
     }
+    assert plan.deserializer()(payload, SerdeContext("users")) == expected
     df = frame(spark, [payload]).transform(
         from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
     )
     (row,) = df.select("value.*").collect()
-    assert row.asDict(recursive=True) == {
-        "colours": ["OTHER", "RED", "OTHER"],
-        "home": {"no": 3},
-        "lines": {"a": 1},
-        "raw": b"\xff",
-    }
-
-
-NULL_MAPS = [
-    {"name": "bare", "type": ["null", entries("string", "int", "Bare")], "default": None},
-    {
-        "name": "inside",
-        "type": {
-            "type": "record",
-            "name": "Inside",
-            "fields": [{"name": "m", "type": ["null", entries("string", "int", "Within")]}],
-        },
-        "default": {"m": None},
-    },
-    {
-        "name": "listed",
-        "type": {"type": "array", "items": ["null", entries("string", "int", "Listed")]},
-        "default": [None],
-    },
-]
-"""Defaults of null, for what Connect writes as an array of entries."""
-
-
-@pytest.mark.parametrize("case", ENGINES, ids=str)
-def test_a_map_of_entries_whose_default_is_null_is_null(
-    spark: SparkSession, registry: FixtureRegistry, case: EngineCase
-) -> None:
-    old = registry.seed("users-value", json.dumps(OLDER))
-    newer = {**OLDER, "fields": [*OLDER["fields"], *NULL_MAPS]}
-    with RegistryClient(registry.url) as client:
-        plan = plan_read(client, "users", reader_schema=json.dumps(newer))
-    df = frame(spark, [frame_id(old, body(OLDER, {"colours": ["RED"]}))]).transform(
-        from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
-    )
-    (row,) = df.select("value.*").collect()
-    assert row.asDict(recursive=True) == {"colours": ["RED"], "bare": None, "inside": {"m": None}, "listed": [None]}
+    assert row.asDict(recursive=True) == expected

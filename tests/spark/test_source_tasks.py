@@ -104,11 +104,6 @@ class TestBatches:
         assert len(found) == 2
         assert all(batch.schema.equals(expected) for batch in found)
 
-    def test_every_batch_is_of_the_same_schema(self, topic: Topic) -> None:
-        topic.fill([*topic.payloads(range(9)), None, None])
-        found = batches(planned(topic, columns=COLUMNS, maxRecordsPerBatch="2"))
-        assert len({batch.schema.to_string() for batch in found}) == 1
-
     def test_a_batch_has_as_many_records_as_was_asked_for(self, topic: Topic) -> None:
         topic.fill([b"x"] * 11)
         found = batches(planned(topic, format="raw", maxRecordsPerBatch="4", maxRecordsPerPartition="5"))
@@ -141,12 +136,6 @@ class TestBatches:
         ):
             list(replace(task, records=deaf).read((0, 0, 1)))
 
-    def test_tombstones_are_dropped_where_that_was_asked_for(self, topic: Topic) -> None:
-        topic.fill([*topic.payloads([1]), None])
-        assert rows(planned(topic, columns=COLUMNS, tombstones="drop")) == [
-            {"ID": 1, "NAME": "n1", "_srfix_reason": None}
-        ]
-
     def test_keys_are_read_as_values_are(self, topic: Topic) -> None:
         topic.fill([b"x"])
         (row,) = rows(planned(topic, columns="ID BIGINT", role="key", on__error="quarantine", metadata="value"))
@@ -156,13 +145,6 @@ class TestBatches:
         with pytest.raises(ClusterError, match=r"^There is no topic 'nowhere' on the Kafka cluster at "):
             planned(replace(topic, name="nowhere"), format="raw")
         assert "nowhere" not in topic.broker.topics
-
-    def test_a_read_leaves_no_group_behind(self, topic: Topic) -> None:
-        topic.fill([b"x"])
-        batches(planned(topic, format="raw"))
-        admin = AdminClient({"bootstrap.servers": topic.broker.bootstrap_servers})
-        listed = admin.list_consumer_groups(request_timeout=30).result()
-        assert not [group.group_id for group in listed.valid if group.group_id.startswith("srfix")]
 
     def test_records_that_go_between_planning_and_reading_are_an_error(self, topic: Topic) -> None:
         topic.fill([b"x"] * 8)
@@ -209,10 +191,6 @@ class TestStreams:
         assert stream.parts(start, first) == ((0, 0, 2), (1, 0, 2))
         assert at(stream.latest(first, 100)) == {"0": 5, "1": 5}
         assert at(stream.behind()) == {"0": 5, "1": 5}
-
-    def test_a_stream_begins_at_latest_unless_told_otherwise(self, topic: Topic) -> None:
-        topic.fill(topic.payloads(range(4)))
-        assert at(streamed(topic, startingOffsets="latest").initial()) == {"0": 2, "1": 2}
 
     def test_available_now_ends_at_what_there_was(self, topic: Topic) -> None:
         topic.fill(topic.payloads(range(4)))
@@ -274,11 +252,6 @@ class TestWorkers:
         code = "import sys, pyspark_srfix; print([name for name in sys.modules if name.startswith('srfix')])"
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
         assert ran.stdout.strip() == "[]"
-
-    def test_the_installed_module_is_the_one_of_this_tree(self) -> None:
-        assert pyspark_srfix.__file__ is not None
-        assert Path(pyspark_srfix.__file__).read_text() == (ROOT / "serde" / "pyspark_srfix.py").read_text()
-        assert pyspark_srfix.DefaultSource.name() == "srfix"
 
 
 def struct(**fields: object) -> dict[str, Any]:
@@ -423,9 +396,6 @@ class TestWriting:
             planned_write(source_options({**topic.least, **given}, Use.WRITE), struct(**schema), overwrite=False)
         assert topic.registry.writes == 0
 
-    def test_writers_travel_by_value(self) -> None:
-        assert source_writing.__name__ in cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
-
     def test_a_spark_that_cannot_write_streams_so_is_told_how_it_can(self, monkeypatch: pytest.MonkeyPatch) -> None:
         lacking = 'format("srfix") writes streams from Spark 4.1 on'
         monkeypatch.setattr(source_writing, "HAS_STREAM_WRITER", False)
@@ -436,8 +406,3 @@ class TestWriting:
             f"{lacking}. Write each micro-batch: writeStream.foreachBatch(lambda df, _: "
             'df.write.format("srfix").options(…).mode("append").save()).'
         )
-
-
-def test_a_task_is_picklable(topic: Topic) -> None:
-    task = pickle.loads(planned(topic, columns=COLUMNS).task)
-    assert isinstance(task, ReadTask)

@@ -13,7 +13,7 @@ from srfix.fixtures.registry.http import FixtureRegistry
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry import RegistryClient
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark import NEWEST, plan_read, plan_write
+from srfix.serde.spark import plan_read, plan_write
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.writing import to_registry
@@ -87,11 +87,3 @@ def test_what_was_read_is_written_back(spark: SparkSession, client: RegistryClie
         rows = rows.withColumn("T", rows["T"].cast("int"))
     written = rows.transform(to_registry(plan, from_=["D", "T", "A", "L"], engine=engine))
     assert sorted(bytes(row["value"]) for row in written.collect()) == sorted(filter(None, payloads))
-
-
-def test_newest_takes_it_too(spark: SparkSession, client: RegistryClient) -> None:
-    write = AvroSerializer(client, "D DATE, A TIMESTAMP", times="integers")
-    payload = write({"D": 3_000_000, "A": FAR}, SerdeContext("users"))
-    plan = plan_read(client, "users", NEWEST, times="integers")
-    (row,) = frame(spark, [payload]).transform(from_registry(plan)).select("value.*").collect()
-    assert (row["D"], row["A"]) == (3_000_000, FAR)

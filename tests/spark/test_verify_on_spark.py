@@ -147,17 +147,6 @@ class TestEveryRowOnSpark:
                 "partition 1 offset 2, partition 1 offset 3, partition 1 offset 4. The first one: "
             )
 
-    def test_keys_are_read_as_keys(self, incident: Incident) -> None:
-        phantom = Subject(PHANTOM.removesuffix("-value") + "-key")
-        key_id = incident.registry.seed(phantom, W1)
-        topic = Topic(f"keys-{uuid4()}")
-        incident.broker.create_topic(topic, 2)
-        keyed = replace(incident, topic=topic)
-        keyed.put(1, (frame_id(key_id, b"\x02"), b"plain"), (frame_id(key_id, b"\x04"), b"plain"))
-        finding = replace(incident.of_values(), role=Role.KEY, subject=phantom, source_topic=topic)
-        events = keyed.every_row(finding, keyed.census())
-        assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live rows of {topic}"] * 2
-
     def test_windowed_keys_are_read_without_their_window(self, incident: Incident) -> None:
         phantom = Subject(PHANTOM.removesuffix("-value") + "-key")
         key_id = incident.registry.seed(phantom, W1)

@@ -12,7 +12,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.streams.application import lose_state
 from srfix.fixtures.streams.model import Row
 from srfix.serde.registry.client import RegistryClient
-from tests.docker.meddler import meddler
+from tests.stack.meddler import meddler
 from tests.stack.scene import Scene, assert_query_fails, diagnose, make_plan, srfix
 
 pytestmark = [pytest.mark.stack, pytest.mark.smoke]

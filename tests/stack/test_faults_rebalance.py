@@ -11,8 +11,8 @@ import pytest
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.streams.application import StreamsApplication, lose_state
 from srfix.fixtures.streams.model import Row, StreamsError
-from tests.docker.meddler import meddler
 from tests.stack.compaction import wait_until
+from tests.stack.meddler import meddler
 from tests.stack.scene import Scene, diagnose, make_plan, read_failure, srfix
 
 pytestmark = pytest.mark.stack

@@ -22,7 +22,7 @@ from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, frame_id
 from tests.serde.fuzz.same import same
-from tests.spark.avro_worlds import Topic, avro_topics
+from tests.serde.spark.worker.avro_worlds import Topic, avro_topics
 
 
 class _Nobody:
