@@ -45,6 +45,7 @@ def payloads(world: World) -> dict[Reason | None, bytes | None]:
     }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("case", ENGINES, ids=str)
 class TestQuarantine:
     def test_every_bad_row_has_its_bytes_its_place_and_its_reason_and_is_counted(
@@ -52,15 +53,7 @@ class TestQuarantine:
     ) -> None:
         sent = payloads(world)
         observation = Observation("users")
-        df = frame(spark, sent.values()).transform(
-            from_registry(
-                world.plan(),
-                on_error="quarantine",
-                engine=case.engine,
-                observe=observation,
-                workers_have_srfix=case.workers_have_srfix,
-            )
-        )
+        df = frame(spark, sent.values()).transform(case.read(world.plan(), on_error="quarantine", observe=observation))
         names = reason_columns(Role.VALUE)
         assert df.columns == [
             "topic",
@@ -138,9 +131,7 @@ class TestFail:
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:
         good = world.payload(1)
-        df = frame(spark, [good, None, good[:-1]]).transform(
-            from_registry(world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix)
-        )
+        df = frame(spark, [good, None, good[:-1]]).transform(case.read(world.plan()))
         # Spark's own error is readable too; and neither a count nor a filter that the row's null would not pass hides it.
         with pytest.raises(RAISED, match=r"srfix: the value of topic 'users', partition 3, offset 2 cannot be read"):
             df.count()

@@ -202,6 +202,7 @@ class TestPeekSql:
 
 
 class TestTheSameNumbers:
+    @pytest.mark.smoke
     @pytest.mark.parametrize(
         "committed",
         [None, {0: 17, 1: 0, 2: 330}, {0: None, 1: 5, 2: 40}, {0: 10_000, 1: None, 2: 0}],

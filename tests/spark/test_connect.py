@@ -103,6 +103,7 @@ def failures(broker: KraftBroker, tmp_path_factory: pytest.TempPathFactory) -> M
         return found
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("check", connect_client.CHECKS)
 def test_it_works_on_connect(failures: Mapping[str, str | None], check: str) -> None:
     failure = failures[check]

@@ -90,6 +90,7 @@ def settings(spark: SparkSession, **values: str) -> Iterator[None]:
                 spark.conf.set(name, old)
 
 
+@pytest.mark.smoke
 class TestParity:
     @pytest.mark.parametrize("rule", CaseRule)
     def test_each_case_rule_feeds_the_same_columns(self, spark: SparkSession, rule: CaseRule) -> None:
@@ -140,6 +141,7 @@ class TestParity:
         assert check(spark, plan, payloads) == [reason for pair in zip(firsts, seconds, strict=True) for reason in pair]
 
 
+@pytest.mark.smoke
 class TestFramesWithoutARow:
     def test_reasons_are_those_of_the_deserializer(self, spark: SparkSession) -> None:
         bad = planned(2, {"type": "object"}, schema_type="JSON")

@@ -30,7 +30,6 @@ from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.read.planning import NEWEST, plan_read
-from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.write.plan import plan_write
 from srfix.serde.spark.writing import to_registry
 from srfix.serde.wire import frame_id
@@ -77,7 +76,7 @@ def test_local_times_are_read_as_they_were_written(
     payloads = [write(row, SerdeContext("users")) for row in rows]
     for columns in ("SEEN timestamp_ntz, `ALL` array<timestamp_ntz>", NEWEST):
         plan = plan_read(client, "users", columns)
-        read = from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
+        read = case.read(plan)
         df = frame(zoned, payloads).transform(read).select("offset", "value.*")
         assert dict(df.dtypes)["SEEN"] == "timestamp_ntz"
         assert [(row["SEEN"], row["ALL"]) for row in df.orderBy("offset").collect()] == [
@@ -113,7 +112,7 @@ def test_every_number_is_what_its_unit_says_or_a_bad_row(
     schema = client.register("users-value", Schema(text=json.dumps(everywhere(avro_logical("long", logical)))))
     payloads = [frame_id(schema, local_body(number)) for number in numbers]
     plan = plan_read(client, "users", LOCAL_COLUMNS)
-    read = from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix, on_error="quarantine")
+    read = case.read(plan, on_error="quarantine")
     df = frame(zoned, payloads)
     if logical == "local-timestamp-nanos" and case.engine == "jvm":
         with pytest.raises(EngineRefusedError, match="a TIMESTAMP_NTZ holds whole microseconds"):

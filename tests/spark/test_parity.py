@@ -70,6 +70,7 @@ class TestOtherFormats:
                     assert each.arrow == each.deserializer, each
 
 
+@pytest.mark.smoke
 class TestManyRows:
     def test_rows_of_three_ids_hash_equal_in_both_engines_and_by_hand(
         self, spark: SparkSession, registry: FixtureRegistry, tmp_path: Path

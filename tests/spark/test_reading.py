@@ -36,15 +36,14 @@ def plan_text(df: DataFrame) -> str:
     return str(df._jdf.queryExecution().optimizedPlan().toString())
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("case", ENGINES, ids=str)
 class TestFromRegistry:
     def test_payloads_of_any_schema_become_typed_rows_and_the_other_columns_stay(
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:
         newer, older = world.payload(1), world.lower(2)
-        df = frame(spark, [newer, None, older]).transform(
-            from_registry(world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix)
-        )
+        df = frame(spark, [newer, None, older]).transform(case.read(world.plan()))
         assert df.columns == ["topic", "partition", "offset", "key", "value", "headers", "_srfix_tombstone"]
         assert df.schema["value"].dataType.simpleString() == "struct<ID:bigint,NAME:string>"
         rows = df.select("partition", "offset", "value").orderBy("offset").collect()
@@ -60,12 +59,7 @@ class TestFromRegistry:
         key, value = world.payload(7, role=Role.KEY), world.payload(1)
         df = frame(spark, [value, value[:-1]]).withColumn("key", F.lit(key))
         for role in Role:
-            read = from_registry(
-                world.plan(role),
-                on_error="quarantine",
-                engine=case.engine,
-                workers_have_srfix=case.workers_have_srfix,
-            )
+            read = case.read(world.plan(role), on_error="quarantine")
             df = df.transform(read)
         good = good_rows(good_rows(df, Role.KEY)).select("key.ID", "value.NAME", "offset")
         assert good.collect() == [Row(ID=7, NAME="n1", offset=0)]
@@ -77,9 +71,7 @@ class TestFromRegistry:
         with FixtureRegistry(emulate="8.2") as registry, open_world(registry) as world:
             payload, headers = world.by_header(5)
             plan = world.plan()
-            read = from_registry(
-                plan, on_error="quarantine", engine=case.engine, workers_have_srfix=case.workers_have_srfix
-            )
+            read = case.read(plan, on_error="quarantine")
             df = frame(spark, [payload, None], headers).unionAll(
                 frame(spark, [world.payload(6), None], (("__value_schema_id", b"\1?"),))
             )
@@ -90,12 +82,7 @@ class TestFromRegistry:
 
     def test_a_frame_of_payloads_alone_is_read_too(self, spark: SparkSession, world: World, case: EngineCase) -> None:
         files = frame(spark, [world.payload(4)]).select(F.col("value").alias("a `body` of.old"))
-        read = from_registry(
-            world.plan(),
-            column="a `body` of.old",
-            engine=case.engine,
-            workers_have_srfix=case.workers_have_srfix,
-        )
+        read = case.read(world.plan(), column="a `body` of.old")
         expected = Row(**{"a `body` of.old": Row(ID=4, NAME="n4"), "_srfix_tombstone": False})
         assert files.transform(read).collect() == [expected]
 
@@ -221,6 +208,7 @@ class TestFrames:
 
 
 class TestReadTopic:
+    @pytest.mark.smoke
     def test_a_topic_is_read_from_and_to_offsets_with_its_headers(
         self, spark: SparkSession, broker: KraftBroker, world: World
     ) -> None:

@@ -11,7 +11,6 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.read.planning import NEWEST, plan_read
-from srfix.serde.spark.reading import from_registry
 from srfix.serde.wire import frame_id
 from tests.serde.spark.jvm.plans import entries
 from tests.serde.test_schema_resolution import NEW, OLD, READ, WRITTEN, body
@@ -76,9 +75,7 @@ def test_newest_is_resolved_as_avro_does(spark: SparkSession, registry: FixtureR
         plan = plan_read(client, "users", NEWEST)
     expected = [plan.deserializer()(payload, SerdeContext("users")) for payload in payloads]
     assert expected[0] == READ
-    df = frame(spark, payloads).transform(
-        from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
-    )
+    df = frame(spark, payloads).transform(case.read(plan))
     shown = "to_json(value, map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ssXXX\", 'timeZone', 'UTC')) AS json"
     rows = [json.loads(row["json"]) for row in df.orderBy("offset").selectExpr(shown).collect()]
     assert rows[0] == {
@@ -114,8 +111,6 @@ def test_so_are_symbols_and_defaults_with_parts(
         "listed": [None],
     }
     assert plan.deserializer()(payload, SerdeContext("users")) == expected
-    df = frame(spark, [payload]).transform(
-        from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
-    )
+    df = frame(spark, [payload]).transform(case.read(plan))
     (row,) = df.select("value.*").collect()
     assert row.asDict(recursive=True) == expected

@@ -51,6 +51,7 @@ def kafka(spark: SparkSession, topic: Topic) -> DataFrame:
 
 
 class TestBatch:
+    @pytest.mark.smoke
     def test_rows_of_several_schemas_with_their_records_columns(self, spark: SparkSession, topic: Topic) -> None:
         topic.fill([*topic.payloads(range(20)), *topic.payloads(range(20, 30), LOWER), None])
         frame = read(
@@ -167,6 +168,7 @@ class TestStream:
 
 
 class TestWriter:
+    @pytest.mark.smoke
     def test_what_is_written_is_read_and_the_schema_was_there_before(self, spark: SparkSession, topic: Topic) -> None:
         frame = spark.createDataFrame([(1, "a", b"k1"), (2, None, b"k2")], "ID BIGINT, NAME STRING, key BINARY")
         with clear_errors():

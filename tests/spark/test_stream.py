@@ -111,6 +111,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("case", ON_THE_WORKERS, ids=str)
 def test_schemas_that_are_born_while_a_stream_runs_are_read_without_a_restart(
     spark: SparkSession, topic: Topic, case: EngineCase

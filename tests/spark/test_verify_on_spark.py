@@ -111,6 +111,7 @@ def incident(spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry
 
 
 class TestEveryRowOnSpark:
+    @pytest.mark.smoke
     def test_the_incident_fails_before_its_repair_and_holds_after_it(self, incident: Incident, tmp_path: Path) -> None:
         incident.broker.commit(APPLICATION, {(incident.topic, 0): 6, (incident.topic, 1): 2})
         plan, topic = incident.plan(), incident.topic
