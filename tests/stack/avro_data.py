@@ -6,31 +6,26 @@ to it. A Connect schema travels as nested objects, a reference from within a rec
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final
 
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.jars import application_jars
 from srfix.serde.connect.schema import ConnectSchema, ConnectType
+from tests.stack.java_process import JavaProcess, Json, java_process, serve
 
-__all__ = ["AvroData", "Json", "avro_data", "to_json"]
+__all__ = ["AvroData", "avro_data", "to_json"]
 
-Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 _STREAMS: Final = "3.9.2"
 
 
 class AvroData:
     """The process, from outside."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._stdin, self._stdout = process.stdin, process.stdout
+    def __init__(self, process: JavaProcess) -> None:
+        self._ask = process.ask
 
     def from_connect(self, schemas: Iterable[ConnectSchema], *, meta_data: bool) -> list[str]:
         """`fromConnectSchema(…).toString()` of each; where Java refuses, `!` and its exception."""
@@ -59,24 +54,12 @@ class AvroData:
         """`CaseFormat.UPPER_UNDERSCORE.converterTo(CaseFormat.UPPER_CAMEL).convert(name)`."""
         return str(self._ask({"name": name}))
 
-    def _ask(self, request: Mapping[str, Json]) -> Json:
-        self._stdin.write(json.dumps(request) + "\n")
-        self._stdin.flush()
-        line = self._stdout.readline()
-        assert line, "The process of AvroData has ended; its standard error says why."
-        return cast("Json", json.loads(line))
-
 
 @contextmanager
 def avro_data() -> Iterator[AvroData]:
     """Starts the process; ends it."""
-    jars = [str(jar) for part in application_jars(_STREAMS) for jar in fetch(part)]
-    with subprocess.Popen(
-        (sys.executable, "-m", "tests.stack.avro_data", os.pathsep.join(jars)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    jars = [jar for part in application_jars(_STREAMS) for jar in fetch(part)]
+    with java_process("tests.stack.avro_data", jars) as process:
         yield AvroData(process)
 
 
@@ -101,21 +84,8 @@ def to_json(schema: ConnectSchema, above: tuple[str, ...] = ()) -> Json:
 # The rest runs in the process.
 
 
-def _main(class_path: str) -> None:
-    import jpype
-
-    jpype.startJVM(classpath=class_path.split(os.pathsep), convertStrings=True)
-    java = _Java(jpype)
-    for line in sys.stdin:
-        try:
-            answer = java.answer(json.loads(line))
-        except jpype.JException as error:
-            answer = f"!{error.getClass().getSimpleName()}: {error.getMessage()}"
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-    sys.stdout.flush()
-    # A JVM would keep the process alive for its own threads.
-    os._exit(0)
+def _refused(error: Any) -> Json:
+    return f"!{error.getClass().getSimpleName()}: {error.getMessage()}"
 
 
 class _Java:
@@ -236,4 +206,4 @@ def _hex(signed: Iterable[int]) -> str:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    serve(sys.argv[1], lambda jpype: _Java(jpype).answer, _refused, convertStrings=True)

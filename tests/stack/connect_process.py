@@ -6,13 +6,11 @@ It reads one request a line and answers each with a line: `{"answer": …}`, or 
 from __future__ import annotations
 
 import base64
-import json
 import math
-import os
 import sys
 from typing import Any
 
-from tests.stack.avro_data import Json
+from tests.stack.java_process import Json, serve
 
 __all__ = ["float_text"]
 
@@ -22,29 +20,26 @@ def float_text(value: float) -> str:
     return "NaN" if value != value else f"{'-' * (value < 0)}Infinity" if math.isinf(value) else repr(value)
 
 
-def _main(class_path: str, machine: str) -> None:
-    import jpype
+def _causes(error: Any) -> list[Any]:
+    found = []
+    while error is not None:
+        found.append(error)
+        error = error.getCause()
+    return found
 
-    jpype.startJVM(
-        *((machine,) if machine else ()),
-        "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-        classpath=class_path.split(os.pathsep),
-        convertStrings=True,
-    )
-    java = _Java(jpype)
-    for line in sys.stdin:
-        try:
-            answer: dict[str, Json] = {"answer": java.answer(json.loads(line))}
-        except jpype.JException as error:
-            texts, cause = [], error
-            while cause is not None:
-                texts.append(f"{cause.getClass().getSimpleName()}: {cause.getMessage()}")
-                cause = cause.getCause()
-            answer = {"error": " <- ".join(texts)}
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-    # A JVM would keep the process alive for its own threads.
-    os._exit(0)
+
+def _refused(error: Any) -> Json:
+    return {"error": " <- ".join(f"{each.getClass().getSimpleName()}: {each.getMessage()}" for each in _causes(error))}
+
+
+def _main(class_path: str, machine: str) -> None:
+    options = (*((machine,) if machine else ()), "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
+
+    def answering(jpype: Any) -> Any:
+        java = _Java(jpype)
+        return lambda request: {"answer": java.answer(request)}
+
+    serve(class_path, answering, _refused, *options, convertStrings=True)
 
 
 class _Java:
@@ -146,11 +141,7 @@ class _Java:
         try:
             converter.toConnectData(topic, self._bytes(payload))
         except self._jpype.JException as error:
-            texts, cause = [], error
-            while cause is not None:
-                texts.append(str(cause.getMessage()))
-                cause = cause.getCause()
-            return " <- ".join(texts)
+            return " <- ".join(str(each.getMessage()) for each in _causes(error))
         return None
 
     def _bytes(self, value: bytes) -> Any:

@@ -24,8 +24,9 @@ from srfix.serde.formats.avro.connect_text import avro_text
 from srfix.serde.formats.avro.infer import columns_from_avro
 from srfix.serde.formats.avro.internal_schema import avro_compatible, internal_schema
 from srfix.serde.formats.avro.names import key_full_name
-from tests.stack.avro_data import AvroData, Json, avro_data, to_json
+from tests.stack.avro_data import AvroData, avro_data, to_json
 from tests.stack.avro_schemas import avro_schemas, entries
+from tests.stack.java_process import Json
 from tests.strategies import avro_columns, column_types
 
 pytestmark = pytest.mark.stack

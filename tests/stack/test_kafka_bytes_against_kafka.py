@@ -18,9 +18,9 @@ from srfix.serde.errors import DecodeError
 from srfix.serde.formats import kafka
 from srfix.serde.interface import Value
 from srfix.serde.windowed import Window, WindowKind
-from tests.stack.avro_data import Json
 from tests.stack.connect_process import float_text
 from tests.stack.connect_rows import Connect, Refused, connect
+from tests.stack.java_process import Json
 from tests.stack.rows_of_columns import settled
 
 pytestmark = pytest.mark.stack
