@@ -291,25 +291,6 @@ class TestTraps:
                 (-150_000, -12_219_292_800_001, "-5", "{}"),
             ]
 
-    def test_what_was_decoded_once_is_filtered_behind_the_barrier(self, spark: SparkSession) -> None:
-        plan = plan_of("A INT, B STRING", record(a="int", b="string"), record(A="long", b="string", c="int"))
-        frame = spark.createDataFrame([(frame_id(1, b"\2\2x"),)], "value binary")
-        plan = plan_of("A BIGINT, B STRING", *[s.resolved.schema.text for s in plan.schemas])
-        rows = frame.transform(from_registry(plan, engine="jvm")).where("value.A > 0 AND value.B <> ''")
-        text = _plan_of(rows)
-        assert text.count("from_avro") == 2
-        assert rows.count() == 1
-
-
-def _plan_of(frame: Any) -> str:
-    import contextlib
-    import io
-
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        frame.explain("simple")
-    return out.getvalue()
-
 
 class TestTheQuerysText:
     def test_it_is_at_most_twice_as_long_as_by_hand_and_without_workers_a_little_more(

@@ -185,11 +185,6 @@ class TestAWorkerWithoutLibraries:
         assert re.fullmatch(message, shipping.probe(spark) or "")
 
 
-class TestProbe:
-    def test_workers_with_srfix_are_ready(self, spark: SparkSession) -> None:
-        assert shipping.probe(spark) is None
-
-
 class TestPyfiles:
     def test_spark_submit_needs_nothing_else_on_driver_and_workers(
         self, client: RegistryClient, registry: FixtureRegistry, without_srfix: str, zipped: Path, tmp_path: Path
