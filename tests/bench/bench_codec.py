@@ -23,6 +23,7 @@ from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Row
+from srfix.serde.native import kernel
 from srfix.serde.serializer import AvroSerializer, JsonSerializer
 from tests.bench.measuring import Route, arguments, gate, measure, table
 from tests.bench.peers import (
@@ -125,6 +126,8 @@ def _of_shape(shape: Shape, *, records: int, rounds: int, gated: bool = True) ->
     table(f"{name} decode", figures, "fastavro", "confluent")
     if gated:
         gate(f"{name} decode / fastavro", figures.ratio("srfix", "fastavro"), at_most=target)
+        if kernel() is not None:
+            gate(f"{name} decode: fastavro / srfix, in the kernel", figures.ratio("fastavro", "srfix"), at_least=6)
         folded = "srfix, columns folded"
         gate(f"{name} decode, columns folded / fastavro", figures.ratio(folded, "fastavro"), at_most=target)
         gate(f"{name} decode, columns folded / as is", figures.ratio(folded, "srfix, columns as is"), at_most=_NOISE)
@@ -133,6 +136,8 @@ def _of_shape(shape: Shape, *, records: int, rounds: int, gated: bool = True) ->
     table(f"{name} encode", figures, "fastavro", "confluent")
     if gated:
         gate(f"{name} encode / fastavro", figures.ratio("srfix", "fastavro"), at_most=target)
+        if kernel() is not None:
+            gate(f"{name} encode: fastavro / srfix, in the kernel", figures.ratio("fastavro", "srfix"), at_least=10)
         gate(f"{name} encode, drop-in / confluent", figures.ratio("srfix drop-in", "confluent"), at_most=1)
     figures = measure(internal_routes(shape), records=records, rounds=rounds)
     table(f"{name} encode, internal schema", figures, "fastavro")

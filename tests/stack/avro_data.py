@@ -14,6 +14,7 @@ from typing import Any, Final
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.jars import application_jars
 from srfix.serde.connect.schema import ConnectSchema, ConnectType
+from tests.stack.connect_process import ConnectJava
 from tests.stack.java_process import JavaProcess, Json, java_process, serve
 
 __all__ = ["AvroData", "avro_data", "to_json"]
@@ -88,12 +89,10 @@ def _refused(error: Any) -> Json:
     return f"!{error.getClass().getSimpleName()}: {error.getMessage()}"
 
 
-class _Java:
+class _Java(ConnectJava):
     def __init__(self, jpype: Any) -> None:
-        self._builder = jpype.JClass("org.apache.kafka.connect.data.SchemaBuilder")
-        self._types = jpype.JClass("org.apache.kafka.connect.data.Schema$Type")
+        super().__init__(jpype)
         self._parser = jpype.JClass("org.apache.avro.Schema$Parser")
-        self._integer = jpype.JClass("java.lang.Integer")
         case = jpype.JClass("com.google.common.base.CaseFormat")
         self._camel = case.UPPER_UNDERSCORE.converterTo(case.UPPER_CAMEL)
         config = jpype.JClass("io.confluent.connect.avro.AvroDataConfig")
@@ -119,9 +118,7 @@ class _Java:
         # Anew each time: its cache would answer for another schema that is equal to Connect.
         if "avro" in request:
             parser = self._parser().setValidateDefaults(False)
-            return self._described(
-                self._avro_data(self._configs[True]).toConnectSchema(parser.parse(request["avro"])), ()
-            )
+            return self._described(self._avro_data(self._configs[True]).toConnectSchema(parser.parse(request["avro"])))
         made = self._avro_data(self._configs[request["meta_data"]]).fromConnectSchema(self._built(request["connect"]))
         return str(made.toString())
 
@@ -156,49 +153,6 @@ class _Java:
             return str(parse(text))
         except (self._exception, UnicodeDecodeError):  # the latter: an exception's own text is half a character
             return None
-
-    def _built(self, schema: dict[str, Any]) -> Any:
-        match schema["type"]:
-            case "ARRAY":
-                builder = self._builder.array(self._built(schema["values"]))
-            case "MAP":
-                builder = self._builder.map(self._built(schema["keys"]), self._built(schema["values"]))
-            case "STRUCT":
-                builder = self._builder.struct()
-                for name, part in schema["fields"]:
-                    builder.field(name, self._built(part))
-            case other:
-                builder = self._builder.type(self._types.valueOf(other))
-        if schema["name"] is not None:
-            builder.name(schema["name"])
-        if schema["version"] is not None:
-            builder.version(self._integer(schema["version"]))
-        for name, value in schema["parameters"].items():
-            builder.parameter(name, value)
-        if schema["optional"]:
-            builder.optional()
-        return builder.build()
-
-    def _described(self, schema: Any, above: tuple[str, ...]) -> Json:
-        type_, name = str(schema.type().name()), schema.name()
-        if type_ == "STRUCT" and name in above:
-            return {"within": str(name), "optional": bool(schema.isOptional())}
-        inner = (*above, str(name)) if type_ == "STRUCT" and name else above
-        fields = schema.fields() if type_ == "STRUCT" else ()
-        parameters = schema.parameters()
-        return {
-            "type": type_,
-            "name": None if name is None else str(name),
-            "version": None if schema.version() is None else int(schema.version()),
-            "optional": bool(schema.isOptional()),
-            "parameters": {}
-            if parameters is None
-            else {str(e.getKey()): str(e.getValue()) for e in parameters.entrySet()},
-            "doc": None if schema.doc() is None else str(schema.doc()),
-            "fields": [[str(part.name()), self._described(part.schema(), inner)] for part in fields],
-            "keys": self._described(schema.keySchema(), inner) if type_ == "MAP" else None,
-            "values": self._described(schema.valueSchema(), inner) if type_ in ("MAP", "ARRAY") else None,
-        }
 
 
 def _hex(signed: Iterable[int]) -> str:

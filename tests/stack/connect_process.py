@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.stack.java_process import Json, serve
 
-__all__ = ["float_text"]
+__all__ = ["ConnectJava", "float_text"]
 
 
 def float_text(value: float) -> str:
@@ -36,13 +36,15 @@ def _main(class_path: str, machine: str) -> None:
     options = (*((machine,) if machine else ()), "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
 
     def answering(jpype: Any) -> Any:
-        java = _Java(jpype)
+        java = ConnectJava(jpype)
         return lambda request: {"answer": java.answer(request)}
 
     serve(class_path, answering, _refused, *options, convertStrings=True)
 
 
-class _Java:
+class ConnectJava:
+    """In the process."""
+
     def __init__(self, jpype: Any) -> None:
         self._jpype = jpype
         self._class: Any = jpype.JClass
@@ -248,19 +250,25 @@ class _Java:
             case _:
                 return int(value)
 
-    def _described(self, schema: Any) -> Json:
-        type_, parameters = str(schema.type().name()), schema.parameters()
+    def _described(self, schema: Any, above: tuple[str, ...] = ()) -> Json:
+        type_, name = str(schema.type().name()), schema.name()
+        if type_ == "STRUCT" and name in above:
+            return {"within": str(name), "optional": bool(schema.isOptional())}
+        inner = (*above, str(name)) if type_ == "STRUCT" and name else above
         fields = schema.fields() if type_ == "STRUCT" else ()
+        parameters = schema.parameters()
         return {
             "type": type_,
-            "name": None if schema.name() is None else str(schema.name()),
+            "name": None if name is None else str(name),
+            "version": None if schema.version() is None else int(schema.version()),
             "optional": bool(schema.isOptional()),
             "parameters": {}
             if parameters is None
             else {str(e.getKey()): str(e.getValue()) for e in parameters.entrySet()},
-            "fields": [[str(part.name()), self._described(part.schema())] for part in fields],
-            "keys": self._described(schema.keySchema()) if type_ == "MAP" else None,
-            "values": self._described(schema.valueSchema()) if type_ in ("MAP", "ARRAY") else None,
+            "doc": None if schema.doc() is None else str(schema.doc()),
+            "fields": [[str(part.name()), self._described(part.schema(), inner)] for part in fields],
+            "keys": self._described(schema.keySchema(), inner) if type_ == "MAP" else None,
+            "values": self._described(schema.valueSchema(), inner) if type_ in ("MAP", "ARRAY") else None,
         }
 
     def _serialized(self, kind: str, row: Any) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from srfix.fixtures.registry.others.apicurio import ApicurioRegistry
@@ -52,22 +50,3 @@ class TestApicurioRegistry:
     def test_what_it_refuses_cannot_be_seeded(self, apicurio: ApicurioRegistry) -> None:
         with pytest.raises(UsageError, match=r"^The schema cannot be seeded under 'x-value': Apicurio answered .*422"):
             apicurio.seed("x-value", '{"type":"record"')
-
-    def test_its_own_level_is_none(self, apicurio: ApicurioRegistry) -> None:
-        """It runs beside the other one: neither has a port that the other wants."""
-        with ApicurioRegistry(compatibility=None) as second:
-            process_id = second.process_id
-            assert second.dump() == {"config": {"compatibility": None}, "configs": {}, "subjects": {}}
-            assert second.url != apicurio.url
-            assert process_id is not None
-            assert _is_running(process_id)
-        assert not _is_running(process_id)
-        second.close()
-
-
-def _is_running(process_id: int) -> bool:
-    try:
-        state = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
