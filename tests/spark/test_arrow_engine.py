@@ -24,7 +24,6 @@ from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.releases import require_arrow
 from srfix.serde.spark.worker.decode import PlanDecoder
-from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
 
 USERS = SerdeContext("users")
@@ -111,20 +110,6 @@ class TestArrowDecoded:
                 assert [row["d"]["row"] is None for row in rows] == [each != payload for each in payloads]
         finally:
             spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
-
-    def test_keys_and_values_travel_together(self, spark: SparkSession, client: RegistryClient) -> None:
-        keys, values = parse_columns("ID BIGINT KEY"), parse_columns("NAME STRING")
-        key = AvroSerializer(client, keys)({"ID": 7}, SerdeContext("users", Role.KEY))
-        value = AvroSerializer(client, values)({"NAME": "Ada"}, USERS)
-        key_plan = plan_read(client, "users", keys, role=Role.KEY)
-        frame = spark.createDataFrame([(key, value)], "key binary, value binary").select(
-            arrow_decoded(key_plan, F.col("key")).alias("k"),
-            arrow_decoded(plan_read(client, "users", values), F.col("value")).alias("v"),
-        )
-        (row,) = frame.collect()
-        assert (row["k"]["row"]["ID"], row["v"]["row"]["NAME"]) == (7, "Ada")
-        plan = frame._jdf.queryExecution().executedPlan().toString()
-        assert plan.count("ArrowEvalPython") == 1
 
 
 class TestWhatTheRegistryIsAsked:

@@ -104,12 +104,8 @@ class TestGoodAndBadRows:
 
     def test_without_the_reasons_they_cannot_be_told(self, spark: SparkSession, world: World) -> None:
         df = frame(spark, []).transform(from_registry(world.plan(), engine="arrow"))
-        message = (
-            r"^The frame has no column _srfix_reason, so good and bad values cannot be told apart\. Read it with "
-            r"from_registry\(…, on_error='quarantine'\), and keep that column\.$"
-        )
         for select in (good_rows, bad_rows):
-            with pytest.raises(UsageError, match=message):
+            with pytest.raises(UsageError, match="no column _srfix_reason"):
                 select(df)
 
 

@@ -164,24 +164,10 @@ class TestFrames:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            (
-                lambda df: df.drop("value"),
-                r"^The frame has no column 'value' with payloads; it has topic, partition, offset, key, headers\. Name it: "
-                r"from_registry\(plan, column=…\)\.$",
-            ),
-            (
-                lambda df: df.withColumn("value", F.lit("text")),
-                r"^The column 'value' holds string, not binary: payloads are read as they came, before any cast\. Was it "
-                r"read already\?$",
-            ),
-            (
-                lambda df: df.select("*", "value"),
-                r"^The frame has 2 columns 'value'\. Rename or drop all but the one with payloads\.$",
-            ),
-            (
-                lambda df: df.withColumn("_srfix_message", F.lit(1)),
-                r"^The frame has a column _srfix_message already, which is one of those that srfix adds\. Rename or drop it;",
-            ),
+            (lambda df: df.drop("value"), "has no column 'value' with payloads; it has topic, partition, offset"),
+            (lambda df: df.withColumn("value", F.lit("text")), "'value' holds string, not binary"),
+            (lambda df: df.select("*", "value"), "has 2 columns 'value'"),
+            (lambda df: df.withColumn("_srfix_message", F.lit(1)), "has a column _srfix_message already"),
         ],
         ids=["no such column", "not binary", "twice", "a name of ours"],
     )

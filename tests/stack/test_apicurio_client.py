@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import pytest
 import requests
@@ -33,6 +33,7 @@ from tests.serde.registry.test_implementations import (
     TestRepair,
 )
 from tests.stack.meddler import Cut, meddler
+from tests.stack.scene import Registry
 
 __all__ = ["TestListings", "TestRepair"]
 
@@ -42,17 +43,6 @@ NEITHER: Final = '{"type":"record","name":"Neither","fields":[{"name":"nothing",
 SPACED: Final = json.dumps(json.loads(WRITER), indent=1)
 COMPATIBLE: Final = '{"type":"record","name":"Order","fields":[{"name":"orderId","type":"string"}]}'
 DOCUMENTED: Final = json.dumps({**json.loads(WRITER), "doc": "An order."}, separators=(",", ":"))
-
-
-class Registry(Protocol):
-    """What the fixture registry and Apicurio have in common."""
-
-    @property
-    def url(self) -> str:
-        """Where clients find it."""
-
-    def seed(self, subject: str, schema_text: str) -> int:
-        """Registers a schema whatever the level of compatibility; returns the id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,11 +177,6 @@ def own_config(asked: Asked) -> object:
     return asked.client.config(PHANTOM)
 
 
-def own_config_raw(asked: Asked) -> object:
-    seeded(asked, WRITER)
-    return asked.raw("GET", f"/config/{PHANTOM}")[0]
-
-
 def config_without_level(asked: Asked) -> object:
     seeded(asked, WRITER)
     return told(lambda: asked.client.set_config(PHANTOM, {"normalize": True}))
@@ -281,12 +266,6 @@ def prefix(asked: Asked) -> object:
     return sorted(asked.client.subjects(prefix="app-"))
 
 
-def prefix_raw(asked: Asked) -> object:
-    asked.registry.seed(SOURCE, WRITER)
-    seeded(asked, WRITER)
-    return asked.raw("GET", "/subjects?subjectPrefix=app-")[1] == [PHANTOM]
-
-
 def other_context(asked: Asked) -> object:
     asked.client.register(f":.shop:{PHANTOM}", Schema(text=WRITER))
     return looked_up(asked, WRITER)
@@ -298,11 +277,6 @@ def bad_schemas(asked: Asked) -> object:
 
 def no_subjects(asked: Asked) -> object:
     return asked.client.subjects()
-
-
-def path_that_is_not_there(asked: Asked) -> object:
-    status, answer = asked.raw("GET", "/nothing/here")
-    return status, isinstance(answer, dict) and answer["error_code"]
 
 
 def odd_subject(asked: Asked) -> object:
@@ -362,7 +336,6 @@ ROWS: Final[Mapping[str, Row]] = {
     "GET /schemas": Row(listing, "EndpointNotSupportedError"),
     "text returned: by id / by look-up": Row(text_of_spaced, ("compact", "as sent")),
     "GET /config/{s} without one, through the client": Row(own_config, None),
-    "GET /config/{s} without one": Row(own_config_raw, 200),
     "PUT config without level": Row(config_without_level, "RegistryAnswerError"),
     "DELETE config / twice": Row(config_deleted_twice, [None, None]),
     "incompatible": Row(incompatible, "IncompatibleSchemaError"),
@@ -376,11 +349,9 @@ ROWS: Final[Mapping[str, Row]] = {
     "POST with id, IMPORT": Row(explicit_id_on_import, False),
     "READONLY, existing content": Row(same_content_when_read_only, True),
     "subjectPrefix, through the client": Row(prefix, [PHANTOM]),
-    "subjectPrefix": Row(prefix_raw, False),
     "contexts": Row(other_context, "SubjectNotFoundError", imitated=False),
     "invalid": Row(bad_schemas, "InvalidSchemaError"),
     "empty GET /subjects": Row(no_subjects, ()),
-    "404 path": Row(path_that_is_not_there, (404, False)),
     "undo of a registration": Row(undone, (True, True, (1, 2))),
     "a soft-deleted version registered again": Row(registered_again, ((1, 3), (1, 2, 3)), imitated=False),
     "odd characters in a subject": Row(odd_subject, (True, True)),

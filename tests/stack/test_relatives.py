@@ -151,14 +151,6 @@ class TestStoreWithoutLogging:
             assert world.changelog not in broker.topics
             assert codes(world, *printed(world, described, tmp_path)) == [("SRF007", "note")]
 
-    def test_its_own_offsets_tell(self, broker: KraftBroker, tmp_path: Path) -> None:
-        topology = TopologyKind.AGGREGATION_WITHOUT_LOGGING
-        with new_world(broker, tmp_path, version="4.3.1", topology=topology) as world:
-            world.produce(("ann", ANN))
-            run(world)
-            assert world.ids(world.phantom)
-            assert codes(world, *state_of(world)) == [("SRF007", "note")]
-
     @pytest.mark.parametrize("version", [AFFECTED, "3.9.2"])
     def test_where_nothing_tells_it_is_said_that_it_may_be_one(
         self, version: str, broker: KraftBroker, tmp_path: Path

@@ -115,17 +115,6 @@ def test_reuse_is_turned_off_after_seeding_with_the_same_rows(scene: Scene, tmp_
     assert scene.changelog in scene.broker.topics
 
 
-def test_without_seeding_the_table_is_empty(scene: Scene) -> None:
-    scene.produce(("ann", ANN), ("bob", BOB))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
-        application.wait_for_commit(scene.setup.users)
-    lose_state(scene.setup)
-    with scene.start(setup=replace(scene.setup, config=NO_REUSE)) as application:
-        application.wait_for_state("RUNNING")
-        assert application.rows() == ()
-
-
 class Stage:
     """A compacted topic with many old keys, of which an application without any process has committed."""
 
