@@ -36,9 +36,9 @@ def plan_text(df: DataFrame) -> str:
     return str(df._jdf.queryExecution().optimizedPlan().toString())
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("case", ENGINES, ids=str)
 class TestFromRegistry:
+    @pytest.mark.smoke
     def test_payloads_of_any_schema_become_typed_rows_and_the_other_columns_stay(
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:

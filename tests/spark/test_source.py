@@ -51,7 +51,6 @@ def kafka(spark: SparkSession, topic: Topic) -> DataFrame:
 
 
 class TestBatch:
-    @pytest.mark.smoke
     def test_rows_of_several_schemas_with_their_records_columns(self, spark: SparkSession, topic: Topic) -> None:
         topic.fill([*topic.payloads(range(20)), *topic.payloads(range(20, 30), LOWER), None])
         frame = read(

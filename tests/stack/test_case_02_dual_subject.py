@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row, SecondAnswer, SerdeKind
-from tests.stack.scene import Scene, assert_query_fails, diagnose
+from srfix.fixtures.streams.model import SecondAnswer, SerdeKind
+from tests.stack.scene import ANN, ANN_ROW, Scene, assert_query_fails, diagnose
 
 pytestmark = pytest.mark.stack
-
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
 
 
 @pytest.fixture
 def unreadable(scene: Scene) -> Scene:
     """The incident has happened, and was seen."""
     scene.produce(("ann", ANN))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
         assert application.query("ann") == ANN_ROW
     lose_state(scene.setup)
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert_query_fails(scene, application)
     return scene
 
@@ -50,8 +45,7 @@ def test_it_never_fails_and_changes_nothing_in_the_registry(unreadable: Scene, v
     scene = unreadable
     before = scene.registry.dump()
     setup = replace(scene.setup, serde=SerdeKind.SRFIX_DUAL_SUBJECT, version=version)
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         assert application.query("ann") == ANN_ROW
         assert application.join("ann") == ANN_ROW
         handed = scene.changelog if version == "2.6.3" else scene.setup.users
@@ -62,8 +56,7 @@ def test_it_never_fails_and_changes_nothing_in_the_registry(unreadable: Scene, v
         application.wait_for_commit(scene.setup.users)
 
     lose_state(setup)
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         assert application.join("ann") == ANN_ROW | {"FULLNAME": "Ann Two"}
     assert scene.registry.dump() == before
 
@@ -80,8 +73,7 @@ def test_it_repairs_what_it_reads_where_it_is_asked_to_and_the_registry_lets_it(
 ) -> None:
     scene = unreadable
     setup = replace(scene.setup, serde=SerdeKind.SRFIX_DUAL_SUBJECT_REGISTERING)
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         before = registry.dump()
         assert application.query("ann") == ANN_ROW
         (told,) = application.second_answers
@@ -91,16 +83,14 @@ def test_it_repairs_what_it_reads_where_it_is_asked_to_and_the_registry_lets_it(
     diagnose(scene, code=1)
 
     registry.configure(scene.phantom, {"compatibility": "NONE"})
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         assert application.query("ann") == ANN_ROW
         assert [told.registered_id for told in application.second_answers] == [scene.writer_id]
     codes = {finding["code"] for finding in diagnose(scene, code=0)}
     assert codes == {"SRF003", "SRF012"}  # the store is masked; the level that is left at NONE is noted
 
     # So the converter that failed reads, too.
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.query("ann") == ANN_ROW
 
 

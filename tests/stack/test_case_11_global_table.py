@@ -14,17 +14,13 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
 from srfix.fixtures.streams.application import lose_state
-from srfix.fixtures.streams.model import Row, SerdeKind, StreamsError, TopologyKind
+from srfix.fixtures.streams.model import SerdeKind, StreamsError, TopologyKind
 from srfix.serde.subjects.names import Role, subject_for
-from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, framed, repair
+from tests.stack.scene import ANN, ANN_ROW, BOB, BOB_ROW, Scene, assert_join_kills, assert_query_fails, framed, repair
 
 pytestmark = pytest.mark.stack
 
 STORE: Final = "users-global"
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
-BOB: Final[dict[str, object]] = {"userId": 2, "fullName": "Bob", "homeCountry": None}
-BOB_ROW: Final[Row] = {"USERID": 2, "FULLNAME": "Bob"}
 LOGIN_SCHEMA: Final[dict[str, Any]] = {
     "type": "record",
     "name": "Login",
@@ -47,8 +43,7 @@ def test_the_topic_that_no_group_commits_is_found_as_its_source_and_repaired(sce
 
     # A global table restores what it finds when it starts, even for the first time. What it meets while it runs, it stores
     # under a schema of its own, under the subject of a changelog, as any table does.
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         with pytest.raises(StreamsError, match=f"Error retrieving Avro value schema version for id {scene.writer_id}"):
             application.query("bob")
         scene.produce(("ann", ANN))
@@ -58,8 +53,7 @@ def test_the_topic_that_no_group_commits_is_found_as_its_source_and_repaired(sce
     assert committed_topics(scene) == {logins}
     lose_state(scene.setup)
 
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.count() == 2
         assert application.serde_calls == ()
         assert_query_fails(scene, application)
@@ -67,8 +61,7 @@ def test_the_topic_that_no_group_commits_is_found_as_its_source_and_repaired(sce
 
     # It restores every record, whatever the group has committed.
     repair(scene, keep="auto", live_keys=2, code="SRF006")
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(logins)
         assert dict(application.rows()) == {"ann": ANN_ROW, "bob": BOB_ROW}
         assert application.join("ann", login_value=login_value) == ANN_ROW

@@ -33,8 +33,7 @@ def test_a_second_instance_that_joins_and_restores_meanwhile_changes_nothing(
     scene: Scene, registry: FixtureRegistry
 ) -> None:
     scene.produce(*((key, user(key)) for key in KEYS))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
     before = registry.dump()
     lose_state(scene.setup)

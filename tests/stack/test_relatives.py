@@ -30,8 +30,7 @@ FIXED_VERSIONS = tuple(version for version in STREAMS_VERSIONS if version != AFF
 def run(world: World, *, version: str | None = None) -> str:
     """Starts the application, has all users processed or restored, stops it cleanly; returns the printed topology."""
     setup = world.setup if version is None else replace(world.setup, version=version)
-    with world.start(setup) as application:
-        application.wait_for_state("RUNNING")
+    with world.running(setup) as application:
         if setup.topology not in (TopologyKind.GLOBAL_TABLE, TopologyKind.GLOBAL_STORE):
             application.wait_for_commit(setup.users)
         return application.topology
@@ -89,10 +88,11 @@ class TestStateOnDisk:
             world.produce(("ann", ANN))
             run(world)
             assert ("SRF004", "breaks on upgrade") in codes(world, *state_of(world), *upgraded)
-            with world.start(replace(world.setup, version=FIXED)) as application:
-                application.wait_for_state("RUNNING")
-                with pytest.raises(StreamsError, match="Error retrieving Avro value schema version"):
-                    application.query("ann")
+            with (
+                world.running(replace(world.setup, version=FIXED)) as application,
+                pytest.raises(StreamsError, match="Error retrieving Avro value schema version"),
+            ):
+                application.query("ann")
             lose_state(world.setup)
             run(world, version=FIXED)
             assert not [found for found in codes(world, *state_of(world), *upgraded) if found[0] == "SRF004"]
@@ -117,8 +117,7 @@ class TestGlobalTable:
         with new_world(
             broker, tmp_path, version=version, topology=TopologyKind.GLOBAL_TABLE, serde=SerdeKind.CONNECT
         ) as world:
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 world.produce(("ann", ANN))
                 wait_until(lambda: application.count() == 1, application)
                 topology = application.topology
@@ -131,8 +130,7 @@ class TestStoreWithoutLogging:
         topology = TopologyKind.LOGGING_DISABLED_BESIDE_AGGREGATION
         with new_world(broker, tmp_path, topology=topology) as world:
             world.produce(("ann", ANN))
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 application.wait_for_commit(world.setup.users)
                 assert application.join("ann") == ANN_ROW
                 application.wait_for_commit(world.setup.logins)
@@ -205,8 +203,7 @@ class TestGlobalStore:
             broker, tmp_path, version=version, topology=TopologyKind.GLOBAL_STORE, serde=SerdeKind.TEXT
         ) as world:
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 producer.produce(world.setup.users, b"text of ann", b"ann")
                 producer.flush()
                 wait_until(lambda: application.count() == 1, application)
@@ -215,8 +212,7 @@ class TestGlobalStore:
             told = (*printed(world, topology, tmp_path), *state_of(world), "--streams-version", version)
             assert codes(world, *told) == ([("SRF019", "silent wrong results")] if found else [])
             lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 assert texts(application) == ["text of ann" if found else "TEXT OF ANN"]
 
 
@@ -264,8 +260,7 @@ class TestHealthyClusters:
         topology = TopologyKind.TABLE_JOIN_WITH_CHANGELOG
         with new_world(broker, tmp_path, version="3.9.2", topology=topology) as world:
             world.produce(("ann", ANN))
-            with world.start(replace(world.setup, named_topology="east")) as application:
-                application.wait_for_state("RUNNING")
+            with world.running(replace(world.setup, named_topology="east")) as application:
                 application.wait_for_commit(world.setup.users)
             assert f"{world.setup.application}-east-{world.setup.store}-changelog" in broker.topics
             assert codes(world) == []

@@ -48,8 +48,7 @@ class TestKeysFromTheRegistry:
             ann = world.key("ann")
             world.produce((ann, ANN))
             handed = world.changelog if version == "2.6.3" else world.setup.users
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 application.wait_for_commit(world.setup.users)
                 assert application.query({"LOGIN": "ann"}) == ANN_ROW
                 assert application.join(ann) == ANN_ROW
@@ -57,8 +56,7 @@ class TestKeysFromTheRegistry:
                 assert deserialize(world.setup.users) in application.key_serde_calls
                 application.wait_for_commit(world.setup.logins)
             lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 assert application.count() == 1
                 assert application.query({"LOGIN": "ann"}) is None
                 assert application.join(ann) is None
@@ -83,8 +81,7 @@ class TestWindowedAggregation:
                 WindowedRow(start_ms=start - HOUR_MS, end_ms=start, row=ANN_ROW | {"FULLNAME": "Ann One"}),
                 WindowedRow(start_ms=start, end_ms=start + HOUR_MS, row=ANN_ROW),
             )
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 application.wait_for_commit(world.setup.users)
                 assert application.windows("ann") == rows
                 assert set(application.serde_calls) == {
@@ -95,8 +92,7 @@ class TestWindowedAggregation:
             assert world.changelog in broker.topics
             assert world.diagnose() == []
             lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 assert application.windows("ann") == rows
 
 
@@ -113,8 +109,7 @@ class TestForeignKeyJoin:
             compatibility="NONE",
         ) as world:
             world.produce((world.key("ann"), ANN), (world.key("bob"), BOB))
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 application.wait_for_commit(world.setup.users)
                 assert application.join("BE") == BOB_ROW
                 assert application.rows() == (({"LOGIN": "ann"}, ANN_ROW), ({"LOGIN": "bob"}, BOB_ROW))
