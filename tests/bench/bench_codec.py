@@ -6,7 +6,7 @@ Bare fastavro is what a user would write: a parsed schema, a BytesIO, the five f
 registry that answers from memory, and the topic's subject, for which it asks nothing.
 
 Columns are "as is" where they have the writer's names, "folded" where the writer's are lower case and theirs are upper
-case. Coercions, a projection and maps are printed, without a gate.
+case. Coercions and a projection are printed, without a gate.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Row
+from srfix.serde.native import kernel
 from srfix.serde.serializer import AvroSerializer, JsonSerializer
 from tests.bench.measuring import Route, arguments, gate, measure, table
 from tests.bench.peers import (
@@ -35,7 +36,7 @@ from tests.bench.peers import (
     confluent_client,
     versions,
 )
-from tests.bench.shapes import MAPS, SHAPES, Shape, lower_names, upper_keys
+from tests.bench.shapes import SHAPES, Shape, lower_names, upper_keys
 
 _NOISE: Final = 1.1
 """What "no dearer" is held against: on a busy machine two runs of the very same work differ by as much."""
@@ -119,27 +120,28 @@ def internal_routes(shape: Shape) -> dict[str, Route]:
     return routes
 
 
-def _of_shape(shape: Shape, *, records: int, rounds: int, gated: bool = True) -> None:
+def _of_shape(shape: Shape, *, records: int, rounds: int) -> None:
     name, target = shape.name, shape.target
     figures = measure(decode_routes(shape), records=records, rounds=rounds)
     table(f"{name} decode", figures, "fastavro", "confluent")
-    if gated:
-        gate(f"{name} decode / fastavro", figures.ratio("srfix", "fastavro"), at_most=target)
-        folded = "srfix, columns folded"
-        gate(f"{name} decode, columns folded / fastavro", figures.ratio(folded, "fastavro"), at_most=target)
-        gate(f"{name} decode, columns folded / as is", figures.ratio(folded, "srfix, columns as is"), at_most=_NOISE)
-        gate(f"{name} decode, drop-in / confluent", figures.ratio("srfix drop-in", "confluent"), at_most=1)
+    gate(f"{name} decode / fastavro", figures.ratio("srfix", "fastavro"), at_most=target)
+    if kernel() is not None:
+        gate(f"{name} decode: fastavro / srfix, in the kernel", figures.ratio("fastavro", "srfix"), at_least=6)
+    folded = "srfix, columns folded"
+    gate(f"{name} decode, columns folded / fastavro", figures.ratio(folded, "fastavro"), at_most=target)
+    gate(f"{name} decode, columns folded / as is", figures.ratio(folded, "srfix, columns as is"), at_most=_NOISE)
+    gate(f"{name} decode, drop-in / confluent", figures.ratio("srfix drop-in", "confluent"), at_most=1)
     figures = measure(encode_routes(shape), records=records, rounds=rounds)
     table(f"{name} encode", figures, "fastavro", "confluent")
-    if gated:
-        gate(f"{name} encode / fastavro", figures.ratio("srfix", "fastavro"), at_most=target)
-        gate(f"{name} encode, drop-in / confluent", figures.ratio("srfix drop-in", "confluent"), at_most=1)
+    gate(f"{name} encode / fastavro", figures.ratio("srfix", "fastavro"), at_most=target)
+    if kernel() is not None:
+        gate(f"{name} encode: fastavro / srfix, in the kernel", figures.ratio("fastavro", "srfix"), at_least=10)
+    gate(f"{name} encode, drop-in / confluent", figures.ratio("srfix drop-in", "confluent"), at_most=1)
     figures = measure(internal_routes(shape), records=records, rounds=rounds)
     table(f"{name} encode, internal schema", figures, "fastavro")
-    if gated:
-        as_is, folded = "srfix, columns as is", "srfix, columns folded"
-        gate(f"{name} encode, columns / fastavro", figures.ratio(as_is, "fastavro"), at_most=target)
-        gate(f"{name} encode, columns folded / as is", figures.ratio(folded, as_is), at_most=_NOISE)
+    as_is, folded = "srfix, columns as is", "srfix, columns folded"
+    gate(f"{name} encode, columns / fastavro", figures.ratio(as_is, "fastavro"), at_most=target)
+    gate(f"{name} encode, columns folded / as is", figures.ratio(folded, as_is), at_most=_NOISE)
 
 
 def bounds_routes(shape: Shape) -> dict[str, Route]:
@@ -178,7 +180,6 @@ def main() -> None:
     for shape in SHAPES:
         _of_shape(shape, records=given.records, rounds=given.rounds)
         _of_bounds(shape, records=given.records, rounds=given.rounds)
-    _of_shape(MAPS, records=given.records, rounds=given.rounds, gated=False)
 
 
 if __name__ == "__main__":

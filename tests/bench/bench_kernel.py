@@ -1,4 +1,4 @@
-"""The native kernel beside fastavro and confluent-kafka, for Avro: CPU time per record.
+"""The native kernel beside fastavro, for batches of Avro: CPU time per record. Of single records: `bench_codec`.
 
     python -m tests.bench.bench_kernel [--records N] [--rounds R]
 
@@ -19,9 +19,7 @@ from functools import partial
 from typing import Final, cast
 
 import pyarrow as pa
-from confluent_kafka.schema_registry import avro as confluent_avro
 
-from srfix.serde import confluent as drop_in
 from srfix.serde.arrow import from_arrow, to_arrow
 from srfix.serde.batches import deserialize_many
 from srfix.serde.columns import Map
@@ -33,14 +31,12 @@ from srfix.serde.serializer import AvroSerializer
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 from tests.bench.measuring import Route, arguments, gate, measure, table
 from tests.bench.peers import (
-    BY_TOPIC,
     CTX,
     PREFIX,
     MemoryRegistry,
     bare_decoding,
     bare_encoding,
     by_id,
-    confluent_client,
     versions,
 )
 from tests.bench.shapes import SHAPES, Shape, lower_names, upper_keys
@@ -54,48 +50,6 @@ _BATCHES: Final = 5
 _TURNS: Final = 10
 """Of a batch, by each of two threads."""
 _OTHER: Final = prefix_id_bytes(SchemaId(2))
-
-
-def _one(shape: Shape, *, records: int, rounds: int) -> None:
-    """Records one by one, as dicts."""
-    payload, lowered = bare_encoding(shape.schema)(shape.avro_row), lower_names(shape.schema)
-    client = confluent_client(shape.schema)
-    columns, plain = "srfix, columns", "srfix"
-    figures = measure(
-        {
-            _FASTAVRO: partial(bare_decoding(shape.schema), payload),
-            plain: partial(AvroDeserializer(by_id(shape.schema)), payload, CTX),
-            columns: partial(AvroDeserializer(by_id(lowered), columns=shape.upper_columns), payload, CTX),
-            "srfix drop-in": partial(drop_in.AvroDeserializer(client, conf=BY_TOPIC), payload, CTX),
-            _CONFLUENT: partial(confluent_avro.AvroDeserializer(client, conf=BY_TOPIC), payload, CTX),
-        },
-        records=records,
-        rounds=rounds,
-    )
-    table(f"{shape.name} decode", figures, _FASTAVRO, _CONFLUENT)
-    for how in (plain, columns):
-        gate(f"{shape.name} decode: {_FASTAVRO} / {how}", figures.ratio(_FASTAVRO, how), at_least=6)
-    gate(f"{shape.name} decode: {_CONFLUENT} / drop-in", figures.ratio(_CONFLUENT, "srfix drop-in"), at_least=25)
-
-    written = dict(shape.avro_row)
-    ours, theirs = (module.AvroSerializer(client, shape.schema, conf=BY_TOPIC) for module in (drop_in, confluent_avro))
-    internal = internal_schema(shape.upper_columns)
-    by_columns = AvroSerializer(MemoryRegistry(internal), shape.upper_columns)
-    figures = measure(
-        {
-            _FASTAVRO: partial(bare_encoding(shape.schema), written),
-            plain: partial(AvroSerializer.for_schema(MemoryRegistry(shape.schema), shape.schema), written, CTX),
-            "srfix drop-in": partial(ours, written, CTX),
-            _CONFLUENT: partial(theirs, written, CTX),
-            _INTERNAL: partial(bare_encoding(internal), _internal_row(shape)),
-            columns: partial(by_columns, upper_keys(shape.row, shape.upper_columns), CTX),
-        },
-        records=records,
-        rounds=rounds,
-    )
-    table(f"{shape.name} encode", figures, _FASTAVRO, _CONFLUENT)
-    for how, peer in ((plain, _FASTAVRO), (columns, _INTERNAL)):
-        gate(f"{shape.name} encode: {peer} / {how}", figures.ratio(peer, how), at_least=10)
 
 
 def _internal_row(shape: Shape) -> Row:
@@ -207,7 +161,6 @@ def main() -> None:
     records, rounds = given.records, given.rounds
     print(f"CPU ns a record, {rounds} rounds; batches of {records:,}. {engine_in_words()}; {versions()}.")
     for shape in SHAPES:
-        _one(shape, records=min(records, 2_000), rounds=rounds)
         _many(shape, records=records, rounds=rounds)
 
 

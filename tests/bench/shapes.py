@@ -1,11 +1,10 @@
-"""The records that speed is measured with: flat5, rich20 and ksql, and maps.
+"""The records that speed is measured with: flat5, rich20 and ksql.
 
 | shape | what it is |
 |---|---|
 | flat5 | five flat fields |
 | rich20 | twenty: nullable ones, a record, an array, a map, a decimal, timestamps |
 | ksql | what ksqlDB registers for twelve columns: all nullable, a MAP as an array of entries |
-| maps | one MAP as Avro's map, one as an array of entries, ten entries each |
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from srfix.serde.formats.avro.infer import columns_from_avro
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Row, Value
 
-__all__ = ["MAPS", "SHAPES", "Shape", "lower_names", "upper_keys"]
+__all__ = ["SHAPES", "Shape", "lower_names", "upper_keys"]
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | int | float | bool | None"
 
@@ -36,7 +35,7 @@ class Shape:
     """Records of one schema."""
 
     name: str
-    """flat5, rich20, ksql or maps."""
+    """flat5, rich20 or ksql."""
     schema: str
     """The Avro schema that they are written under."""
     row: Row
@@ -211,20 +210,6 @@ _KSQL: Final = Shape(
     projected=("NAME", "ADDRESS", "PRICE"),
 )
 
-_TEN: Final[Row] = {f"key-{number}": number * 1000 for number in range(10)}
-_ENTRY: Final = {"type": "record", "name": "Entry", "namespace": "io.confluent.connect.avro"} | {
-    "connect.internal.type": "MapEntry",
-    "fields": [{"name": "key", "type": "string"}, {"name": "value", "type": "long"}],
-}
-MAPS: Final = Shape(
-    name="maps",
-    schema=_record_schema("Maps", plain={"type": "map", "values": "long"}, entries={"type": "array", "items": _ENTRY}),
-    row={"plain": _TEN, "entries": _TEN},
-    avro_row={"plain": _TEN, "entries": [{"key": key, "value": value} for key, value in _TEN.items()]},
-    target=1.2,
-    coerced={"PLAIN": "MAP<STRING, STRING>", "ENTRIES": "MAP<STRING, STRING>"},
-    projected=("ENTRIES",),
-)
 
 SHAPES: Final = (_FLAT5, _RICH20, _KSQL)
 """Those that the gates are about."""

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "decode_nothing",
     "decode_with_fastavro",
     "decode_with_from_avro",
-    "encode_nothing",
     "encode_with_fastavro",
     "encode_with_to_avro",
 ]
@@ -79,37 +77,6 @@ def decode_with_from_avro(frame: DataFrame, schemas: Mapping[int, str] = SCHEMAS
 def decode_with_fastavro(frame: DataFrame) -> DataFrame:
     """fastavro in `mapInArrow`: writer schemas renamed once, every body read to its last byte, a reason for each bad row."""
     return frame.mapInArrow(_decoder(), f"{DDL}, REASON string")
-
-
-def decode_nothing(frame: DataFrame) -> DataFrame:
-    """The same rows in `mapInArrow`, without reading any: what Spark asks for handing payloads to Python and rows back."""
-    schema = _ARROW
-    row: dict[str, Any] = {"ID": 7, "NAME": "a name of some length", "CITY": "Springfield", "NOTE": None, "AGE": 42}
-    row |= {"SCORE": 1.5, "ACTIVE": True, "SEEN": 1_767_323_045_678_000, "WEIGHT": 0.5, "TAGS": ["red", "green"]}
-    row["REASON"] = None
-
-    def give(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            count = batch.num_rows
-            arrays = [pa.array([row[field.name]] * count, field.type) for field in schema] if count not in made else []
-            made.setdefault(count, arrays)
-            yield pa.RecordBatch.from_arrays(made[count], schema=schema)
-
-    made: dict[int, list[pa.Array]] = {}
-    return frame.mapInArrow(give, f"{DDL}, REASON string")
-
-
-def encode_nothing(frame: DataFrame) -> DataFrame:
-    """Payloads of that size in `mapInArrow`, without writing any row."""
-    payload = _header(3) + b"x" * 80
-
-    def give(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield pa.RecordBatch.from_arrays(
-                [pa.repeat(pa.scalar(payload, pa.binary()), batch.num_rows)], names=["value"]
-            )
-
-    return frame.mapInArrow(give, "value binary")
 
 
 def _decoder() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

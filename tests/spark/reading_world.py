@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,6 +17,7 @@ from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing
@@ -52,6 +53,10 @@ class EngineCase:
 
     engine: Engine
     workers_have_srfix: bool
+
+    def read(self, *given: Any, **options: Any) -> Any:
+        """`from_registry` by this engine."""
+        return from_registry(*given, engine=self.engine, workers_have_srfix=self.workers_have_srfix, **options)
 
     def __str__(self) -> str:
         return self.engine if self.engine == "arrow" or not self.workers_have_srfix else f"{self.engine} with arrow"

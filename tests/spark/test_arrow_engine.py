@@ -10,23 +10,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.columns.text import parse_columns
-from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer
+from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.releases import require_arrow
 from srfix.serde.spark.worker.decode import PlanDecoder
-from srfix.serde.subjects.names import Role
-from srfix.serde.wire import Framing, frame_id
+from srfix.serde.wire import frame_id
 
 USERS = SerdeContext("users")
 NOW = datetime.datetime(2026, 11, 21, 20, 0, 0, 123000, tzinfo=datetime.UTC)
@@ -67,11 +65,6 @@ def _decoded(spark: SparkSession, plan: ReadPlan, payloads: Sequence[bytes | Non
 def _written(client: RegistryClient, *rows: dict[str, Any]) -> list[bytes | None]:
     serialize = AvroSerializer(client, COLUMNS)
     return [serialize(row, USERS) for row in rows]
-
-
-def _barred(frame: DataFrame, plan: ReadPlan) -> DataFrame:
-    decoded = frame.select(arrow_decoded(plan, F.col("value")).alias("d"))
-    return decoded.select(F.inline(F.array("d")))
 
 
 class TestArrowDecoded:
@@ -118,59 +111,6 @@ class TestArrowDecoded:
         finally:
             spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
-    def test_a_filter_on_a_column_decodes_once(self, spark: SparkSession, client: RegistryClient) -> None:
-        payloads = _written(client, FULL, NULLS)
-        frame = spark.createDataFrame([(payload,) for payload in payloads], "value binary")
-        rows = _barred(frame, plan_read(client, "users", COLUMNS)).filter("row.ID > 1 AND reason IS NULL")
-        assert [row["row"]["NAME"] for row in rows.collect()] == ["Ada"]
-        plan = rows._jdf.queryExecution().executedPlan().toString()
-        assert plan.count("ArrowEvalPython") == plan.count("plan_decoder(") == 1
-
-    def test_headers_name_schemas_where_they_are_given(self, spark: SparkSession) -> None:
-        with FixtureRegistry(emulate="8.2") as registry, RegistryClient(registry.url) as client:
-            columns = parse_columns("ID BIGINT, NAME STRING")
-            context = SerdeContext("users", headers=[])
-            body = AvroSerializer(client, columns, schema_id_framing=Framing.HEADER_GUID)(
-                {"ID": 7, "NAME": "Ada"}, context
-            )
-            framed = AvroSerializer(client, columns)({"ID": 8, "NAME": "Bob"}, USERS)
-            ours = [*(context.headers or ()), ("trace", b"1")]
-            frame = spark.createDataFrame(
-                [(1, body, ours), (2, framed, [("trace", b"1")]), (3, framed, None), (4, None, ours), (5, body, None)],
-                "n int, value binary, headers array<struct<key: string, value: binary>>",
-            )
-            plan = plan_read(client, "users", columns)
-            decoded = arrow_decoded(plan, F.col("value"), headers=F.col("headers"))
-            rows = [row["d"] for row in frame.select("n", decoded.alias("d")).orderBy("n").collect()]
-            assert [row["row"] and row["row"]["ID"] for row in rows[:4]] == [7, 8, 8, None]
-            assert [row["reason"] for row in rows[:4]] == [None, None, None, "TOMBSTONE"]
-            assert rows[4]["row"] is None
-            assert rows[4]["reason"] is not None
-
-    @pytest.mark.parametrize("format_", [Format.JSON, Format.JSON_SR])
-    def test_json_with_schemas_and_without(self, spark: SparkSession, client: RegistryClient, format_: Format) -> None:
-        columns = parse_columns("ID BIGINT, PRICE DECIMAL(9, 2)")
-        serialize = JsonSerializer(columns) if format_ is Format.JSON else JsonSchemaSerializer(client, columns)
-        payload = serialize({"ID": 7, "PRICE": PRICE}, USERS)
-        assert payload is not None
-        rows = _decoded(spark, plan_read(client, "users", columns, format=format_), [payload, payload[:-1], None])
-        assert rows[0]["d"]["row"].asDict() == {"ID": 7, "PRICE": PRICE}
-        assert [row["d"]["reason"] for row in rows] == [None, "TRUNCATED", "TOMBSTONE"]
-
-    def test_keys_and_values_travel_together(self, spark: SparkSession, client: RegistryClient) -> None:
-        keys, values = parse_columns("ID BIGINT KEY"), parse_columns("NAME STRING")
-        key = AvroSerializer(client, keys)({"ID": 7}, SerdeContext("users", Role.KEY))
-        value = AvroSerializer(client, values)({"NAME": "Ada"}, USERS)
-        key_plan = plan_read(client, "users", keys, role=Role.KEY)
-        frame = spark.createDataFrame([(key, value)], "key binary, value binary").select(
-            arrow_decoded(key_plan, F.col("key")).alias("k"),
-            arrow_decoded(plan_read(client, "users", values), F.col("value")).alias("v"),
-        )
-        (row,) = frame.collect()
-        assert (row["k"]["row"]["ID"], row["v"]["row"]["NAME"]) == (7, "Ada")
-        plan = frame._jdf.queryExecution().executedPlan().toString()
-        assert plan.count("ArrowEvalPython") == 1
-
 
 class TestWhatTheRegistryIsAsked:
     def test_an_unknown_id_costs_a_request_a_worker_not_one_a_row(
@@ -188,14 +128,3 @@ class TestWhatTheRegistryIsAsked:
         assert 1 <= paths.count("/schemas/ids/1") <= 2
         assert 1 <= paths.count("/schemas/ids/77") <= 2
         assert len(paths) <= 4
-
-    def test_an_outage_fails_the_task_and_is_no_bad_row(
-        self, spark: SparkSession, registry: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        from pyspark.errors import PythonException
-
-        columns = parse_columns("ID BIGINT")
-        plan = plan_read(client, "users", columns)
-        registry.close()
-        with pytest.raises(PythonException, match="RegistryUnreachableError: No schema registry answered"):
-            _decoded(spark, plan, [frame_id(77, b"\0")])

@@ -45,6 +45,7 @@ def payloads(world: World) -> dict[Reason | None, bytes | None]:
     }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("case", ENGINES, ids=str)
 class TestQuarantine:
     def test_every_bad_row_has_its_bytes_its_place_and_its_reason_and_is_counted(
@@ -52,15 +53,7 @@ class TestQuarantine:
     ) -> None:
         sent = payloads(world)
         observation = Observation("users")
-        df = frame(spark, sent.values()).transform(
-            from_registry(
-                world.plan(),
-                on_error="quarantine",
-                engine=case.engine,
-                observe=observation,
-                workers_have_srfix=case.workers_have_srfix,
-            )
-        )
+        df = frame(spark, sent.values()).transform(case.read(world.plan(), on_error="quarantine", observe=observation))
         names = reason_columns(Role.VALUE)
         assert df.columns == [
             "topic",
@@ -111,12 +104,8 @@ class TestGoodAndBadRows:
 
     def test_without_the_reasons_they_cannot_be_told(self, spark: SparkSession, world: World) -> None:
         df = frame(spark, []).transform(from_registry(world.plan(), engine="arrow"))
-        message = (
-            r"^The frame has no column _srfix_reason, so good and bad values cannot be told apart\. Read it with "
-            r"from_registry\(…, on_error='quarantine'\), and keep that column\.$"
-        )
         for select in (good_rows, bad_rows):
-            with pytest.raises(UsageError, match=message):
+            with pytest.raises(UsageError, match="no column _srfix_reason"):
                 select(df)
 
 
@@ -138,9 +127,7 @@ class TestFail:
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:
         good = world.payload(1)
-        df = frame(spark, [good, None, good[:-1]]).transform(
-            from_registry(world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix)
-        )
+        df = frame(spark, [good, None, good[:-1]]).transform(case.read(world.plan()))
         # Spark's own error is readable too; and neither a count nor a filter that the row's null would not pass hides it.
         with pytest.raises(RAISED, match=r"srfix: the value of topic 'users', partition 3, offset 2 cannot be read"):
             df.count()
@@ -174,16 +161,6 @@ class TestFail:
 
 
 class TestUnknownIds:
-    def test_garbage_names_no_more_ids_than_fit_a_message(self, spark: SparkSession, world: World) -> None:
-        observation = Observation("garbage")
-        read = from_registry(world.plan(), on_error="null", engine="jvm", observe=observation, workers_have_srfix=False)
-        ids = [2**31 - 1 - number for number in range(3 * MAX_UNKNOWN_IDS)]
-        frame(spark, [frame_id(schema_id, b"") for schema_id in ids]).transform(read).collect()
-        counted = counts_of(observation.get)
-        assert counted.by_reason == {Reason.UNKNOWN_ID: len(ids)}
-        assert len(counted.unknown_ids) == MAX_UNKNOWN_IDS
-        assert set(counted.unknown_ids) <= set(ids)
-
     def test_they_are_the_most_frequent_ones(self, spark: SparkSession, world: World) -> None:
         observation = Observation("frequent")
         read = from_registry(world.plan(), on_error="null", engine="jvm", observe=observation, workers_have_srfix=False)
@@ -203,9 +180,3 @@ class TestUnknownIds:
         named = counts_of(observation.get).unknown_ids
         assert 0 < len(named) <= MAX_UNKNOWN_IDS
         assert set(named) <= set(ids)
-
-    def test_where_none_was_refused_there_are_none(self, spark: SparkSession, world: World) -> None:
-        observation = Observation("none")
-        read = from_registry(world.plan(), engine="jvm", observe=observation, workers_have_srfix=False)
-        frame(spark, [None]).transform(read).collect()
-        assert counts_of(observation.get).unknown_ids == ()

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import BadRowError
 from srfix.serde.spark.errors.driver_errors import clear_errors
-from srfix.serde.spark.reading import bad_rows, from_registry, good_rows
+from srfix.serde.spark.reading import bad_rows, good_rows
 from tests.spark.conftest import RAISED
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
 
@@ -28,13 +28,13 @@ class TestColumn:
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:
         df = frame(spark, [world.payload(1), None, world.lower(2)]).withColumn("payload", F.struct("value"))
-        plan, engine, told = world.plan(), case.engine, case.workers_have_srfix
+        plan = world.plan()
         unwrapped = F.substring(F.concat(F.lit(b"!"), "value"), 2, 1 << 30)
         read = df.select(
             "offset",
-            from_registry("value", plan, engine=engine, workers_have_srfix=told).alias("by_name"),
-            from_registry("payload.value", plan, engine=engine, workers_have_srfix=told).alias("nested"),
-            from_registry(unwrapped, plan, engine=engine, workers_have_srfix=told).alias("expression"),
+            case.read("value", plan).alias("by_name"),
+            case.read("payload.value", plan).alias("nested"),
+            case.read(unwrapped, plan).alias("expression"),
         )
         assert read.schema["nested"].dataType.simpleString() == "struct<ID:bigint,NAME:string>"
         rows = read.orderBy("offset").collect()
@@ -46,13 +46,7 @@ class TestColumn:
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:
         damaged = world.payload(1)[:-1]
-        column = from_registry(
-            "value",
-            world.plan(),
-            on_error="quarantine",
-            engine=case.engine,
-            workers_have_srfix=case.workers_have_srfix,
-        )
+        column = case.read("value", world.plan(), on_error="quarantine")
         read = (
             frame(spark, [world.payload(1), damaged, None]).select("offset", column.alias("v")).select("offset", "v.*")
         )
@@ -65,33 +59,14 @@ class TestColumn:
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:
         df, plan = frame(spark, [b"\0"]), world.plan()
-        engine, told = case.engine, case.workers_have_srfix
         with pytest.raises(BadRowError, match=r"^srfix: the value cannot be read\. TOO_SHORT: "), clear_errors():
-            df.select(from_registry("value", plan, engine=engine, workers_have_srfix=told)).collect()
-        column = from_registry("value", plan, on_error="null", engine=engine, workers_have_srfix=told)
+            df.select(case.read("value", plan)).collect()
+        column = case.read("value", plan, on_error="null")
         assert df.select(column.alias("v")).collect() == [Row(v=None)]
-
-    def test_schemas_named_in_headers_are_found_where_the_headers_are_given(
-        self, spark: SparkSession, case: EngineCase
-    ) -> None:
-        with FixtureRegistry(emulate="8.2") as registry, open_world(registry) as world:
-            payload, headers = world.by_header(5)
-            column = from_registry(
-                "value",
-                world.plan(),
-                headers="headers",
-                on_error="null",
-                engine=case.engine,
-                workers_have_srfix=case.workers_have_srfix,
-            )
-            read = frame(spark, [payload], headers).select(column.alias("v")).collect()
-        assert read == [Row(v=Row(ID=5, NAME="n5") if case.workers_have_srfix else None)]
 
     def test_a_column_that_was_cast_to_text_is_refused(
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:
-        column = from_registry(
-            F.col("value").cast("string"), world.plan(), engine=case.engine, workers_have_srfix=case.workers_have_srfix
-        )
+        column = case.read(F.col("value").cast("string"), world.plan())
         with pytest.raises(RAISED, match=r"a column of the type string, and payloads are binary"):
             frame(spark, [world.payload(1)]).select(column).collect()

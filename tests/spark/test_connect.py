@@ -87,13 +87,17 @@ def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def failures(broker: KraftBroker, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str | None]:
-    """What came of each check: None, or its traceback."""
+def failures(
+    request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, str | None]:
+    """What came of each check that was asked for: None, or its traceback."""
+    names = {item.name for item in request.session.items if item.path == request.path}
+    checks = [check for check in connect_client.CHECKS if f"test_it_works_on_connect[{check}]" in names]
     directory = tmp_path_factory.mktemp("connect")
     results = directory / "results.json"
     broker.create_topic(connect_client.TOPIC, partitions=1)
     with connect_server(directory) as remote, FixtureRegistry() as registry:
-        where = [remote, broker.bootstrap_servers, registry.url, str(results)]
+        where = [remote, broker.bootstrap_servers, registry.url, str(results), *checks]
         environment = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
         command = [sys.executable, connect_client.__file__, *where]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=CHECKS_S, check=False)
@@ -103,7 +107,13 @@ def failures(broker: KraftBroker, tmp_path_factory: pytest.TempPathFactory) -> M
         return found
 
 
-@pytest.mark.parametrize("check", connect_client.CHECKS)
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, marks=[pytest.mark.smoke] if check in connect_client.SMOKE else [])
+        for check in connect_client.CHECKS
+    ],
+)
 def test_it_works_on_connect(failures: Mapping[str, str | None], check: str) -> None:
     failure = failures[check]
     assert failure is None, failure

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Final
 
 import pytest
@@ -130,6 +131,34 @@ class TestForeignTopics:
         if len(TOPICS) >= 100:
             assert all(seen[each.sentence] for each in KNOWN), seen
             assert rows["jvm"] == rows["auto"] > len(TOPICS), rows
+
+    def test_what_is_cut_or_has_bytes_left_over_is_a_bad_row_or_the_deserializers(
+        self, spark: SparkSession, registry: FixtureRegistry
+    ) -> None:
+        random = Random(SEED)
+        with RegistryClient(registry.url) as client:
+            plans = [planned(number, _spark_topic(number), registry, client) for number in TOPICS[:24]]
+        damaged = [
+            Payloads(
+                plan=each.plan,
+                payloads=[
+                    broken
+                    for payload in filter(None, each.payloads)
+                    for broken in (payload[: random.randrange(5, len(payload) + 1)], payload + random.randbytes(2))
+                ],
+            )
+            for each in plans
+            if isinstance(each, Planned)
+        ]
+        bad = 0
+        for each in compare(spark, damaged):
+            assert each.arrow_agrees, each
+            if each.deserializer.row is None:
+                bad += 1
+                assert each.jvm is None or each.jvm.row is None, each
+            else:
+                assert each.jvm is None or each.jvm in (each.deserializer, replace(each.jvm, row=None)), each
+        assert bad > len(damaged)
 
     @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.sentence[:40])
     def test_what_may_differ_is_said_by_the_engine(self, known: Known) -> None:

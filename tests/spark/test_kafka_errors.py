@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.spark.reading import from_registry, read_stream, read_topic
+from srfix.serde.spark.reading import read_stream, read_topic
 from tests.spark.reading_world import World, open_world
 
 
@@ -52,24 +50,3 @@ class TestReadTopic:
         ) as caught:
             read_topic(spark, world.plan(), bootstrap_servers=broker.bootstrap_servers, options=options)
         assert "HUNTER2" not in str(caught.value)
-
-    def test_any_thread_reads(self, spark: SparkSession, broker: KraftBroker, world: World) -> None:
-        topic = f"threads-{uuid4().hex[:8]}"
-        broker.create_topic(topic, 1)
-        payload = world.payload(1, topic=topic)
-        broker.produce([ProducedRecord(topic=topic, partition=0, value=payload)])
-        plan = world.plan(topic=topic)
-
-        def frame() -> DataFrame:
-            return read_topic(spark, plan, bootstrap_servers=broker.bootstrap_servers)
-
-        def whole(_: int) -> list[str]:
-            return [row["value"]["NAME"] for row in frame().collect()]
-
-        def column(_: int) -> list[str]:
-            raw = spark.createDataFrame([(payload,)], "value binary")
-            return [row["v"]["NAME"] for row in raw.select(from_registry("value", plan).alias("v")).collect()]
-
-        with ThreadPoolExecutor(2) as pool:
-            for read in (whole, column):
-                assert list(pool.map(read, range(2))) == [["n1"], ["n1"]]

@@ -4,7 +4,6 @@ The engines without Spark, and the table: tests/serde."""
 from __future__ import annotations
 
 import datetime
-import decimal
 import json
 from collections.abc import Iterator
 from typing import Final
@@ -15,22 +14,18 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import to_avro
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.batches.rows import Reason
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import print_columns
-from srfix.serde.errors import ColumnError, EngineRefusedError
+from srfix.serde.errors import EngineRefusedError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.spark.reading import from_registry
-from srfix.serde.spark.write.plan import plan_write
-from srfix.serde.spark.writing import to_registry
 from srfix.serde.wire import frame_id
 from tests.serde.logical_types import REFUSED, Written, body, cases, expected
 from tests.serde.spark.jvm.plans import Json, logical, plan_of, record
-from tests.spark.conftest import RAISED
 from tests.spark.parity import Compared, Payloads, compare
 
 ENGINES: Final[tuple[Engine, ...]] = ("jvm", "arrow", "auto")
@@ -131,31 +126,6 @@ class TestFrames:
         assert all(row.wanted == row.got for row in rows.collect())
 
     @every_engine
-    def test_each_versions_unit_counts(
-        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
-    ) -> None:
-        units = {"millis": 10**3, "micros": 10**6}
-        ids = _seeded(registry, "t", *(logical("long", f"timestamp-{unit}") for unit in units))
-        payloads = [
-            frame_id(schema_id, body(Written(word="", type="long", values=()), 1_704_153_600 * per_second))
-            for schema_id, per_second in zip(ids, units.values(), strict=True)
-        ]
-        rows = _read(spark, plan_read(registry_client, "t", "A TIMESTAMP"), payloads, engine)
-        assert [row.micros for row in rows] == [1_704_153_600_000_000] * 2
-
-    @pytest.mark.parametrize("engine", ["arrow", "auto"])
-    def test_parts_of_microseconds_are_bad_rows(
-        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
-    ) -> None:
-        (schema_id,) = _seeded(registry, "t", logical("long", "timestamp-nanos"))
-        payloads = [
-            frame_id(schema_id, body(Written(word="", type="long", values=()), value)) for value in (-1_000, -1)
-        ]
-        good, bad = _read(spark, plan_read(registry_client, "t", "A TIMESTAMP"), payloads, engine)
-        assert (good.micros, good._srfix_reason) == (-1, None)
-        assert (bad.micros, bad._srfix_reason) == (None, Reason.OVERFLOW.value)
-
-    @every_engine
     def test_under_ksqldbs_rule_microseconds_are_milliseconds(
         self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
     ) -> None:
@@ -241,49 +211,3 @@ class TestStrictness:
         rows = frame.transform(from_registry(plan, engine="jvm", on_error="quarantine")).orderBy("i").collect()
         assert [row.value is None for row in rows] == [False, True, True, True, True]
         assert tuple(rows[0].value) == ("a", "b", Row(x="c", X="d"))
-
-
-class TestRefusals:
-    @pytest.mark.parametrize("unit", ["local-timestamp-millis", "local-timestamp-micros", "time-micros"])
-    def test_a_column_that_no_version_can_fill_is_refused_when_planned(
-        self, registry: FixtureRegistry, registry_client: RegistryClient, unit: str
-    ) -> None:
-        _seeded(registry, "t", logical("long", unit))
-        with pytest.raises(ColumnError, match=rf"^The column A cannot be read from topic 't', schema id 1: .*{unit}"):
-            plan_read(registry_client, "t", "A TIMESTAMP")
-
-
-class TestWriting:
-    @every_engine
-    def test_what_is_written_under_microseconds_is_read_back(
-        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
-    ) -> None:
-        schema = json.dumps(record(A=logical("long", "timestamp-micros")))
-        write = plan_write(registry_client, "t", schema=schema)
-        times = "VALUES TIMESTAMP'2024-01-02 03:04:05.678901Z', TIMESTAMP'1969-12-31 23:59:59.999999Z' AS t(A)"
-        frame = spark.sql(f"SELECT A FROM {times}").transform(to_registry(write, engine=engine))
-        read = from_registry(plan_read(registry_client, "t", "A TIMESTAMP"), engine=engine)
-        rows = frame.transform(read).selectExpr("unix_micros(A) AS wanted", "unix_micros(value.A) AS got").collect()
-        assert len(rows) == 2
-        assert all(row.wanted == row.got for row in rows)
-
-    @every_engine
-    def test_what_is_finer_than_milliseconds_fails_the_job_or_is_cut_if_asked_for(
-        self, spark: SparkSession, registry_client: RegistryClient, engine: Engine
-    ) -> None:
-        frame = spark.sql("SELECT TIMESTAMP'1969-12-31 23:59:59.9999Z' AS A")
-        exact, cut = (plan_write(registry_client, "t", "A TIMESTAMP", cut_times=cut) for cut in (False, True))
-        with pytest.raises(RAISED, match="whole milliseconds"):
-            frame.transform(to_registry(exact, engine=engine)).collect()
-        (row,) = frame.transform(to_registry(cut, engine=engine)).collect()
-        whole = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, datetime.UTC)
-        assert bytes(row.value) == exact.serializer()({"A": whole}, exact.context())
-        whole_frame = spark.sql("SELECT TIMESTAMP'1969-12-31 23:59:59.999Z' AS A")
-        (row,) = whole_frame.transform(to_registry(exact, engine=engine)).collect()
-        assert bytes(row.value) == exact.serializer()({"A": whole}, exact.context())
-
-
-def test_decimals_are_numbers_to_both_sides() -> None:
-    """The table's own words: a decimal of three places is what its bytes say."""
-    (written,) = {case[0].word: case[0] for case in cases() if case[0].word == "bytes decimal"}.values()
-    assert expected(written, "DECIMAL(38, 9)", b"\x04\xd2") == decimal.Decimal("1.234")

@@ -20,12 +20,6 @@ from tests.spark.conftest import RELEASE
 
 later = pytest.mark.skipif(not takes_jars_later(), reason="A Spark before 4.0 takes no jars once it runs")
 COORDINATES: Final = str(packages(pyspark.__version__))
-WITHOUT_JARS: Final = (
-    ""
-    if lacks_source()
-    else ' Without jars, spark.read.format("srfix"), and likewise readStream, write and writeStream, read and write topics '
-    "with the same options (srfix.serde.spark.source has the table of them)."
-)
 
 
 def lines_of(script: str, folder: Path, **environment: str) -> list[str]:
@@ -69,19 +63,18 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
         print("They are there, for every thread.")
         spark.stop()
     """
-    how = (
-        "Start it with srfix.serde.spark.start_session, which brings the jars, or with spark-submit --packages "
-        f"{COORDINATES} (in a builder: spark.jars.packages), or put the jars on spark.jars.{WITHOUT_JARS}"
+    avro, first, kafka, second, none, there = (
+        line for line in lines_of(script, tmp_path) if " added as a dependency" not in line
     )
-    assert [line for line in lines_of(script, tmp_path) if " added as a dependency" not in line] == [
-        f"Spark lacks the jar spark-avro. {how}",
-        COORDINATES,
-        f"Spark lacks the jar spark-sql-kafka-0-10. {how}",
-        COORDINATES,
-        "The jar srfix.none:none:0 cannot be had: no Maven repository that Spark asks has it, or none can be reached. Name "
-        f"another version (packages=…), or put the jars on spark.jars (config=…).{WITHOUT_JARS}",
-        "They are there, for every thread.",
-    ]
+    assert "lacks the jar spark-avro" in avro
+    assert "lacks the jar spark-sql-kafka-0-10" in kafka
+    for said in (avro, kafka):
+        assert f"spark-submit --packages {COORDINATES}" in said
+    for said in (avro, kafka, none):
+        assert ('spark.read.format("srfix")' in said) is (lacks_source() is None)
+    assert (first, second) == (COORDINATES, COORDINATES)
+    assert "The jar srfix.none:none:0 cannot be had" in none
+    assert there == "They are there, for every thread."
 
 
 @pytest.mark.skipif(takes_jars_later(), reason="A Spark from 4.0 on takes jars when it runs")
@@ -108,11 +101,8 @@ def test_an_old_spark_is_started_with_its_jars_or_says_that_it_takes_none_later(
         spark.stop()
     """
     said = lines_of(script.replace("PACKAGES", "()"), tmp_path)
-    assert said[-1] == (
-        "Spark lacks the jar spark-avro. Start it with srfix.serde.spark.start_session, which brings the jars, or with "
-        f"spark-submit --packages {COORDINATES} (in a builder: spark.jars.packages), or put the jars on spark.jars. A Spark "
-        "before 4.0 takes no jars once it runs: stop the session (spark.stop()) and start it anew, or a new process."
-    )
+    assert "lacks the jar spark-avro" in said[-1]
+    assert "A Spark before 4.0 takes no jars once it runs" in said[-1]
     assert lines_of(script.replace("PACKAGES", "None"), tmp_path)[-1] == "They are there, for every thread."
 
 
@@ -150,6 +140,5 @@ def test_without_java_it_is_not_the_gateway_that_is_blamed(tmp_path: Path) -> No
             print(error.message)
     """
     home = tmp_path / "java"
-    assert lines_of(script, tmp_path, JAVA_HOME=str(home)) == [
-        f"Spark needs Java 17 or later, and there is no java in {home}/bin (JAVA_HOME). Install it, or set JAVA_HOME."
-    ]
+    (said,) = lines_of(script, tmp_path, JAVA_HOME=str(home))
+    assert f"there is no java in {home}/bin (JAVA_HOME)" in said

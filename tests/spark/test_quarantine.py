@@ -12,17 +12,18 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.errors import ClusterError, ColumnError, UsageError
+from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.errors.driver_errors import clear_errors
 from srfix.serde.spark.progress import stream_progress_of
 from srfix.serde.spark.reading import bad_rows, from_registry, read_stream, replay
-from srfix.serde.spark.write.plan import plan_write
+from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.spark.writing import write_stream, write_topic
 from srfix.serde.subjects.names import Role
 from tests.spark.reading_world import World, frame, open_world
@@ -54,11 +55,6 @@ class TestReplay:
             Row(offset=3, value=None, _srfix_reason="BAD_MAGIC"),
         ]
         assert set(again.columns) == set(df.columns)
-
-    def test_bytes_that_were_dropped_are_asked_for(self, spark: SparkSession, world: World) -> None:
-        df = spark.sql("SELECT 1 AS offset, 'TOO_SHORT' AS _srfix_reason")
-        with pytest.raises(UsageError, match=r"^The frame has no column _srfix_payload, .* bad_rows\(df\) has both\.$"):
-            replay(df, world.plan(), engine="jvm", workers_have_srfix=False)
 
 
 class TestWriteTopic:
@@ -94,6 +90,26 @@ class TestWriteTopic:
 
 class TestWriteStream:
     COLUMNS = "ID BIGINT, SEEN TIMESTAMP"
+    ROWS = (
+        "SELECT * FROM VALUES (1L, TIMESTAMP'2024-01-02'), (2L, TIMESTAMP'2024-01-02 00:00:00.000001') AS t(id, seen)"
+    )
+    """The second row is finer than its schema's milliseconds."""
+
+    def started(self, spark: SparkSession, plan: WritePlan, folder: Path, servers: str, keep: Any) -> StreamingQuery:
+        """A stream of the files in `in`, to its end."""
+        writer = write_stream(
+            spark.readStream.schema("id long, seen timestamp").parquet(str(folder / "in")),
+            plan,
+            bootstrap_servers=servers,
+            on_error="quarantine",
+            quarantine=keep,
+            options={"kafka.max.block.ms": "2000"},
+        )
+        return writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+
+    def written(self, spark: SparkSession, broker: KraftBroker, topic: str) -> int:
+        source = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        return source.option("subscribe", topic).load().count()
 
     def test_bad_rows_are_kept_the_others_written_and_after_a_mend_the_kept_ones_too(
         self, spark: SparkSession, broker: KraftBroker, world: World, tmp_path: Path
@@ -101,9 +117,7 @@ class TestWriteStream:
         topic = f"kept-{uuid4().hex[:8]}"
         broker.create_topic(topic, partitions=1)
         plan = plan_write(world.client, topic, self.COLUMNS)
-        rows = spark.sql(
-            "SELECT * FROM VALUES (1L, TIMESTAMP'2024-01-02'), (2L, TIMESTAMP'2024-01-02 00:00:00.000001') AS t(id, seen)"
-        )
+        rows = spark.sql(self.ROWS)
         rows.write.parquet(str(tmp_path / "in"))
         given: list[int] = []
 
@@ -114,23 +128,14 @@ class TestWriteStream:
             bad.write.mode("append").parquet(str(tmp_path / "bad"))
 
         def run() -> BaseException | None:
-            writer = write_stream(
-                spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in")),
-                plan,
-                bootstrap_servers=broker.bootstrap_servers,
-                on_error="quarantine",
-                quarantine=keep,
-            )
-            query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
             try:
-                assert query.awaitTermination(120)
+                assert self.started(spark, plan, tmp_path, broker.bootstrap_servers, keep).awaitTermination(120)
             except StreamingQueryException as error:
                 return error
             return None
 
         def written() -> int:
-            source = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
-            return source.option("subscribe", topic).load().count()
+            return self.written(spark, broker, topic)
 
         assert "the disk is full" in str(run())
         assert written() == 0  # bad rows are kept first: nothing is in Kafka whose batch would be run again
@@ -145,25 +150,13 @@ class TestWriteStream:
         write_topic(mended, plan, bootstrap_servers=broker.bootstrap_servers)
         assert written() == 3
 
-    def test_what_is_wrong_with_the_frame_is_said_before_the_query_starts(
-        self, spark: SparkSession, world: World, tmp_path: Path
-    ) -> None:
-        plan = plan_write(world.client, "users-kept", self.COLUMNS)
-        stream = spark.readStream.format("rate").load().withColumn("spare", F.lit(1))
-        with pytest.raises(ColumnError, match=r"have no column for .*'spare'"):
-            write_stream(
-                stream, plan, bootstrap_servers="b:1", on_error="quarantine", quarantine=lambda bad, batch_id: None
-            )
-
     def test_where_kafka_fails_the_batch_is_kept_and_written_once_more_under_its_id(
         self, spark: SparkSession, broker: KraftBroker, world: World, tmp_path: Path
     ) -> None:
         topic = f"again-{uuid4().hex[:8]}"
         broker.create_topic(topic, partitions=1)
         plan = plan_write(world.client, topic, self.COLUMNS)
-        rows = spark.sql(
-            "SELECT * FROM VALUES (1L, TIMESTAMP'2024-01-02'), (2L, TIMESTAMP'2024-01-02 00:00:00.000001') AS t(id, seen)"
-        )
+        rows = spark.sql(self.ROWS)
         rows.write.parquet(str(tmp_path / "in"))
         given: list[tuple[int, list[int]]] = []
 
@@ -171,49 +164,19 @@ class TestWriteStream:
             given.append((batch_id, [row["id"] for row in bad.collect()]))
 
         def run(servers: str) -> None:
-            writer = write_stream(
-                spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in")),
-                plan,
-                bootstrap_servers=servers,
-                on_error="quarantine",
-                quarantine=keep,
-                options={"kafka.max.block.ms": "2000"},
-            )
-            query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
             with clear_errors():
-                assert query.awaitTermination(120)
+                assert self.started(spark, plan, tmp_path, servers, keep).awaitTermination(120)
 
         with pytest.raises(ClusterError, match=rf"^No broker of .* answered about the topic '{topic}' in time"):
             run("localhost:1")
         run(broker.bootstrap_servers)
         run(broker.bootstrap_servers)  # the batch is done: nothing is kept or written again
         assert given == [(0, [2]), (0, [2])]
-        source = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
-        assert source.option("subscribe", topic).load().count() == 1
+        assert self.written(spark, broker, topic) == 1
         bad = spark.sql("SELECT 3L AS id, TIMESTAMP'2024-01-02 00:00:00.000001' AS seen")
         bad.write.mode("append").parquet(str(tmp_path / "in"))
         run("localhost:1")  # all of a batch is bad: Kafka is not asked
         assert given[2:] == [(1, [3])]
-
-    @pytest.mark.parametrize(
-        ("quarantine", "words"),
-        [
-            ("/tmp/bad", "str cannot be called"),
-            (lambda bad: None, "does not take them: too many positional arguments"),
-            (lambda bad, *, batch_id: None, "does not take them: "),
-            (lambda bad, batch_id, more: None, "does not take them: missing a required argument: 'more'"),
-        ],
-    )
-    def test_what_cannot_take_bad_rows_is_refused_before_there_are_any(
-        self, spark: SparkSession, world: World, quarantine: Any, words: str
-    ) -> None:
-        plan = plan_write(world.client, "users-kept", self.COLUMNS)
-        stream = spark.readStream.format("rate").load().selectExpr("value AS id", "timestamp AS seen")
-        with pytest.raises(
-            UsageError, match=r"^quarantine= is called with a frame of bad rows and the batch's id"
-        ) as said:
-            write_stream(stream, plan, bootstrap_servers="b:1", on_error="quarantine", quarantine=quarantine)
-        assert words in said.value.message
 
     def test_a_quarantine_that_exits_ends_the_query_which_does_not_wait_for_ever(
         self, spark: SparkSession, world: World, tmp_path: Path
@@ -225,9 +188,7 @@ class TestWriteStream:
         def leave(bad: DataFrame, batch_id: int) -> None:
             raise SystemExit(3)
 
-        stream = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in"))
-        writer = write_stream(stream, plan, bootstrap_servers="b:1", on_error="quarantine", quarantine=leave)
-        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        query = self.started(spark, plan, tmp_path, "b:1", leave)
         try:
             with pytest.raises(
                 StreamingQueryException, match="quarantine= was left by SystemExit with the bad rows of batch 0"
@@ -251,6 +212,14 @@ class TestWriteStream:
             write_stream(stream, plan, bootstrap_servers="b:1", on_error="quarantine")
         with pytest.raises(UsageError, match=r"^quarantine= keeps rows that on_error='fail' fails of\. "):
             write_stream(stream, plan, bootstrap_servers="b:1", quarantine=lambda bad, batch_id: None)
+        no_functions: tuple[tuple[Any, str], ...] = (
+            ("/tmp/bad", "str cannot be called"),
+            (lambda bad: None, "too many positional arguments"),
+            (lambda bad, batch_id, more: None, "missing a required argument: 'more'"),
+        )
+        for quarantine, words in no_functions:
+            with pytest.raises(UsageError, match=r"quarantine= is called with .*" + words):
+                write_stream(stream, plan, bootstrap_servers="b:1", on_error="quarantine", quarantine=quarantine)
 
 
 class TestProgress:

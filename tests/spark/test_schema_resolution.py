@@ -11,7 +11,6 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.read.planning import NEWEST, plan_read
-from srfix.serde.spark.reading import from_registry
 from srfix.serde.wire import frame_id
 from tests.serde.spark.jvm.plans import entries
 from tests.serde.test_schema_resolution import NEW, OLD, READ, WRITTEN, body
@@ -38,10 +37,28 @@ OLDER = {
         }
     ],
 }
+NULL_MAPS = [
+    {"name": "bare", "type": ["null", entries("string", "int", "Bare")], "default": None},
+    {
+        "name": "inside",
+        "type": {
+            "type": "record",
+            "name": "Inside",
+            "fields": [{"name": "m", "type": ["null", entries("string", "int", "Within")]}],
+        },
+        "default": {"m": None},
+    },
+    {
+        "name": "listed",
+        "type": {"type": "array", "items": ["null", entries("string", "int", "Listed")]},
+        "default": [None],
+    },
+]
+"""Defaults of null, for what Connect writes as an array of entries."""
 NEWER = {
     "type": "record",
     "name": "User",
-    "fields": [{"name": "colours", "type": {"type": "array", "items": ENUM}}, *MORE[1:]],
+    "fields": [{"name": "colours", "type": {"type": "array", "items": ENUM}}, *MORE[1:], *NULL_MAPS],
 }
 
 
@@ -58,9 +75,7 @@ def test_newest_is_resolved_as_avro_does(spark: SparkSession, registry: FixtureR
         plan = plan_read(client, "users", NEWEST)
     expected = [plan.deserializer()(payload, SerdeContext("users")) for payload in payloads]
     assert expected[0] == READ
-    df = frame(spark, payloads).transform(
-        from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
-    )
+    df = frame(spark, payloads).transform(case.read(plan))
     shown = "to_json(value, map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ssXXX\", 'timeZone', 'UTC')) AS json"
     rows = [json.loads(row["json"]) for row in df.orderBy("offset").selectExpr(shown).collect()]
     assert rows[0] == {
@@ -86,54 +101,16 @@ def test_so_are_symbols_and_defaults_with_parts(
     with RegistryClient(registry.url) as client:
         plan = plan_read(client, "users", reader_schema=json.dumps(NEWER))
     payload = frame_id(old, body(OLDER, {"colours": ["PINK", "RED", "BLUE"]}))
-    assert plan.deserializer()(payload, SerdeContext("users")) == {
+    expected = {
         "colours": ["OTHER", "RED", "OTHER"],
         "home": {"no": 3},
         "lines": {"a": 1},
         "raw": b"\xff",
+        "bare": None,
+        "inside": {"m": None},
+        "listed": [None],
     }
-    df = frame(spark, [payload]).transform(
-        from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
-    )
+    assert plan.deserializer()(payload, SerdeContext("users")) == expected
+    df = frame(spark, [payload]).transform(case.read(plan))
     (row,) = df.select("value.*").collect()
-    assert row.asDict(recursive=True) == {
-        "colours": ["OTHER", "RED", "OTHER"],
-        "home": {"no": 3},
-        "lines": {"a": 1},
-        "raw": b"\xff",
-    }
-
-
-NULL_MAPS = [
-    {"name": "bare", "type": ["null", entries("string", "int", "Bare")], "default": None},
-    {
-        "name": "inside",
-        "type": {
-            "type": "record",
-            "name": "Inside",
-            "fields": [{"name": "m", "type": ["null", entries("string", "int", "Within")]}],
-        },
-        "default": {"m": None},
-    },
-    {
-        "name": "listed",
-        "type": {"type": "array", "items": ["null", entries("string", "int", "Listed")]},
-        "default": [None],
-    },
-]
-"""Defaults of null, for what Connect writes as an array of entries."""
-
-
-@pytest.mark.parametrize("case", ENGINES, ids=str)
-def test_a_map_of_entries_whose_default_is_null_is_null(
-    spark: SparkSession, registry: FixtureRegistry, case: EngineCase
-) -> None:
-    old = registry.seed("users-value", json.dumps(OLDER))
-    newer = {**OLDER, "fields": [*OLDER["fields"], *NULL_MAPS]}
-    with RegistryClient(registry.url) as client:
-        plan = plan_read(client, "users", reader_schema=json.dumps(newer))
-    df = frame(spark, [frame_id(old, body(OLDER, {"colours": ["RED"]}))]).transform(
-        from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix)
-    )
-    (row,) = df.select("value.*").collect()
-    assert row.asDict(recursive=True) == {"colours": ["RED"], "bare": None, "inside": {"m": None}, "listed": [None]}
+    assert row.asDict(recursive=True) == expected

@@ -26,13 +26,6 @@ def test_the_session_has_avro_and_kafka(spark: SparkSession, broker: KraftBroker
     assert topic.count() == 0
 
 
-def test_six_bytes_that_claim_half_a_billion_items_are_one_bad_row(spark: SparkSession) -> None:
-    """Without `session.with_avro_limits` they take the memory of as many, and the JVM with them."""
-    frame = spark.createDataFrame([(bytes.fromhex("808080800400"),)], "value binary")
-    items = from_avro("value", '{"type": "array", "items": "null"}', {"mode": "PERMISSIVE"})
-    assert [row["items"] for row in frame.select(items.alias("items")).collect()] == [None]
-
-
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="Linux tells what a process has mapped")
 def test_its_java_maps_the_classes_that_the_first_session_left(spark: SparkSession) -> None:
     archive = os.environ["SPARK_SUBMIT_OPTS"].partition("SharedArchiveFile=")[2].split()[0]

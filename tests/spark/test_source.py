@@ -167,6 +167,7 @@ class TestStream:
 
 
 class TestWriter:
+    @pytest.mark.smoke
     def test_what_is_written_is_read_and_the_schema_was_there_before(self, spark: SparkSession, topic: Topic) -> None:
         frame = spark.createDataFrame([(1, "a", b"k1"), (2, None, b"k2")], "ID BIGINT, NAME STRING, key BINARY")
         with clear_errors():

@@ -16,7 +16,6 @@ from srfix.serde.spark.errors.driver_errors import clear_errors
 from srfix.serde.spark.source.frame import SourceFrame, frame_of
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import SourceOptions, source_options
-from srfix.serde.spark.source.reads import StreamRead
 from srfix.serde.spark.source.topics import StreamReads, batch_read, columns_of_topics, stream_read
 from tests.spark.source_world import COLUMNS, Topic
 
@@ -118,16 +117,6 @@ class TestNewest:
             df = spark.table(view)
         assert df.collect() == [Row(NUMBER=7, CITY="Turin", _srfix_reason=None)]
 
-    def test_columns_that_are_named_are_fed_by_name_alone(
-        self, spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry
-    ) -> None:
-        topic = Topic.created(broker, registry)
-        topic.fill(topic.payloads([7]))
-        registry.seed(f"{topic.name}-value", RENAMED)
-        reader = spark.read.format("srfix").options(**topic.least, **{"on.error": "quarantine"})
-        read = reader.schema("NUMBER long, CITY string, _srfix_reason string").load()
-        assert read.collect() == [Row(NUMBER=None, CITY=None, _srfix_reason="NOTHING_FED")]
-
 
 class TestStream:
     def test_a_checkpoint_of_one_topic_goes_on_with_several_and_new_ones_are_read_from_their_beginning(
@@ -183,8 +172,3 @@ class TestStream:
             one.latest(after)
         lenient = stream_read(*options(topic, subscribePattern=topic.name, failOnDataLoss="false"))
         assert lenient.latest(after) == at
-
-    def test_one_topic_is_read_as_ever(self, broker: KraftBroker, registry: FixtureRegistry) -> None:
-        topic = Topic.created(broker, registry)
-        topic.fill(topic.payloads(range(1)))
-        assert isinstance(stream_read(*options(topic, subscribe=topic.name)), StreamRead)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state_jobs.on_spark import PartsOnSpark
 from srfix.serde.errors import ClusterError, SparkError
@@ -35,7 +33,7 @@ from tests.recovery.state_jobs.here import (
     rebuilt,
     staged_topic,
 )
-from tests.spark.test_cli_on_spark import KeptOpen, sparks
+from tests.spark.test_cli_on_spark import sparks
 
 __all__ = ["sparks"]
 
@@ -142,19 +140,6 @@ class TestBothEngines:
         again = done(capsys, *arguments, "--output-dir", tmp_path / "there", *SPARK)
         assert (again[0], "srfix writes to no directory that exists" in again[2]) == (ExitCode.REFUSED, True)
 
-    def test_damage(self, state: ApplicationState, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        copy = tmp_path / APPLICATION
-        shutil.copytree(state.path, copy)
-        (table,) = (copy / "0_1").rglob("*.sst")
-        table.write_bytes(table.read_bytes()[:-10])
-        here = done(capsys, "export", copy, "--to", "jsonl", "--out", tmp_path / "here")
-        there = done(capsys, "export", copy, "--to", "jsonl", "--out", tmp_path / "there", *SPARK)
-        assert (there[0], here[0]) == (ExitCode.FINDINGS, ExitCode.FINDINGS)
-        assert here[2].startswith(f"Damaged: store {STORE} of task 0_1")
-        assert there[2].endswith(here[2])
-        for name in (f"{STORE}-0_{partition}.jsonl" for partition in range(3)):
-            assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
-
     def test_one_file_is_the_local_engines(self, state: ApplicationState, capsys: pytest.CaptureFixture[str]) -> None:
         code, _, err = done(capsys, "export", state.path, "--out", "x", "--one-file", *SPARK)
         assert (code, "--one-file belongs to --engine local" in err) == (ExitCode.REFUSED, True)
@@ -193,30 +178,6 @@ class TestAWorkerThatFails:
     def test_by_a_bug_or_a_kill(self, how: str, said: str, spark: SparkSession, tmp_path: Path) -> None:
         with pytest.raises(SparkError, match=rf"^Spark failed while failing: .*{said}"):
             PartsOnSpark(spark).run(Failing(how=how), [str(tmp_path)], doing="failing")
-
-    def test_by_a_directory_that_it_does_not_see(self, spark: SparkSession, tmp_path: Path) -> None:
-        parts = [str(tmp_path), str(tmp_path / "nowhere")]
-        with pytest.raises(
-            StateDirectoryError, match=r"^The Spark worker on \S+ sees no directory .*nowhere\. With --engine"
-        ):
-            PartsOnSpark(spark).run(Failing(how="bug"), parts[1:], doing="failing")
-
-    def test_and_leaves_nothing_of_a_rebuild(
-        self, broker: EmbeddedBroker, sparks: list[KeptOpen], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        with FixtureRegistry() as registry:
-            registry.seed(f"{TOPIC}-value", W1)
-            registry.seed("other", R)
-            code, out, err = done(
-                capsys,
-                *("rebuild", "--from-topic", TOPIC, "--until", "end", "--application", APPLICATION, "--store", STORE),
-                *("--kind", "timestamped-kv", "--streams-version", "2.6.3", "--subtopology", "0", "--subject", "other"),
-                *("--registry", registry.url, "--bootstrap-servers", broker.bootstrap_servers),
-                *("--resolve", "one-subject", "--read-subject", "nobody", "--output-dir", tmp_path, *SPARK),
-            )
-        assert (code, out) == (ExitCode.REFUSED, "")
-        assert "rows cannot be written anew, so no directory was completed" in err
-        assert list(tmp_path.iterdir()) == []
 
 
 class TestInAProcessOfItsOwn:

@@ -111,7 +111,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("case", ON_THE_WORKERS, ids=str)
+@pytest.mark.parametrize(
+    "case", [*ON_THE_WORKERS[:-1], pytest.param(ON_THE_WORKERS[-1], marks=pytest.mark.smoke)], ids=str
+)
 def test_schemas_that_are_born_while_a_stream_runs_are_read_without_a_restart(
     spark: SparkSession, topic: Topic, case: EngineCase
 ) -> None:

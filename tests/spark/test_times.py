@@ -13,7 +13,7 @@ from srfix.fixtures.registry.http import FixtureRegistry
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry import RegistryClient
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark import NEWEST, plan_read, plan_write
+from srfix.serde.spark import plan_read, plan_write
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.writing import to_registry
@@ -41,7 +41,7 @@ def test_every_engine_reads_the_integers(spark: SparkSession, client: RegistryCl
     write = AvroSerializer(client, COLUMNS, times="integers")
     payloads = [write(row, SerdeContext("users")) for row in ROWS]
     plan = plan_read(client, "users", COLUMNS, times="integers")
-    read = from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix, on_error="quarantine")
+    read = case.read(plan, on_error="quarantine")
     df = frame(spark, payloads).transform(read)
     assert dict(df.select("value.*").dtypes) == {"D": "int", "T": "bigint", "A": "bigint", "L": "array<bigint>"}
     found = [row["value"] for row in df.orderBy("offset").collect()]
@@ -55,7 +55,7 @@ def test_without_the_option_they_are_bad_rows_with_the_way_out(
     write = AvroSerializer(client, "D DATE, A TIMESTAMP", times="integers")
     payloads = [write(row, SerdeContext("users")) for row in ({"A": FAR}, {"D": 3_000_000}, {"D": 1})]
     plan = plan_read(client, "users", "D DATE, A TIMESTAMP")
-    read = from_registry(plan, engine=case.engine, workers_have_srfix=case.workers_have_srfix, on_error="quarantine")
+    read = case.read(plan, on_error="quarantine")
     rows: list[Row] = frame(spark, payloads).transform(read).orderBy("offset").collect()
     assert ["times='integers'" in (row["_srfix_message"] or "") for row in rows] == [True, True, False]
 
@@ -87,11 +87,3 @@ def test_what_was_read_is_written_back(spark: SparkSession, client: RegistryClie
         rows = rows.withColumn("T", rows["T"].cast("int"))
     written = rows.transform(to_registry(plan, from_=["D", "T", "A", "L"], engine=engine))
     assert sorted(bytes(row["value"]) for row in written.collect()) == sorted(filter(None, payloads))
-
-
-def test_newest_takes_it_too(spark: SparkSession, client: RegistryClient) -> None:
-    write = AvroSerializer(client, "D DATE, A TIMESTAMP", times="integers")
-    payload = write({"D": 3_000_000, "A": FAR}, SerdeContext("users"))
-    plan = plan_read(client, "users", NEWEST, times="integers")
-    (row,) = frame(spark, [payload]).transform(from_registry(plan)).select("value.*").collect()
-    assert (row["D"], row["A"]) == (3_000_000, FAR)

@@ -26,7 +26,6 @@ from srfix.recovery.repair.verify.verify import verify
 from srfix.serde.errors import EngineRefusedError, RegistryError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Schema
 from srfix.serde.spark._pyspark.judging import judged
 from srfix.serde.spark.worker.judge import JudgedReader
 from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
@@ -111,6 +110,7 @@ def incident(spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry
 
 
 class TestEveryRowOnSpark:
+    @pytest.mark.smoke
     def test_the_incident_fails_before_its_repair_and_holds_after_it(self, incident: Incident, tmp_path: Path) -> None:
         incident.broker.commit(APPLICATION, {(incident.topic, 0): 6, (incident.topic, 1): 2})
         plan, topic = incident.plan(), incident.topic
@@ -147,17 +147,6 @@ class TestEveryRowOnSpark:
                 "partition 1 offset 2, partition 1 offset 3, partition 1 offset 4. The first one: "
             )
 
-    def test_keys_are_read_as_keys(self, incident: Incident) -> None:
-        phantom = Subject(PHANTOM.removesuffix("-value") + "-key")
-        key_id = incident.registry.seed(phantom, W1)
-        topic = Topic(f"keys-{uuid4()}")
-        incident.broker.create_topic(topic, 2)
-        keyed = replace(incident, topic=topic)
-        keyed.put(1, (frame_id(key_id, b"\x02"), b"plain"), (frame_id(key_id, b"\x04"), b"plain"))
-        finding = replace(incident.of_values(), role=Role.KEY, subject=phantom, source_topic=topic)
-        events = keyed.every_row(finding, keyed.census())
-        assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live rows of {topic}"] * 2
-
     def test_windowed_keys_are_read_without_their_window(self, incident: Incident) -> None:
         phantom = Subject(PHANTOM.removesuffix("-value") + "-key")
         key_id = incident.registry.seed(phantom, W1)
@@ -175,21 +164,6 @@ class TestEveryRowOnSpark:
             )
         )
         assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live rows of {topic}"] * 2
-
-    def test_rows_of_a_type_without_a_serde_are_not_looked_at(self, incident: Incident) -> None:
-        protobuf = Schema(text='syntax = "proto3"; message User { int64 id = 1; }', schema_type="PROTOBUF")
-        schema_id = incident.client.register(PHANTOM.replace("users", "people"), protobuf)
-        subject = Subject(PHANTOM.replace("users", "people"))
-        topic = Topic(f"people-{uuid4()}")
-        incident.broker.create_topic(topic, 2)
-        people = replace(incident, topic=topic)
-        people.put(0, (b"a", frame_id(schema_id, b"\x00\x08\x01")), (b"b", frame_id(schema_id, b"\x00\x08\x02")))
-        finding = replace(incident.of_values(), subject=subject, source_topic=topic)
-        events = people.every_row(finding, people.census())
-        assert {type(event) for event in events} == {NotLookedAt}
-        assert events[0].what.startswith(
-            f"whether 2 live rows of {topic} decode, read under this subject alone, on Spark: 2 BAD_SCHEMA; "
-        )
 
     def test_what_the_census_did_not_read_is_left_out_and_a_deadline_is_said(self, incident: Incident) -> None:
         finding, whole = incident.of_values(), incident.census()

@@ -8,8 +8,7 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
@@ -17,15 +16,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import BadRowError, ColumnError, EngineRefusedError, UsageError, WorkerPackageError
 from srfix.serde.formats.table import Format
 from srfix.serde.registry.client import RegistryClient
@@ -33,13 +29,12 @@ from srfix.serde.spark.errors.driver_errors import clear_errors
 from srfix.serde.spark.interface import Engine
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.reading import from_registry, good_rows
-from srfix.serde.spark.write.plan import WritePlan, plan_write
+from srfix.serde.spark.write.plan import plan_write
 from srfix.serde.spark.writing import to_registry, write_stream, write_topic
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing
 from tests.serde.fakes import MemoryRegistry
 from tests.spark.parity import HAS_ARROW
-from tests.strategies import column_types
 
 ENGINES: Final[tuple[Engine, ...]] = ("jvm", "arrow")
 THERE: Final = ENGINES if HAS_ARROW else ENGINES[:1]
@@ -49,118 +44,6 @@ THERE: Final = ENGINES if HAS_ARROW else ENGINES[:1]
 def payloads(df: DataFrame, column: str = "value") -> list[bytes | None]:
     """A column of payloads, in the frame's order."""
     return [None if row[0] is None else bytes(row[0]) for row in df.select(column).collect()]
-
-
-# What a frame may have for a column, and whatever a value of it may be.
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A frame's type for a column, and its values: in Python, as pyarrow and our serializers take them."""
-
-    type: pa.DataType
-    values: SearchStrategy[object]
-
-
-def _integers(type_: pa.DataType) -> Given:
-    bits = type_.bit_width
-    return Given(type_, st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1))
-
-
-_SMALL: Final = [_integers(pa.int8()), _integers(pa.int16()), _integers(pa.int32())]
-_SCALARS: Final[Mapping[ScalarType, list[Given]]] = {
-    ScalarType.BOOLEAN: [Given(pa.bool_(), st.booleans())],
-    ScalarType.INTEGER: _SMALL,
-    ScalarType.BIGINT: [*_SMALL, _integers(pa.int64())],
-    ScalarType.DOUBLE: [
-        *_SMALL,
-        Given(pa.float32(), st.floats(width=32, allow_nan=False)),
-        Given(pa.float64(), st.floats(allow_nan=False)),
-    ],
-    ScalarType.STRING: [Given(pa.string(), st.text(max_size=8))],
-    ScalarType.BYTES: [Given(pa.binary(), st.binary(max_size=8))],
-    ScalarType.DATE: [Given(pa.date32(), st.dates())],
-    ScalarType.TIMESTAMP: [Given(pa.timestamp("us", tz="UTC"), st.datetimes(timezones=st.just(datetime.UTC)))],
-}
-_LETTERS: Final[tuple[Callable[[str], str], ...]] = (str, str, str.upper, str.lower, str.title)
-_names: SearchStrategy[str] = st.from_regex(r"[A-Za-z][A-Za-z0-9]{0,3}", fullmatch=True)
-
-
-def _is_held(type_: ColumnType) -> bool:
-    """What Spark has a type for, with names that differ ignoring case."""
-    match type_:
-        case Decimal(precision, _):
-            return precision <= 38
-        case Array(items):
-            return _is_held(items)
-        case Map(values, _):
-            return _is_held(values)
-        case Struct(fields):
-            names = {field.name.lower() for field in fields}
-            return 0 < len(names) == len(fields) and all(_is_held(field.type) for field in fields)
-    return type_ in _SCALARS
-
-
-@st.composite
-def _given(draw: DrawFn, type_: ColumnType) -> Given:
-    match type_:
-        case ScalarType():
-            scalar: Given = draw(st.sampled_from(_SCALARS[type_]))
-            return scalar
-        case Decimal(precision, scale):
-            whole = draw(st.integers(0, precision - scale))
-            behind = draw(st.integers(1 if whole == 0 and scale else 0, scale))
-            digits = max(whole + behind, 1)
-            bound = 10**digits - 1
-            values = st.integers(-bound, bound).map(lambda unscaled: decimal.Decimal(unscaled).scaleb(-behind, _WIDE))
-            return Given(pa.decimal128(digits, behind), values)
-        case Array(items):
-            inner = draw(_given(items))
-            return Given(pa.list_(inner.type), st.lists(_nullable(inner), max_size=3))
-        case Map(values, _):
-            inner = draw(_given(values))
-            return Given(
-                pa.map_(pa.string(), inner.type), st.dictionaries(st.text(max_size=3), _nullable(inner), max_size=3)
-            )
-        case Struct(fields):
-            return draw(_struct(fields))
-
-
-_WIDE: Final = decimal.Context(prec=60)
-
-
-@st.composite
-def _struct(draw: DrawFn, columns: Columns) -> Given:
-    """A struct for columns: in another order, some spelt otherwise, some not there."""
-    kept = [column for column in draw(st.permutations(columns)) if draw(st.integers(0, 5))] or [columns[0]]
-    parts = [(draw(st.sampled_from(_LETTERS))(column.name), draw(_given(column.type))) for column in kept]
-    rows = st.fixed_dictionaries({name: _nullable(part) for name, part in parts})
-    return Given(pa.struct([(name, part.type) for name, part in parts]), rows)
-
-
-def _nullable(given: Given) -> SearchStrategy[object]:
-    return st.none() | given.values | given.values
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """Columns, and rows of a frame that feeds them."""
-
-    columns: Columns
-    type: pa.StructType
-    rows: list[object]
-
-
-@st.composite
-def _cases(draw: DrawFn) -> Case:
-    types = column_types(_names).filter(_is_held)
-    columns = draw(
-        st.lists(st.builds(Column, _names, types), min_size=1, max_size=5, unique_by=lambda c: c.name.lower()).map(
-            tuple
-        )
-    )
-    frame = draw(_struct(columns))
-    return Case(columns, frame.type, draw(st.lists(frame.values, min_size=3, max_size=3)))
 
 
 def _as_arrow(value: object, type_: pa.DataType) -> object:
@@ -191,24 +74,66 @@ def frame_of(spark: SparkSession, columns: Mapping[str, tuple[pa.DataType, list[
     return spark.read.parquet(path.as_uri())
 
 
+@pytest.mark.smoke
 class TestBytes:
-    @given(st.lists(_cases(), min_size=16, max_size=16))
-    @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
-    def test_both_engines_write_what_the_serializer_writes(self, spark: SparkSession, cases: list[Case]) -> None:
-        plans = [
-            plan_write(MemoryRegistry(), f"t{number}", case.columns, cut_times=True)
-            for number, case in enumerate(cases)
-        ]
-        df = frame_of(spark, {f"row{number}": (case.type, case.rows) for number, case in enumerate(cases)})
-        for number, plan in enumerate(plans):
-            for engine in THERE:
-                df = df.transform(to_registry(plan, from_=f"row{number}", into=f"{engine}{number}", engine=engine))
-        written = df.select(*(f"{engine}{number}" for number in range(len(plans)) for engine in THERE)).collect()
-        for number, (plan, case) in enumerate(zip(plans, cases, strict=True)):
-            serialize, ctx = plan.serializer(), plan.context()
-            expected = [serialize(row, ctx) for row in case.rows]
-            for engine in THERE:
-                assert [bytes(row[f"{engine}{number}"]) for row in written] == expected, (engine, case)
+    def test_both_engines_write_what_the_serializer_writes(self, spark: SparkSession) -> None:
+        """Every type of a column: of a narrower type, spelt otherwise, in another order, nested, null, and not there."""
+        columns = parse_columns(
+            "ID BIGINT, SMALL INT, RATIO DOUBLE, SHARE DOUBLE, OK BOOLEAN, NAME STRING, RAW BYTES, PRICE DECIMAL(12, 4), "
+            "BORN DATE, SEEN TIMESTAMP, TAGS ARRAY<ARRAY<BIGINT>>, M MAP<STRING, STRUCT<X DOUBLE, Y DECIMAL(30, 2)>>, "
+            "DEEP STRUCT<A STRUCT<B INT, C STRING>>, LACKING STRING"
+        )
+        inner = pa.struct({"Y": pa.decimal128(21, 1), "x": pa.int16()}.items())
+        type_ = pa.struct(
+            {
+                "seen": pa.timestamp("us", tz="UTC"),
+                "Id": pa.int16(),
+                "SMALL": pa.int8(),
+                "ratio": pa.float32(),
+                "SHARE": pa.int32(),
+                "ok": pa.bool_(),
+                "name": pa.string(),
+                "raw": pa.binary(),
+                "price": pa.decimal128(5, 1),
+                "born": pa.date32(),
+                "tags": pa.list_(pa.list_(pa.int32())),
+                "m": pa.map_(pa.string(), inner),
+                "deep": pa.struct({"a": pa.struct({"C": pa.string(), "b": pa.int8()}.items())}.items()),
+            }.items()
+        )
+        full: dict[str, object] = {
+            "seen": datetime.datetime(1969, 12, 31, 23, 59, 59, 999_900, tzinfo=datetime.UTC),
+            "Id": -(2**15),
+            "SMALL": 127,
+            "ratio": 1.5,
+            "SHARE": 2**31 - 1,
+            "ok": False,
+            "name": "Ünï\0 𝄞",
+            "raw": b"\0\xff",
+            "price": decimal.Decimal("-1234.5"),
+            "born": datetime.date(1, 1, 1),
+            "tags": [[1, None], [], None],
+            "m": {
+                "z": {"Y": decimal.Decimal("12345678901234567890.5"), "x": -1},
+                "": None,
+                "a": {"Y": None, "x": None},
+            },
+            "deep": {"a": {"C": "", "b": -128}},
+        }
+        other = full | {
+            "seen": datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC),
+            "tags": [],
+            "m": {},
+            "deep": {"a": None},
+        }
+        rows: list[object] = [full, other, dict.fromkeys(full)]
+        plan = plan_write(MemoryRegistry(), "t", columns, cut_times=True)
+        df = frame_of(spark, {"row": (type_, rows)})
+        for engine in THERE:
+            df = df.transform(to_registry(plan, from_="row", into=engine, engine=engine))
+        serialize, ctx = plan.serializer(), plan.context()
+        for engine in THERE:
+            assert payloads(df, engine) == [serialize(row, ctx) for row in rows], engine
 
     def test_a_schema_s_own_types_are_written_exactly(self, spark: SparkSession) -> None:
         """Enums, fixed types, maps of Avro's own, decimals in fixed types, null last, defaults, letters and namespaces."""
@@ -369,10 +294,7 @@ class TestNullRows:
         with (
             pytest.raises(
                 BadRowError,
-                match=r"^srfix: a value for topic 'users', key k2, partition 3, offset 9 cannot be written\. "
-                r"ENCODE_FAILED: The row "
-                r"is null, and written it would delete its key\. If it is to, say null_rows='tombstone'; if not, leave the row "
-                r"out\. To keep such rows apart, write with on_error='quarantine'\.$",
+                match=r"topic 'users', key k2, partition 3, offset 9 .*The row is null, and written it would delete its key",
             ),
             clear_errors(),
         ):
@@ -443,22 +365,6 @@ class TestNullRows:
             payloads(df.transform(write))
         with pytest.raises(BadRowError, match=r"The row is null, and written it would delete its key"), clear_errors():
             payloads(df.where("_srfix_reason = 'TOMBSTONE'").transform(to_registry(plan, engine=engine)))
-
-    @pytest.mark.parametrize("engine", ENGINES)
-    def test_what_could_not_be_read_never_becomes_a_tombstone(self, spark: SparkSession, engine: Engine) -> None:
-        """A frame in quarantine, written back with its tombstones: rows that only could not be read kept their keys."""
-        plan = plan_write(MemoryRegistry(), "users", "ID INT")
-        df = spark.sql(
-            "SELECT 1 AS n, struct(1 AS id) AS value, CAST(NULL AS STRING) AS _srfix_reason"
-            " UNION ALL SELECT 2, NULL, 'TOMBSTONE' UNION ALL SELECT 3, NULL, 'TRUNCATED'"
-        )
-        written = df.transform(to_registry(plan, engine=engine, null_rows="tombstone"))
-        assert payloads(written.where("n < 3")) == [b"\0\0\0\0\1\2\2", None]
-        with (
-            pytest.raises(BadRowError, match=r"The row could not be read \(TRUNCATED\)\. Leave such rows out"),
-            clear_errors(),
-        ):
-            payloads(written)
 
     @pytest.mark.parametrize("engine", ENGINES)
     def test_a_bare_null_is_one_in_a_value(self, spark: SparkSession, engine: Engine) -> None:
@@ -537,13 +443,6 @@ class TestBadRows:
             "->ID needs an integer from -2147483648 to 2147483647, got int 4294967296" in written[1]["_srfix_message"]
         )
 
-    def test_the_jvm_engine_has_no_quarantine(self, spark: SparkSession) -> None:
-        plan = plan_write(MemoryRegistry(), "users", "ID INT")
-        with pytest.raises(
-            EngineRefusedError, match=r"for quarantine (use the engine 'arrow'\.$|the arrow engine is needed\. The)"
-        ):
-            spark.sql("SELECT 1 AS id").transform(to_registry(plan, engine="jvm", on_error="quarantine"))
-
 
 class TestRefusals:
     """What is known before any job."""
@@ -612,11 +511,7 @@ class TestRefusals:
     def test_a_column_to_spare(self, spark: SparkSession) -> None:
         plan = plan_write(MemoryRegistry(), "t", "A INT")
         df = spark.sql("SELECT 1 AS a, 2 AS b")
-        with pytest.raises(
-            ColumnError,
-            match=r"^The values of topic 't' have no column for 'b' of the frame\. Drop it, or name the columns that make the "
-            r"row in from_=\.$",
-        ):
+        with pytest.raises(ColumnError, match="no column for 'b' of the frame"):
             df.transform(to_registry(plan))
         assert payloads(df.transform(to_registry(plan, from_=["a"]))) == [b"\0\0\0\0\1\2\2"]
 
@@ -640,6 +535,7 @@ class TestRefusals:
             spark.sql("SELECT 1 AS key, 2 AS a").transform(to_registry(plan, from_=from_))
 
 
+@pytest.mark.smoke
 class TestTopics:
     def test_what_is_written_is_read_again(
         self, spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry
@@ -684,8 +580,3 @@ class TestTopics:
             .load()
         )
         assert sorted(map(bytes, (row["value"] for row in frame.collect()))) == [b"\0\0\0\0\1\2\2", b"\0\0\0\0\1\2\4"]
-
-    def test_an_option_that_the_plan_says(self, spark: SparkSession) -> None:
-        plan: WritePlan = plan_write(MemoryRegistry(), "t", "A INT")
-        with pytest.raises(UsageError, match=r"^The option topic is not to be given: the plan says it\.$"):
-            write_topic(spark.sql("SELECT 1 AS a"), plan, bootstrap_servers="x", options={"topic": "u"})

@@ -6,31 +6,27 @@ to it. A Connect schema travels as nested objects, a reference from within a rec
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final
 
 from parts.jars import application_jars
 from srfix.fixtures.fetching import fetch
 from srfix.serde.connect.schema import ConnectSchema, ConnectType
+from tests.stack.connect_process import ConnectJava
+from tests.stack.java_process import JavaProcess, Json, java_process, serve
 
-__all__ = ["AvroData", "Json", "avro_data", "to_json"]
+__all__ = ["AvroData", "avro_data", "to_json"]
 
-Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 _STREAMS: Final = "3.9.2"
 
 
 class AvroData:
     """The process, from outside."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._stdin, self._stdout = process.stdin, process.stdout
+    def __init__(self, process: JavaProcess) -> None:
+        self._ask = process.ask
 
     def from_connect(self, schemas: Iterable[ConnectSchema], *, meta_data: bool) -> list[str]:
         """`fromConnectSchema(…).toString()` of each; where Java refuses, `!` and its exception."""
@@ -59,24 +55,12 @@ class AvroData:
         """`CaseFormat.UPPER_UNDERSCORE.converterTo(CaseFormat.UPPER_CAMEL).convert(name)`."""
         return str(self._ask({"name": name}))
 
-    def _ask(self, request: Mapping[str, Json]) -> Json:
-        self._stdin.write(json.dumps(request) + "\n")
-        self._stdin.flush()
-        line = self._stdout.readline()
-        assert line, "The process of AvroData has ended; its standard error says why."
-        return cast("Json", json.loads(line))
-
 
 @contextmanager
 def avro_data() -> Iterator[AvroData]:
     """Starts the process; ends it."""
-    jars = [str(jar) for part in application_jars(_STREAMS) for jar in fetch(part)]
-    with subprocess.Popen(
-        (sys.executable, "-m", "tests.stack.avro_data", os.pathsep.join(jars)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    jars = [jar for part in application_jars(_STREAMS) for jar in fetch(part)]
+    with java_process("tests.stack.avro_data", jars) as process:
         yield AvroData(process)
 
 
@@ -101,29 +85,14 @@ def to_json(schema: ConnectSchema, above: tuple[str, ...] = ()) -> Json:
 # The rest runs in the process.
 
 
-def _main(class_path: str) -> None:
-    import jpype
-
-    jpype.startJVM(classpath=class_path.split(os.pathsep), convertStrings=True)
-    java = _Java(jpype)
-    for line in sys.stdin:
-        try:
-            answer = java.answer(json.loads(line))
-        except jpype.JException as error:
-            answer = f"!{error.getClass().getSimpleName()}: {error.getMessage()}"
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-    sys.stdout.flush()
-    # A JVM would keep the process alive for its own threads.
-    os._exit(0)
+def _refused(error: Any) -> Json:
+    return f"!{error.getClass().getSimpleName()}: {error.getMessage()}"
 
 
-class _Java:
+class _Java(ConnectJava):
     def __init__(self, jpype: Any) -> None:
-        self._builder = jpype.JClass("org.apache.kafka.connect.data.SchemaBuilder")
-        self._types = jpype.JClass("org.apache.kafka.connect.data.Schema$Type")
+        super().__init__(jpype)
         self._parser = jpype.JClass("org.apache.avro.Schema$Parser")
-        self._integer = jpype.JClass("java.lang.Integer")
         case = jpype.JClass("com.google.common.base.CaseFormat")
         self._camel = case.UPPER_UNDERSCORE.converterTo(case.UPPER_CAMEL)
         config = jpype.JClass("io.confluent.connect.avro.AvroDataConfig")
@@ -149,9 +118,7 @@ class _Java:
         # Anew each time: its cache would answer for another schema that is equal to Connect.
         if "avro" in request:
             parser = self._parser().setValidateDefaults(False)
-            return self._described(
-                self._avro_data(self._configs[True]).toConnectSchema(parser.parse(request["avro"])), ()
-            )
+            return self._described(self._avro_data(self._configs[True]).toConnectSchema(parser.parse(request["avro"])))
         made = self._avro_data(self._configs[request["meta_data"]]).fromConnectSchema(self._built(request["connect"]))
         return str(made.toString())
 
@@ -187,53 +154,10 @@ class _Java:
         except (self._exception, UnicodeDecodeError):  # the latter: an exception's own text is half a character
             return None
 
-    def _built(self, schema: dict[str, Any]) -> Any:
-        match schema["type"]:
-            case "ARRAY":
-                builder = self._builder.array(self._built(schema["values"]))
-            case "MAP":
-                builder = self._builder.map(self._built(schema["keys"]), self._built(schema["values"]))
-            case "STRUCT":
-                builder = self._builder.struct()
-                for name, part in schema["fields"]:
-                    builder.field(name, self._built(part))
-            case other:
-                builder = self._builder.type(self._types.valueOf(other))
-        if schema["name"] is not None:
-            builder.name(schema["name"])
-        if schema["version"] is not None:
-            builder.version(self._integer(schema["version"]))
-        for name, value in schema["parameters"].items():
-            builder.parameter(name, value)
-        if schema["optional"]:
-            builder.optional()
-        return builder.build()
-
-    def _described(self, schema: Any, above: tuple[str, ...]) -> Json:
-        type_, name = str(schema.type().name()), schema.name()
-        if type_ == "STRUCT" and name in above:
-            return {"within": str(name), "optional": bool(schema.isOptional())}
-        inner = (*above, str(name)) if type_ == "STRUCT" and name else above
-        fields = schema.fields() if type_ == "STRUCT" else ()
-        parameters = schema.parameters()
-        return {
-            "type": type_,
-            "name": None if name is None else str(name),
-            "version": None if schema.version() is None else int(schema.version()),
-            "optional": bool(schema.isOptional()),
-            "parameters": {}
-            if parameters is None
-            else {str(e.getKey()): str(e.getValue()) for e in parameters.entrySet()},
-            "doc": None if schema.doc() is None else str(schema.doc()),
-            "fields": [[str(part.name()), self._described(part.schema(), inner)] for part in fields],
-            "keys": self._described(schema.keySchema(), inner) if type_ == "MAP" else None,
-            "values": self._described(schema.valueSchema(), inner) if type_ in ("MAP", "ARRAY") else None,
-        }
-
 
 def _hex(signed: Iterable[int]) -> str:
     return bytes(byte & 255 for byte in signed).hex()
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    serve(sys.argv[1], lambda jpype: _Java(jpype).answer, _refused, convertStrings=True)

@@ -6,15 +6,13 @@ It reads one request a line and answers each with a line: `{"answer": …}`, or 
 from __future__ import annotations
 
 import base64
-import json
 import math
-import os
 import sys
 from typing import Any
 
-from tests.stack.avro_data import Json
+from tests.stack.java_process import Json, serve
 
-__all__ = ["float_text"]
+__all__ = ["ConnectJava", "float_text"]
 
 
 def float_text(value: float) -> str:
@@ -22,32 +20,31 @@ def float_text(value: float) -> str:
     return "NaN" if value != value else f"{'-' * (value < 0)}Infinity" if math.isinf(value) else repr(value)
 
 
+def _causes(error: Any) -> list[Any]:
+    found = []
+    while error is not None:
+        found.append(error)
+        error = error.getCause()
+    return found
+
+
+def _refused(error: Any) -> Json:
+    return {"error": " <- ".join(f"{each.getClass().getSimpleName()}: {each.getMessage()}" for each in _causes(error))}
+
+
 def _main(class_path: str, machine: str) -> None:
-    import jpype
+    options = (*((machine,) if machine else ()), "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
 
-    jpype.startJVM(
-        *((machine,) if machine else ()),
-        "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-        classpath=class_path.split(os.pathsep),
-        convertStrings=True,
-    )
-    java = _Java(jpype)
-    for line in sys.stdin:
-        try:
-            answer: dict[str, Json] = {"answer": java.answer(json.loads(line))}
-        except jpype.JException as error:
-            texts, cause = [], error
-            while cause is not None:
-                texts.append(f"{cause.getClass().getSimpleName()}: {cause.getMessage()}")
-                cause = cause.getCause()
-            answer = {"error": " <- ".join(texts)}
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-    # A JVM would keep the process alive for its own threads.
-    os._exit(0)
+    def answering(jpype: Any) -> Any:
+        java = ConnectJava(jpype)
+        return lambda request: {"answer": java.answer(request)}
+
+    serve(class_path, answering, _refused, *options, convertStrings=True)
 
 
-class _Java:
+class ConnectJava:
+    """In the process."""
+
     def __init__(self, jpype: Any) -> None:
         self._jpype = jpype
         self._class: Any = jpype.JClass
@@ -146,11 +143,7 @@ class _Java:
         try:
             converter.toConnectData(topic, self._bytes(payload))
         except self._jpype.JException as error:
-            texts, cause = [], error
-            while cause is not None:
-                texts.append(str(cause.getMessage()))
-                cause = cause.getCause()
-            return " <- ".join(texts)
+            return " <- ".join(str(each.getMessage()) for each in _causes(error))
         return None
 
     def _bytes(self, value: bytes) -> Any:
@@ -257,19 +250,25 @@ class _Java:
             case _:
                 return int(value)
 
-    def _described(self, schema: Any) -> Json:
-        type_, parameters = str(schema.type().name()), schema.parameters()
+    def _described(self, schema: Any, above: tuple[str, ...] = ()) -> Json:
+        type_, name = str(schema.type().name()), schema.name()
+        if type_ == "STRUCT" and name in above:
+            return {"within": str(name), "optional": bool(schema.isOptional())}
+        inner = (*above, str(name)) if type_ == "STRUCT" and name else above
         fields = schema.fields() if type_ == "STRUCT" else ()
+        parameters = schema.parameters()
         return {
             "type": type_,
-            "name": None if schema.name() is None else str(schema.name()),
+            "name": None if name is None else str(name),
+            "version": None if schema.version() is None else int(schema.version()),
             "optional": bool(schema.isOptional()),
             "parameters": {}
             if parameters is None
             else {str(e.getKey()): str(e.getValue()) for e in parameters.entrySet()},
-            "fields": [[str(part.name()), self._described(part.schema())] for part in fields],
-            "keys": self._described(schema.keySchema()) if type_ == "MAP" else None,
-            "values": self._described(schema.valueSchema()) if type_ in ("MAP", "ARRAY") else None,
+            "doc": None if schema.doc() is None else str(schema.doc()),
+            "fields": [[str(part.name()), self._described(part.schema(), inner)] for part in fields],
+            "keys": self._described(schema.keySchema(), inner) if type_ == "MAP" else None,
+            "values": self._described(schema.valueSchema(), inner) if type_ in ("MAP", "ARRAY") else None,
         }
 
     def _serialized(self, kind: str, row: Any) -> str | None:

@@ -10,10 +10,6 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,8 +20,9 @@ from srfix.fixtures.fetching import fetch, fetch_folder
 from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType
 from srfix.serde.interface import Value
-from tests.stack.avro_data import Json, to_json
+from tests.stack.avro_data import to_json
 from tests.stack.connect_process import float_text
+from tests.stack.java_process import JavaProcess, Json, java_process
 
 __all__ = ["Connect", "Refused", "Written", "connect", "described", "to_value", "to_wire"]
 
@@ -51,10 +48,8 @@ class Written:
 class Connect:
     """The process, from outside."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._stdin, self._stdout = process.stdin, process.stdout
+    def __init__(self, process: JavaProcess) -> None:
+        self._process = process
 
     def write_avro(
         self, schema: ConnectSchema, rows: list[Json], *, meta_data: bool = True, is_key: bool = False
@@ -108,11 +103,7 @@ class Connect:
         return bool(self._ask({"do": "has_class", "name": name}))
 
     def _ask(self, request: Mapping[str, Json]) -> Json:
-        self._stdin.write(json.dumps(request) + "\n")
-        self._stdin.flush()
-        line = self._stdout.readline()
-        assert line, "The process of Connect has ended; its standard error says why."
-        answer = cast("dict[str, Json]", json.loads(line))
+        answer = cast("dict[str, Json]", self._process.ask(request))
         if "error" in answer:
             raise Refused(answer["error"])
         return answer["answer"]
@@ -124,14 +115,9 @@ def connect(*, newest_java: bool = False) -> Iterator[Connect]:
 
     :param newest_java: on Java 25, whose text of doubles is the shortest (JDK-4511638), instead of the machine's own.
     """
-    jars = [str(jar) for part in (*application_jars(_STREAMS), CONNECT_JSON) for jar in fetch(part)]
+    jars = [jar for part in (*application_jars(_STREAMS), CONNECT_JSON) for jar in fetch(part)]
     machine = str(fetch_folder(JAVA_25) / "lib" / "server" / "libjvm.so") if newest_java else ""
-    with subprocess.Popen(
-        (sys.executable, "-m", "tests.stack.connect_process", os.pathsep.join(jars), machine),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with java_process("tests.stack.connect_process", jars, machine) as process:
         yield Connect(process)
 
 

@@ -6,18 +6,16 @@ that class itself is not to be had from a package registry.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from parts.jars import EVERIT
 from srfix.fixtures.fetching import fetch
 from srfix.serde.connect.schema import ConnectSchema
-from tests.stack.avro_data import Json, to_json
+from tests.stack.avro_data import to_json
+from tests.stack.java_process import JavaProcess, java_process, serve
 
 __all__ = ["Everit", "everit"]
 
@@ -28,10 +26,8 @@ MAX_DEPTH: Final = 12
 class Everit:
     """The process, from outside."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._stdin, self._stdout = process.stdin, process.stdout
+    def __init__(self, process: JavaProcess) -> None:
+        self._ask = process.ask
 
     def built(self, schema: ConnectSchema) -> str:
         """The text of the schema that the builders make."""
@@ -41,42 +37,15 @@ class Everit:
         """What the loader makes of a text, as classes; None if it refuses it."""
         return self._ask({"text": text})
 
-    def _ask(self, request: Mapping[str, Json]) -> object:
-        self._stdin.write(json.dumps(request) + "\n")
-        self._stdin.flush()
-        line = self._stdout.readline()
-        assert line, "The process of Everit has ended; its standard error says why."
-        return cast("object", json.loads(line))
-
 
 @contextmanager
 def everit() -> Iterator[Everit]:
     """Starts the process; ends it."""
-    jars = os.pathsep.join(str(jar) for jar in fetch(EVERIT))
-    with subprocess.Popen(
-        (sys.executable, "-m", "tests.stack.everit", jars), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with java_process("tests.stack.everit", fetch(EVERIT)) as process:
         yield Everit(process)
 
 
 # The rest runs in the process.
-
-
-def _main(class_path: str) -> None:
-    import jpype
-
-    jpype.startJVM(classpath=class_path.split(os.pathsep), convertStrings=True)
-    java = _Java(jpype)
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            answer = java.described(request["text"]) if "text" in request else java.built(request["connect"])
-        except jpype.JException:
-            answer = None
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-    # A JVM would keep the process alive for its own threads.
-    os._exit(0)
 
 
 class _Java:
@@ -92,6 +61,9 @@ class _Java:
 
     def _class(self, name: str) -> Any:
         return self._jclass(f"{self._package}.{name}")
+
+    def answer(self, request: dict[str, Any]) -> object:
+        return self.described(request["text"]) if "text" in request else self.built(request["connect"])
 
     def built(self, schema: dict[str, Any]) -> str:
         return str(self._built(schema, None).toString())
@@ -183,4 +155,4 @@ class _Java:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    serve(sys.argv[1], lambda jpype: _Java(jpype).answer, lambda _error: None, convertStrings=True)

@@ -5,25 +5,21 @@ Run as a module it is the process. `JavaConfiguration` here is what talks to it.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
 from parts.jars import BROKER
 from srfix.fixtures.fetching import fetch
+from tests.stack.java_process import JavaProcess, java_process, serve
 
 
 class JavaConfiguration:
     """The process, from outside."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._stdin, self._stdout = process.stdin, process.stdout
+    def __init__(self, process: JavaProcess) -> None:
+        self._ask = process.ask
 
     def jaas(self, text: str) -> list[Any] | None:
         """The module's name and its options as Kafka's clients see them; None if they refuse the entry."""
@@ -33,44 +29,21 @@ class JavaConfiguration:
         """What `java.util.Properties` reads of a file's bytes, as Kafka's `Utils.loadProps`; None if it refuses them."""
         return cast("dict[str, str] | None", self._ask({"properties": content.hex()}))
 
-    def _ask(self, request: Mapping[str, str]) -> object:
-        self._stdin.write(json.dumps(request) + "\n")
-        self._stdin.flush()
-        line = self._stdout.readline()
-        assert line, "The process has ended; its standard error says why."
-        return cast("object", json.loads(line))
-
 
 @contextmanager
 def java_configuration() -> Iterator[JavaConfiguration]:
     """Starts the process; ends it."""
-    jars = os.pathsep.join(str(jar) for jar in fetch(BROKER))
-    with subprocess.Popen(
-        (sys.executable, "-m", "tests.stack.java_configuration", jars),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with java_process("tests.stack.java_configuration", fetch(BROKER)) as process:
         yield JavaConfiguration(process)
 
 
 # The rest runs in the process.
 
 
-def _main(class_path: str) -> None:
-    import jpype
-
-    jpype.startJVM("-Dorg.slf4j.simpleLogger.defaultLogLevel=off", classpath=class_path.split(os.pathsep))
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            answer = _jaas(jpype, request["jaas"]) if "jaas" in request else _properties(jpype, request["properties"])
-        except jpype.JException:
-            answer = None
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-    # A JVM would keep the process alive for its own threads.
-    os._exit(0)
+def _answering(jpype: Any) -> Any:
+    return lambda request: (
+        _jaas(jpype, request["jaas"]) if "jaas" in request else _properties(jpype, request["properties"])
+    )
 
 
 def _jaas(jpype: Any, text: str) -> Any:
@@ -92,4 +65,4 @@ def _properties(jpype: Any, content: str) -> Any:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    serve(sys.argv[1], _answering, lambda _error: None, "-Dorg.slf4j.simpleLogger.defaultLogLevel=off")

@@ -14,7 +14,7 @@ from hypothesis.strategies import SearchStrategy
 from srfix.serde.columns.types import Array, Columns, ColumnType, Map, Struct
 from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from srfix.serde.interface import Value
-from tests.stack.avro_data import Json
+from tests.stack.java_process import Json
 from tests.strategies import values_of
 
 __all__ = ["TABLE", "in_order", "rows_of", "settled", "unordered", "with_rows"]

@@ -46,6 +46,11 @@ COLUMNS: Final = (
 )
 NEXT_COLUMNS: Final = (*COLUMNS, ProjectedColumn(name="HOMECOUNTRY", field="homeCountry"))
 
+ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
+ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
+BOB: Final[dict[str, object]] = {"userId": 2, "fullName": "Bob", "homeCountry": None}
+BOB_ROW: Final[Row] = {"USERID": 2, "FULLNAME": "Bob"}
+
 STREAMS_EXCEPTION: Final = "org.apache.kafka.streams.errors.StreamsException"
 DATA_EXCEPTION: Final = "org.apache.kafka.connect.errors.DataException"
 SERIALIZATION_EXCEPTION: Final = "org.apache.kafka.common.errors.SerializationException"
@@ -104,10 +109,21 @@ class Scene:
         return strategy(self.setup.users, Role.VALUE)
 
     def start(
-        self, columns: tuple[ProjectedColumn, ...] = COLUMNS, *, setup: StreamsSetup | None = None
+        self,
+        columns: tuple[ProjectedColumn, ...] = COLUMNS,
+        *,
+        key_columns: tuple[ProjectedColumn, ...] = (),
+        setup: StreamsSetup | None = None,
     ) -> StreamsApplication:
         """Starts the application, or a changed one."""
-        return StreamsApplication(setup or self.setup, columns=columns)
+        return StreamsApplication(setup or self.setup, columns=columns, key_columns=key_columns)
+
+    @contextmanager
+    def running(self, columns: tuple[ProjectedColumn, ...] = COLUMNS, **changed: Any) -> Iterator[StreamsApplication]:
+        """The same, once it runs."""
+        with self.start(columns, **changed) as application:
+            application.wait_for_state("RUNNING")
+            yield application
 
     def produce(
         self,

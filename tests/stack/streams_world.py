@@ -86,6 +86,13 @@ class World:
     def start(self, setup: StreamsSetup | None = None) -> StreamsApplication:
         return StreamsApplication(setup or self.setup, columns=COLUMNS, key_columns=KEY_COLUMNS)
 
+    @contextmanager
+    def running(self, setup: StreamsSetup | None = None) -> Iterator[StreamsApplication]:
+        """The application once it runs."""
+        with self.start(setup) as application:
+            application.wait_for_state("RUNNING")
+            yield application
+
     def produce(self, *users: tuple[str | bytes, dict[str, object] | None], timestamp_ms: int = 0) -> None:
         """Writes users under the writer's schema; None is a tombstone, a timestamp of 0 is now."""
         producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers, "partitioner": "murmur2_random"})

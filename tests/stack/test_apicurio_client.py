@@ -1,10 +1,8 @@
-"""The client on a real registry of another maker, Apicurio 3.3.3: what it proves, what is different, what it cannot prove.
+"""The client on a real registry of another maker, Apicurio 3.3.3.
 
 The suite of `tests/serde/registry/test_implementations.py` runs here as it stands, but for modes. Beside it each row of
-`ROWS`, the table "Differences between implementations" seen through the client, is asked of Confluent's semantics (the
-fixture registry), of Apicurio's as the fixture registry imitates them, and of Apicurio itself. Where Apicurio is not
-like Confluent it cannot prove that srfix is right about Confluent: `TestWhatApicurioCannotProve` expects each such row
-to fail, so that the test report names it with its reason; it turns red the day that Apicurio can.
+`ROWS`, the table "Differences between implementations" seen through the client, is asked of Apicurio, and of the fixture
+registry where it imitates it. (Confluent's semantics: `tests/fixtures/registry`.)
 """
 
 from __future__ import annotations
@@ -13,18 +11,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final
 
 import pytest
 import requests
 
 from parts.registries.apicurio import ApicurioRegistry
 from parts.registries.known import APICURIO
-from srfix.fixtures.registry.habits import Habits
-from srfix.fixtures.registry.http.request import Request
-from srfix.fixtures.registry.http.routes import is_write
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import RegistryError
 from srfix.serde.registry.client import RegistryClient
@@ -39,6 +32,8 @@ from tests.serde.registry.test_implementations import (
     TestListings,
     TestRepair,
 )
+from tests.stack.meddler import Cut, meddler
+from tests.stack.scene import Registry
 
 __all__ = ["TestListings", "TestRepair"]
 
@@ -48,17 +43,6 @@ NEITHER: Final = '{"type":"record","name":"Neither","fields":[{"name":"nothing",
 SPACED: Final = json.dumps(json.loads(WRITER), indent=1)
 COMPATIBLE: Final = '{"type":"record","name":"Order","fields":[{"name":"orderId","type":"string"}]}'
 DOCUMENTED: Final = json.dumps({**json.loads(WRITER), "doc": "An order."}, separators=(",", ":"))
-
-
-class Registry(Protocol):
-    """What the fixture registry and Apicurio have in common."""
-
-    @property
-    def url(self) -> str:
-        """Where clients find it."""
-
-    def seed(self, subject: str, schema_text: str) -> int:
-        """Registers a schema whatever the level of compatibility; returns the id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,11 +177,6 @@ def own_config(asked: Asked) -> object:
     return asked.client.config(PHANTOM)
 
 
-def own_config_raw(asked: Asked) -> object:
-    seeded(asked, WRITER)
-    return asked.raw("GET", f"/config/{PHANTOM}")[0]
-
-
 def config_without_level(asked: Asked) -> object:
     seeded(asked, WRITER)
     return told(lambda: asked.client.set_config(PHANTOM, {"normalize": True}))
@@ -287,12 +266,6 @@ def prefix(asked: Asked) -> object:
     return sorted(asked.client.subjects(prefix="app-"))
 
 
-def prefix_raw(asked: Asked) -> object:
-    asked.registry.seed(SOURCE, WRITER)
-    seeded(asked, WRITER)
-    return asked.raw("GET", "/subjects?subjectPrefix=app-")[1] == [PHANTOM]
-
-
 def other_context(asked: Asked) -> object:
     asked.client.register(f":.shop:{PHANTOM}", Schema(text=WRITER))
     return looked_up(asked, WRITER)
@@ -304,11 +277,6 @@ def bad_schemas(asked: Asked) -> object:
 
 def no_subjects(asked: Asked) -> object:
     return asked.client.subjects()
-
-
-def path_that_is_not_there(asked: Asked) -> object:
-    status, answer = asked.raw("GET", "/nothing/here")
-    return status, isinstance(answer, dict) and answer["error_code"]
 
 
 def odd_subject(asked: Asked) -> object:
@@ -333,175 +301,60 @@ def registered_again(asked: Asked) -> object:
     return asked.client.versions(PHANTOM), asked.client.versions(PHANTOM, deleted=True)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Row:
-    """What the two columns say in answer to a row's question."""
+    """A row's question, and what Apicurio answers."""
 
     ask: Callable[[Asked], object]
-    confluent: object
-    apicurio: object
-    unproven: str | None = None
-    """Why Apicurio proves nothing about Confluent here; None where the two agree."""
+    answer: object
     imitated: bool = True
     """Whether the fixture registry's `APICURIO` answers as Apicurio does."""
 
 
-def alike(ask: Callable[[Asked], object], answer: object) -> Row:
-    return Row(ask=ask, confluent=answer, apicurio=answer)
-
-
 ROWS: Final[Mapping[str, Row]] = {
-    "default level": Row(
-        ask=default_level,
-        confluent="BACKWARD",
-        apicurio="NONE",
-        unproven="the default level: it is NONE",
-        imitated=False,
-    ),
-    "same text, second subject": alike(lambda asked: same_id(asked, WRITER, WRITER), True),
-    "other whitespace / key order": Row(
-        ask=lambda asked: same_id(asked, WRITER, SPACED),
-        confluent=True,
-        apicurio=False,
-        unproven="identity across whitespace: an id belongs to the raw text",
-    ),
-    "doc / aliases differ": alike(lambda asked: same_id(asked, WRITER, DOCUMENTED), False),
-    "metadata": Row(
-        ask=metadata,
-        confluent=(200, False),
-        apicurio=(200, True),
-        unproven="that metadata makes another id: they are ignored",
-        imitated=False,
-    ),
-    "lookup of whitespace/order variant": alike(lookup_of_spaced, 1),
-    "lookup of doc/alias variant": Row(
-        ask=lookup_of_documented,
-        confluent="SchemaNotFoundError",
-        apicurio=1,
-        unproven="that a schema with other documentation is not found: look-ups do not heed it",
-        imitated=False,
-    ),
-    "unknown subject / schema (with or without deleted)": alike(
+    "default level": Row(default_level, "NONE", imitated=False),
+    "same text, second subject": Row(lambda asked: same_id(asked, WRITER, WRITER), True),
+    "other whitespace / key order": Row(lambda asked: same_id(asked, WRITER, SPACED), False),
+    "doc / aliases differ": Row(lambda asked: same_id(asked, WRITER, DOCUMENTED), False),
+    "metadata": Row(metadata, (200, True), imitated=False),
+    "lookup of whitespace/order variant": Row(lookup_of_spaced, 1),
+    "lookup of doc/alias variant": Row(lookup_of_documented, 1, imitated=False),
+    "unknown subject / schema (with or without deleted)": Row(
         unknown, ["SubjectNotFoundError"] * 2 + ["SchemaNotFoundError"] * 2
     ),
-    "one version soft-deleted: plain / deleted=true": alike(one_deleted, ("SchemaNotFoundError", 2)),
-    "all soft-deleted: plain / deleted=true": Row(
-        ask=all_deleted,
-        confluent=("SubjectNotFoundError", 1),
-        apicurio=("SchemaNotFoundError", 1),
-        unproven="40401 for a subject whose versions are all soft-deleted: it is 40403",
-    ),
-    "GET a soft-deleted version": alike(soft_deleted_version, ("VersionNotFoundError", 2)),
-    "subject: soft again / permanent first": alike(
+    "one version soft-deleted: plain / deleted=true": Row(one_deleted, ("SchemaNotFoundError", 2)),
+    "all soft-deleted: plain / deleted=true": Row(all_deleted, ("SchemaNotFoundError", 1)),
+    "GET a soft-deleted version": Row(soft_deleted_version, ("VersionNotFoundError", 2)),
+    "subject: soft again / permanent first": Row(
         subject_in_the_wrong_order, ("SubjectNotSoftDeletedError", "SubjectSoftDeletedError")
     ),
-    "version: permanent first / soft again": alike(
+    "version: permanent first / soft again": Row(
         version_in_the_wrong_order, ("VersionNotSoftDeletedError", "VersionSoftDeletedError")
     ),
-    "ids/N/versions, unknown id": alike(versions_of_unknown_id, "SchemaNotFoundError"),
-    "id after hard delete of the last holder / registered again": Row(
-        ask=last_holder_gone,
-        confluent=("SchemaNotFoundError", False),
-        apicurio=(True, True),
-        unproven="that an id dies with its last holder: it lives on",
-        imitated=False,
-    ),
-    "GET /schemas": Row(
-        ask=listing,
-        confluent=[(PHANTOM, 1, True)],
-        apicurio="EndpointNotSupportedError",
-        unproven="ids in GET /schemas: it lists bare schemas",
-    ),
-    "text returned: by id / by look-up": Row(
-        ask=text_of_spaced,
-        confluent=("compact", "compact"),
-        apicurio=("compact", "as sent"),
-        unproven="that a look-up answers the compact text: it answers the one that was registered",
-    ),
-    "GET /config/{s} without one, through the client": alike(own_config, None),
-    "GET /config/{s} without one": Row(
-        ask=own_config_raw, confluent=404, apicurio=200, unproven="40408: a subject without a level of its own is 200"
-    ),
-    "PUT config without level": Row(
-        ask=config_without_level,
-        confluent=None,
-        apicurio="RegistryAnswerError",
-        unproven="a configuration of other fields than the level: it is 500",
-    ),
-    "DELETE config / twice": Row(
-        ask=config_deleted_twice,
-        confluent=[None, "SubjectNotFoundError"],
-        apicurio=[None, None],
-        unproven="40401 for a configuration that is gone: it is 200",
-    ),
-    "incompatible": alike(incompatible, "IncompatibleSchemaError"),
-    "`verbose` messages": Row(
-        ask=reasons,
-        confluent=(False, True),
-        apicurio=(False, False),
-        unproven="the reasons of an incompatibility: it never tells them",
-    ),
-    "compatibility check of an unknown subject, latest / all": alike(check_of_unknown_subject, [True, True]),
-    "level NONE, then register": alike(registered_at_none, (True, "BACKWARD", "IncompatibleSchemaError")),
-    "GET mode without one": Row(
-        ask=own_mode,
-        confluent=None,
-        apicurio="READWRITE",
-        unproven="40409: a subject without a mode of its own has the global one",
-    ),
-    "PUT mode IMPORT over live versions": Row(
-        ask=import_over_live_versions,
-        confluent="OperationNotPermittedError",
-        apicurio=None,
-        unproven="IMPORT: it is accepted over live versions",
-        imitated=False,
-    ),
-    "PUT/DELETE mode": Row(
-        ask=new_content_when_read_only,
-        confluent="OperationNotPermittedError",
-        apicurio=True,
-        unproven="modes: they are accepted, and not enforced",
-    ),
-    "POST with id, not IMPORT": Row(
-        ask=explicit_id,
-        confluent="OperationNotPermittedError",
-        apicurio=False,
-        unproven="IMPORT: an id is ignored without it",
-    ),
-    "POST with id, IMPORT": Row(
-        ask=explicit_id_on_import,
-        confluent=True,
-        apicurio=False,
-        unproven="IMPORT: an id is ignored with it, too",
-    ),
-    "READONLY, existing content": alike(same_content_when_read_only, True),
-    "subjectPrefix, through the client": alike(prefix, [PHANTOM]),
-    "subjectPrefix": Row(ask=prefix_raw, confluent=True, apicurio=False, unproven="subjectPrefix: it is ignored"),
-    "contexts": Row(
-        ask=other_context,
-        confluent=1,
-        apicurio="SubjectNotFoundError",
-        unproven="contexts: a qualified name is a plain one",
-        imitated=False,
-    ),
-    "invalid": alike(bad_schemas, "InvalidSchemaError"),
-    "empty GET /subjects": alike(no_subjects, ()),
-    "404 path": Row(
-        ask=path_that_is_not_there,
-        confluent=(404, 404),
-        apicurio=(404, False),
-        unproven="an error object for a path that is not there: the body is empty",
-    ),
-    # Not in the table: numbers 5, 6 and 11 of "Observed on Confluent".
-    "undo of a registration": alike(undone, (True, True, (1, 2))),
-    "a soft-deleted version registered again": Row(
-        ask=registered_again,
-        confluent=((1, 3), (1, 3)),
-        apicurio=((1, 3), (1, 2, 3)),
-        unproven="that the soft-deleted version of the same id goes: it stays",
-        imitated=False,
-    ),
-    "odd characters in a subject": alike(odd_subject, (True, True)),
+    "ids/N/versions, unknown id": Row(versions_of_unknown_id, "SchemaNotFoundError"),
+    "id after hard delete of the last holder / registered again": Row(last_holder_gone, (True, True), imitated=False),
+    "GET /schemas": Row(listing, "EndpointNotSupportedError"),
+    "text returned: by id / by look-up": Row(text_of_spaced, ("compact", "as sent")),
+    "GET /config/{s} without one, through the client": Row(own_config, None),
+    "PUT config without level": Row(config_without_level, "RegistryAnswerError"),
+    "DELETE config / twice": Row(config_deleted_twice, [None, None]),
+    "incompatible": Row(incompatible, "IncompatibleSchemaError"),
+    "`verbose` messages": Row(reasons, (False, False)),
+    "compatibility check of an unknown subject, latest / all": Row(check_of_unknown_subject, [True, True]),
+    "level NONE, then register": Row(registered_at_none, (True, "BACKWARD", "IncompatibleSchemaError")),
+    "GET mode without one": Row(own_mode, "READWRITE"),
+    "PUT mode IMPORT over live versions": Row(import_over_live_versions, None, imitated=False),
+    "PUT/DELETE mode": Row(new_content_when_read_only, True),
+    "POST with id, not IMPORT": Row(explicit_id, False),
+    "POST with id, IMPORT": Row(explicit_id_on_import, False),
+    "READONLY, existing content": Row(same_content_when_read_only, True),
+    "subjectPrefix, through the client": Row(prefix, [PHANTOM]),
+    "contexts": Row(other_context, "SubjectNotFoundError", imitated=False),
+    "invalid": Row(bad_schemas, "InvalidSchemaError"),
+    "empty GET /subjects": Row(no_subjects, ()),
+    "undo of a registration": Row(undone, (True, True, (1, 2))),
+    "a soft-deleted version registered again": Row(registered_again, ((1, 3), (1, 2, 3)), imitated=False),
+    "odd characters in a subject": Row(odd_subject, (True, True)),
 }
 
 
@@ -529,63 +382,15 @@ class TestRows:
     def test_apicurio_answers_as_its_column_says(
         self, row: str, registry: ApicurioRegistry, client: RegistryClient
     ) -> None:
-        assert ROWS[row].ask(Asked(registry=registry, client=client)) == ROWS[row].apicurio
-
-    @pytest.mark.parametrize("row", ROWS)
-    def test_confluent_answers_as_its_column_says(self, row: str) -> None:
-        assert asked_of_the_fixture(row, Habits()) == ROWS[row].confluent
+        assert ROWS[row].ask(Asked(registry=registry, client=client)) == ROWS[row].answer
 
     @pytest.mark.parametrize("row", [name for name, row in ROWS.items() if row.imitated])
     def test_the_fixture_imitates_apicurio(self, row: str) -> None:
-        assert asked_of_the_fixture(row, APICURIO) == ROWS[row].apicurio
-
-    def test_a_row_says_why_its_columns_differ(self) -> None:
-        assert [
-            name for name, row in ROWS.items() if (row.confluent != row.apicurio) != (row.unproven is not None)
-        ] == []
-
-
-@contextmanager
-def cutting_gateway(url: str, cut: Literal["before", "after"]) -> Iterator[str]:
-    """Forwards requests; each write is cut off before, or after, it took effect, and let through when it comes again."""
-    cut_off: set[tuple[str, str]] = set()
-
-    class Gateway(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def _forward(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            arrival = (self.command, self.path)
-            is_cut = is_write(Request.parse(*arrival, body)) and arrival not in cut_off
-            if is_cut:
-                cut_off.add(arrival)
-            else:
-                cut_off.discard(arrival)
-            if not (is_cut and cut == "before"):
-                kept = {"Content-Type": self.headers.get("Content-Type", "application/json")}
-                answer = requests.request(self.command, url + self.path, data=body, headers=kept, timeout=30)
-            if is_cut:
-                self.close_connection = True
-                return
-            self.send_response(answer.status_code)
-            self.send_header("Content-Type", answer.headers.get("Content-Type", "application/json"))
-            self.send_header("Content-Length", str(len(answer.content)))
-            self.end_headers()
-            self.wfile.write(answer.content)
-
-        do_GET = do_POST = do_PUT = do_DELETE = _forward
-
-        def log_message(self, *_: object) -> None:
-            """Keeps the test's output clean."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Gateway) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+        with (
+            FixtureRegistry(habits=APICURIO) as fixture,
+            RegistryClient(fixture.url, retry=RetryPolicy(max_attempts=1)) as client,
+        ):
+            assert ROWS[row].ask(Asked(registry=fixture, client=client)) == ROWS[row].answer
 
 
 class TestLostAnswers:
@@ -593,13 +398,17 @@ class TestLostAnswers:
 
     @pytest.mark.parametrize(("cut", "reached"), [("before", 1), ("after", 2)])
     def test_each_write_takes_effect_once_and_succeeds(
-        self, cut: Literal["before", "after"], reached: int, registry: ApicurioRegistry
+        self, cut: Cut, reached: int, registry: ApicurioRegistry
     ) -> None:
+        def every_other_time(method: str, path: str, earlier: int) -> Cut | None:
+            is_write = method in ("PUT", "DELETE") or path.partition("?")[0].endswith("/versions")
+            return cut if is_write and method != "GET" and earlier % 2 == 0 else None
+
         writer_id = registry.seed(SOURCE, WRITER)
         registry.seed(PHANTOM, INTERNAL)
         before = registry.dump()
         with (
-            cutting_gateway(registry.url, cut) as url,
+            meddler(registry.url, every_other_time) as url,
             RegistryClient(url, retry=RetryPolicy(sleep=lambda _: None)) as client,
         ):
             client.set_config(PHANTOM, {"compatibility": "FULL"})
@@ -616,24 +425,3 @@ class TestLostAnswers:
         assert registry.dump() == before
         registrations = [seen for seen in registry.write_log if seen.method == "POST"]
         assert [seen.status for seen in registrations] == [200] * (2 * reached)
-
-
-class TestWhatApicurioCannotProve:
-    @pytest.mark.parametrize(
-        "row",
-        [
-            pytest.param(name, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=row.unproven))
-            for name, row in ROWS.items()
-            if row.unproven is not None
-        ],
-    )
-    def test_it_answers_as_confluent(self, row: str, registry: ApicurioRegistry, client: RegistryClient) -> None:
-        assert ROWS[row].ask(Asked(registry=registry, client=client)) == ROWS[row].confluent
-
-
-def asked_of_the_fixture(row: str, habits: Habits) -> object:
-    with (
-        FixtureRegistry(habits=habits) as registry,
-        RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client,
-    ):
-        return ROWS[row].ask(Asked(registry=registry, client=client))

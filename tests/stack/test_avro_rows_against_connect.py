@@ -95,6 +95,7 @@ def both_ways(
 
 
 class TestRowsUnderColumns:
+    @pytest.mark.smoke
     @pytest.mark.parametrize("generation", Generation)
     @TABLE
     def test_wrapped(self, java: Connect, text: str, values: list[list[Value]], generation: Generation) -> None:
@@ -236,6 +237,7 @@ NULLABLE: Final = [name for name in CONNECT if name.startswith("nullable-") and 
 class TestRowsOfConnect:
     """The other way: what the real converter writes of Connect's data, read by the columns that are inferred."""
 
+    @pytest.mark.smoke
     @pytest.mark.parametrize("meta_data", [True, False])
     @pytest.mark.parametrize(("type_", "values"), CONNECT.values(), ids=CONNECT.keys())
     def test_each_type(self, java: Connect, type_: ConnectSchema, values: list[Value], meta_data: bool) -> None:

@@ -8,13 +8,12 @@ import pytest
 
 from parts.streams.application import lose_state
 from parts.streams.model import Row, SerdeCall
-from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, read_failure, repair
+from tests.stack.scene import BOB, Scene, assert_join_kills, assert_query_fails, read_failure, repair
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.smoke]
 
 ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann Two", "homeCountry": "NL"}
 ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann Two"}
-BOB: Final[dict[str, object]] = {"userId": 2, "fullName": "Bob", "homeCountry": None}
 CEM: Final[dict[str, object]] = {"userId": 3, "fullName": "Cem", "homeCountry": "TR"}
 
 
@@ -22,8 +21,7 @@ def test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired(scene:
     scene.produce(("ann", ANN | {"fullName": "Ann One"}), ("bob", BOB), ("cem", CEM), ("ann", ANN), ("cem", None))
 
     # It processes, commits, and closes. What it stores, it stores under a schema of its own.
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
         assert application.query("ann") == ANN_ROW
         assert application.query("cem") is None
@@ -39,8 +37,7 @@ def test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired(scene:
 
     # The restore puts the writer's bytes into the store. A query fails and the application stays up; the join kills
     # the thread, and every restart meets the same login.
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.serde_calls == ()
         assert_query_fails(scene, application)
         assert_join_kills(scene, application)
@@ -49,8 +46,7 @@ def test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired(scene:
 
     # Repaired, the next start works off the login that killed the others.
     undo = repair(scene, keep="auto", live_keys=2)  # ann and bob; not cem
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.logins)
         assert application.query("ann") == ANN_ROW
         assert application.join("ann") == ANN_ROW
@@ -60,8 +56,7 @@ def test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired(scene:
     undo()
     assert scene.registry.dump() == before
     lose_state(scene.setup)
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert_query_fails(scene, application)
         # An application that runs reads at once, …
         undo = repair(scene, keep="auto", live_keys=2)
@@ -70,14 +65,12 @@ def test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired(scene:
         application.wait_for_commit(scene.setup.logins)
 
     # … after a restart too, …
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.query("ann") == ANN_ROW
 
     # … and when it loses its state once more; it goes on writing, too.
     lose_state(scene.setup)
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.join("ann") == ANN_ROW
         scene.produce(("ann", ANN | {"fullName": "Ann Three"}))
         application.wait_for_row("ann", ANN_ROW | {"FULLNAME": "Ann Three"})

@@ -13,14 +13,11 @@ from typing import Final
 import pytest
 
 from parts.streams.application import lose_state
-from parts.streams.model import Row
 from srfix.serde.subjects.names import Role, subject_for
-from tests.stack.scene import WRITER_SCHEMA, Scene, assert_query_fails, diagnose, make_plan, srfix
+from tests.stack.scene import ANN, ANN_ROW, WRITER_SCHEMA, Scene, assert_query_fails, diagnose, make_plan, srfix
 
 pytestmark = pytest.mark.stack
 
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
 LOGIN_SCHEMA: Final = {**WRITER_SCHEMA, "name": "Login"}
 """Has all fields of the table's rows, so that the schemas do not tell the two topics apart."""
 
@@ -30,8 +27,7 @@ def test_the_printed_command_the_state_directory_or_the_printed_topology_decides
     scene.registry.seed(subject_for(logins, Role.VALUE), json.dumps(LOGIN_SCHEMA))
     topology, copy = tmp_path / "topology.txt", tmp_path / "copy"
     scene.produce(("ann", ANN))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(users)
         application.join("ann")
         application.wait_for_commit(logins)
@@ -39,8 +35,7 @@ def test_the_printed_command_the_state_directory_or_the_printed_topology_decides
     shutil.copytree(scene.setup.state_directory, copy)
     lose_state(scene.setup)
 
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert_query_fails(scene, application)
         (undecided,) = [finding for finding in diagnose(scene, code=1) if finding["severity"] != "note"]
         assert (undecided["code"], undecided["source"], undecided["repairable"]) == ("SRF001", None, False)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from parts.streams.application import lose_state
-from parts.streams.model import JavaCause, Row, StreamsError
+from parts.streams.model import JavaCause, StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.stack.scene import (
+    ANN,
+    ANN_ROW,
     DATA_EXCEPTION,
     REST_CLIENT_EXCEPTION,
     SERIALIZATION_EXCEPTION,
@@ -22,23 +24,18 @@ from tests.stack.scene import (
 
 pytestmark = pytest.mark.stack
 
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
-
 
 def test_on_2_7_0_nothing_happens_and_nothing_is_found(scene: Scene, registry: FixtureRegistry) -> None:
     # It registers its internal schema under the source's subject, which at BACKWARD would refuse it.
     registry.configure(scene.source_subject, {"compatibility": "NONE"})
     setup = replace(scene.setup, version="2.7.0")
     scene.produce(("ann", ANN))
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         application.wait_for_commit(setup.users)
         assert application.query("ann") == ANN_ROW
         assert {call.topic for call in application.serde_calls} == {setup.users}
     lose_state(setup)
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         assert application.query("ann") == ANN_ROW
         assert application.join("ann") == ANN_ROW
     assert list(ids(registry)) == [scene.source_subject]
@@ -55,8 +52,7 @@ def test_a_store_that_2_6_3_has_written_and_2_7_0_cannot_read_is_repaired(
 ) -> None:
     registry.configure(scene.source_subject, {"compatibility": "NONE"})  # else the next put is refused too (SRF016)
     scene.produce(("ann", ANN))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
         assert application.query("ann") == ANN_ROW
     before = registry.dump()
@@ -75,8 +71,7 @@ def test_a_store_that_2_6_3_has_written_and_2_7_0_cannot_read_is_repaired(
     assert f"On disk rows carry schema id {internal_id} (1 row, in the store of partition " in proven["explanation"]
 
     upgraded = replace(scene.setup, version="2.7.0")
-    with scene.start(setup=upgraded) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=upgraded) as application:
         with pytest.raises(StreamsError) as caught:
             application.query("ann")
         assert caught.value.causes == (
@@ -99,8 +94,7 @@ def test_a_store_that_2_6_3_has_written_and_2_7_0_cannot_read_is_repaired(
         srfix(scene, "verify", str(plan))
         assert application.query("ann") == ANN_ROW
     assert {finding["severity"] for finding in diagnose(scene, "--streams-version", "2.7", code=0)} == {"note"}
-    with scene.start(setup=upgraded) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=upgraded) as application:
         assert application.join("ann") == ANN_ROW
 
     srfix(scene, "rollback", str(plan), "--yes")

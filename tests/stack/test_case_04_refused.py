@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
 
 import pytest
 
 from parts.streams.application import lose_state
-from parts.streams.model import Row
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
-from tests.docker.meddler import meddler
-from tests.stack.scene import Scene, assert_query_fails, diagnose, make_plan, srfix
+from tests.stack.meddler import meddler
+from tests.stack.scene import ANN, ANN_ROW, Scene, assert_query_fails, diagnose, make_plan, srfix
 
-pytestmark = pytest.mark.stack
-
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
+pytestmark = [pytest.mark.stack, pytest.mark.smoke]
 
 
 def test_a_repair_that_is_refused_in_the_middle_is_undone_without_a_trace_or_finished(
     scene: Scene, registry: FixtureRegistry
 ) -> None:
     scene.produce(("ann", ANN))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
     before = registry.dump()
     lose_state(scene.setup)
 
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert_query_fails(scene, application)
         # It is known beforehand that it would be refused, and what a plan does about it.
         (note,) = [note for finding in diagnose(scene, code=1) for note in finding["notes"]]

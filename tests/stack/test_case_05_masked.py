@@ -8,13 +8,13 @@ from typing import Any, Final
 import pytest
 
 from parts.streams.application import lose_state
-from parts.streams.model import Row, StreamsError
+from parts.streams.model import StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema
-from tests.stack.scene import Scene, diagnose, make_plan, srfix
+from tests.stack.scene import ANN_ROW, BOB_ROW, Scene, diagnose, make_plan, srfix
 
 pytestmark = pytest.mark.stack
 
@@ -23,9 +23,7 @@ NEXT_WRITTEN: Final = internal_schema(parse_columns("USERID BIGINT, FULLNAME STR
 """What the producers write is what the application projects to, as in a topic that ksqlDB itself writes; until they add a
 column that the application does not take."""
 ANN: Final[dict[str, object]] = {"USERID": 1, "FULLNAME": "Ann"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
 BOB: Final[dict[str, object]] = {"USERID": 2, "FULLNAME": "Bob", "TIER": "gold"}
-BOB_ROW: Final[Row] = {"USERID": 2, "FULLNAME": "Bob"}
 
 
 def test_a_store_whose_schemas_are_the_same_can_be_read_until_the_next_version_of_the_source_s(
@@ -33,14 +31,12 @@ def test_a_store_whose_schemas_are_the_same_can_be_read_until_the_next_version_o
 ) -> None:
     written_id = registry.seed(scene.source_subject, WRITTEN)
     scene.produce(("ann", ANN), schema=json.loads(WRITTEN), schema_id=written_id)
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
     assert ids(registry, scene.phantom) == [written_id]
     lose_state(scene.setup)
 
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.query("ann") == ANN_ROW
         assert application.join("ann") == ANN_ROW
         application.wait_for_commit(scene.setup.logins)
@@ -60,8 +56,7 @@ def test_a_store_whose_schemas_are_the_same_can_be_read_until_the_next_version_o
     assert ids(registry, scene.phantom) == [written_id]
     lose_state(scene.setup)
 
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.query("ann") == ANN_ROW
         with pytest.raises(StreamsError, match=f"Error retrieving Avro value schema version for id {next_id}"):
             application.query("bob")

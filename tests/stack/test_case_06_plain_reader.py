@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import pytest
 
 from parts.streams.application import lose_state
-from parts.streams.model import Row, SerdeKind
+from parts.streams.model import SerdeKind
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.stack.scene import Scene, diagnose
+from tests.stack.scene import ANN, ANN_ROW, Scene, diagnose
 
 pytestmark = pytest.mark.stack
-
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
 
 
 def test_srfix_says_that_it_depends_on_the_reader_and_notes_it_where_that_is_known(
@@ -23,14 +19,12 @@ def test_srfix_says_that_it_depends_on_the_reader_and_notes_it_where_that_is_kno
 ) -> None:
     scene = replace(scene, setup=replace(scene.setup, serde=SerdeKind.PLAIN_PROJECTED))
     scene.produce(("ann", ANN))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
     before = registry.dump()
     assert scene.phantom in registry.dump()["subjects"]  # type: ignore[operator]
     lose_state(scene.setup)
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.query("ann") == ANN_ROW
         assert application.join("ann") == ANN_ROW
 

@@ -62,16 +62,14 @@ def test_the_live_keys_that_srfix_counts_are_the_rows_of_the_restored_store(
     users.remove(keys[::5])
     users.write(scene.writer_id, "back", keys[::10])
 
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(topic)
     lose_state(scene.setup)
     wait_until(lambda: is_compacted(scene))
 
     # The census counts, per id, the keys whose newest record carries it.
     live = Counter(users.ids.values())
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         with pytest.raises(StreamsError, match="Error retrieving Avro value schema version for id"):
             application.rows()
         (finding,) = [found for found in diagnose(scene, code=1) if found["severity"] != "note"]

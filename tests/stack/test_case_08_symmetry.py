@@ -21,11 +21,10 @@ from parts.streams.model import ProjectedColumn, Row, SerdeKind, StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema
-from tests.stack.scene import NEXT_COLUMNS, WRITER_SCHEMA, Scene, diagnose, repair, srfix
+from tests.stack.scene import ANN, NEXT_COLUMNS, WRITER_SCHEMA, Scene, diagnose, repair, srfix
 
 pytestmark = pytest.mark.stack
 
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
 NEXT_WRITER_SCHEMA: Final = {
     **WRITER_SCHEMA,
     "fields": [*WRITER_SCHEMA["fields"], {"name": "tier", "type": ["null", "string"], "default": None}],
@@ -45,14 +44,12 @@ def test_a_symmetric_serde_writes_back_the_producers_schemas_and_so_masks_the_de
         next_id = producer.register(scene.source_subject, Schema(text=json.dumps(NEXT_WRITER_SCHEMA)))
     scene.produce(("ann", ANN))
     scene.produce(("bob", ANN | {"tier": "gold"}), schema=NEXT_WRITER_SCHEMA, schema_id=next_id)
-    with scene.start(()) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(()) as application:
         application.wait_for_commit(scene.setup.users)
     held: Any = registry.dump()["subjects"]
     assert {version["id"] for version in held[scene.phantom]} == {scene.writer_id, next_id}
     lose_state(scene.setup)
-    with scene.start(()) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(()) as application:
         assert dict(application.rows()) == {"ann": ANN, "bob": ANN | {"tier": "gold"}}
         assert application.join("bob") == ANN | {"tier": "gold"}
     (note,) = diagnose(scene, code=0)
@@ -73,13 +70,11 @@ def test_an_asymmetric_one_cannot_read_what_was_restored_until_it_is_repaired(
 ) -> None:
     scene = replace(scene, setup=replace(scene.setup, serde=serde))
     scene.produce(("ann", ANN))
-    with scene.start(columns) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(columns) as application:
         application.wait_for_commit(scene.setup.users)
         assert application.query("ann") == row
     lose_state(scene.setup)
-    with scene.start(columns) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(columns) as application:
         with pytest.raises(StreamsError, match=f"Error retrieving Avro value schema version for id {scene.writer_id}"):
             application.query("ann")
         # srfix decodes as the reader does, and as one with a fall-back would.

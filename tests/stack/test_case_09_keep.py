@@ -8,12 +8,10 @@ import pytest
 
 from parts.streams.application import lose_state
 from parts.streams.model import Row
-from tests.stack.scene import NEXT_COLUMNS, REST_CLIENT_EXCEPTION, Keep, Scene, assert_query_fails, repair
+from tests.stack.scene import ANN, ANN_ROW, NEXT_COLUMNS, REST_CLIENT_EXCEPTION, Keep, Scene, assert_query_fails, repair
 
 pytestmark = pytest.mark.stack
 
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
 EVE: Final[dict[str, object]] = {"userId": 5, "fullName": "Eve", "homeCountry": "FR"}
 EVE_ROW: Final[Row] = {"USERID": 5, "FULLNAME": "Eve", "HOMECOUNTRY": "FR"}
 
@@ -21,28 +19,24 @@ EVE_ROW: Final[Row] = {"USERID": 5, "FULLNAME": "Eve", "HOMECOUNTRY": "FR"}
 @pytest.mark.parametrize("keep", ["live", "soft-deleted"])
 def test_both_are_read_and_only_soft_deleted_is_the_next_internal_schema_accepted(scene: Scene, keep: Keep) -> None:
     scene.produce(("ann", ANN))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
     before = scene.registry.dump()
     lose_state(scene.setup)
 
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert_query_fails(scene, application)
         undo = repair(scene, keep=keep, live_keys=1)
         assert application.query("ann") == ANN_ROW
 
     # It survives a restart, …
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.join("ann") == ANN_ROW
         application.wait_for_commit(scene.setup.logins)
 
     # … and a second loss of the state, also with the next internal schema, until that is written.
     lose_state(scene.setup)
-    with scene.start(NEXT_COLUMNS) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(NEXT_COLUMNS) as application:
         assert application.query("ann") == ANN_ROW | {"HOMECOUNTRY": "NL"}
         scene.produce(("eve", EVE))
         if keep == "live":
@@ -59,6 +53,5 @@ def test_both_are_read_and_only_soft_deleted_is_the_next_internal_schema_accepte
     undo()
     assert (scene.registry.dump() == before) is (keep == "live")
     lose_state(scene.setup)
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert_query_fails(scene, application)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Final
 
 import pytest
 
-from parts.streams.model import Row
-from tests.stack.scene import PARTITIONS, Scene, assert_query_fails, repair, srfix
+from tests.stack.scene import ANN, ANN_ROW, PARTITIONS, Scene, assert_query_fails, repair, srfix
 
 pytestmark = pytest.mark.stack
-
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
 
 
 def test_a_process_that_was_killed_before_its_first_commit_cannot_read_its_store_any_more(scene: Scene) -> None:
@@ -22,8 +17,7 @@ def test_a_process_that_was_killed_before_its_first_commit_cannot_read_its_store
     scene = replace(scene, setup=replace(scene.setup, config={"group.instance.id": "one"}))
     state = scene.setup.state_directory / scene.setup.application
     scene.produce(("ann", ANN))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
         assert application.query("ann") == ANN_ROW
     assert [path.parent.name for path in state.glob("*/.checkpoint")] != []
@@ -32,15 +26,13 @@ def test_a_process_that_was_killed_before_its_first_commit_cannot_read_its_store
     assert "checkpoint" not in json.dumps(before["skipped"])
 
     # Loading the checkpoint deletes it, and the next one is written with the first commit, which does not come.
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.query("ann") == ANN_ROW
         application.kill()
     assert list(state.glob("*/.checkpoint")) == []
     assert list(state.glob("*/rocksdb/*/*")) != []
 
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert_query_fails(scene, application)
         after = json.loads(srfix(scene, "diagnose", "--state-dir", str(state), "--output", "json", code=1))
         (told,) = [skipped for skipped in after["skipped"] if "checkpoint" in skipped["what"]]

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from parts.streams.application import lose_state
-from parts.streams.model import Row
-from tests.stack.scene import Scene, assert_query_fails, diagnose, make_plan, srfix
+from tests.stack.scene import ANN, ANN_ROW, BOB, Scene, assert_query_fails, diagnose, make_plan, srfix
 
-pytestmark = pytest.mark.stack
-
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
-BOB: Final[dict[str, object]] = {"userId": 2, "fullName": "Bob", "homeCountry": None}
+pytestmark = [pytest.mark.stack, pytest.mark.smoke]
 
 
 def serious(scene: Scene, state: Path) -> list[tuple[str, str, str]]:
@@ -27,8 +21,7 @@ def serious(scene: Scene, state: Path) -> list[tuple[str, str, str]]:
 def test_the_rows_tell_whether_a_restore_has_happened(scene: Scene, tmp_path: Path) -> None:
     state = scene.setup.state_directory / scene.setup.application
     scene.produce(("ann", ANN), ("bob", BOB))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
         assert application.query("ann") == ANN_ROW
 
@@ -45,8 +38,7 @@ def test_the_rows_tell_whether_a_restore_has_happened(scene: Scene, tmp_path: Pa
 
     # Lost: the restore puts the writer's bytes in the store, and the rows show it once it is closed.
     lose_state(scene.setup)
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert_query_fails(scene, application)
     ((code, severity, words),) = serious(scene, state)
     assert (code, severity) == ("SRF001", "broken")
@@ -56,6 +48,5 @@ def test_the_rows_tell_whether_a_restore_has_happened(scene: Scene, tmp_path: Pa
     plan = make_plan(scene, "--state-dir", str(tmp_path / "before"))
     srfix(scene, "apply", str(plan), "--yes")
     srfix(scene, "verify", str(plan))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert application.query("ann") == ANN_ROW

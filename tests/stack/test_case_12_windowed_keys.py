@@ -10,14 +10,17 @@ from typing import Final
 
 import pytest
 
-from parts.streams.application import StreamsApplication, lose_state
+from parts.streams.application import lose_state
 from parts.streams.model import KeyWindows, ProjectedColumn, Row, SerdeKind
 from srfix.serde.columns.types import STRING, Column
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.subjects.names import Role, subject_for
 from srfix.serde.windowed import Window, WindowKind, join
 from tests.stack.scene import (
-    COLUMNS,
+    ANN,
+    ANN_ROW,
+    BOB,
+    BOB_ROW,
     Scene,
     assert_query_fails,
     diagnose,
@@ -33,10 +36,6 @@ WINDOW: Final = Window(START_MS, END_MS)
 KEY_COLUMNS: Final = (ProjectedColumn(name="LOGIN", field="LOGIN"),)
 KEY_SCHEMA: Final = internal_schema((Column("LOGIN", STRING),))
 """What the application itself writes: the keys are no part of the incident."""
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
-BOB: Final[dict[str, object]] = {"userId": 2, "fullName": "Bob", "homeCountry": None}
-BOB_ROW: Final[Row] = {"USERID": 2, "FULLNAME": "Bob"}
 
 
 @pytest.mark.parametrize(
@@ -57,16 +56,14 @@ def test_values_under_windowed_keys_are_repaired_and_the_keys_left_alone(
     rows = [(ann_key, ANN_ROW), (bob_key, BOB_ROW)]
     scene.produce((ann, ANN), (bob, BOB))
 
-    with start(scene) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(key_columns=KEY_COLUMNS) as application:
         application.wait_for_commit(scene.setup.users)
         assert sorted(application.rows(), key=str) == rows
         assert application.join(ann) == ANN_ROW
         application.wait_for_commit(scene.setup.logins)
     lose_state(scene.setup)
 
-    with start(scene) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(key_columns=KEY_COLUMNS) as application:
         assert application.count() == 2
         assert application.key_serde_calls == application.serde_calls == ()
         # The key is found, and its value cannot be read: the application writes keys byte for byte as the topic has them.
@@ -82,7 +79,3 @@ def test_values_under_windowed_keys_are_repaired_and_the_keys_left_alone(
 def key_row(name: str) -> Row:
     """A key as the application reads it."""
     return {"LOGIN": name, "WINDOWSTART": START_MS, "WINDOWEND": END_MS}
-
-
-def start(scene: Scene) -> StreamsApplication:
-    return StreamsApplication(scene.setup, columns=COLUMNS, key_columns=KEY_COLUMNS)

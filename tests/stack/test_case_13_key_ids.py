@@ -11,20 +11,18 @@ from typing import Final
 
 import pytest
 
-from parts.streams.application import StreamsApplication, lose_state
+from parts.streams.application import lose_state
 from parts.streams.model import KeyWindows, ProjectedColumn, Row, SerdeKind, StreamsError
 from srfix.serde.columns.types import STRING, Column
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.subjects.names import Role, subject_for
 from srfix.serde.windowed import Window, WindowKind, join
-from tests.stack.scene import COLUMNS, Scene, diagnose, framed, make_plan, srfix
+from tests.stack.scene import ANN, ANN_ROW, Scene, diagnose, framed, make_plan, srfix
 
 pytestmark = pytest.mark.stack
 
 KEY_SCHEMA: Final = {"type": "record", "name": "UserKey", "fields": [{"name": "login", "type": "string"}]}
 KEY_COLUMNS: Final = (ProjectedColumn(name="LOGIN", field="login"),)
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
 NEW_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann Two"}
 START_MS: Final = 1_600_000_200_000
 END_MS: Final = START_MS + 3_600_000
@@ -40,8 +38,7 @@ def test_a_restored_row_that_the_application_misses_is_told_and_never_called_hea
     assert scene.registry.seed(subject_for(logins, Role.KEY), json.dumps(KEY_SCHEMA)) == key_id
     ann, ann_key = written_and_read_key(key_id, windows)
     scene.produce((ann, ANN))
-    with start(scene) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(key_columns=KEY_COLUMNS) as application:
         application.wait_for_commit(users)
         assert application.rows() == ((ann_key, ANN_ROW),)
         assert application.join(ann) == ANN_ROW
@@ -49,8 +46,7 @@ def test_a_restored_row_that_the_application_misses_is_told_and_never_called_hea
     lose_state(scene.setup)
 
     # The restored key has the producers' id; the application asks for the same key under its own.
-    with start(scene) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(key_columns=KEY_COLUMNS) as application:
         assert application.count() == 1
         assert application.query(ann_key) is None
         assert application.join(ann) is None
@@ -94,15 +90,13 @@ def test_rows_are_missed_where_only_some_keys_carry_the_id_that_the_application_
         framed(KEY_SCHEMA, other_id, {"login": "bob"}),
     )
     scene.produce((ann, ANN), (bob, ANN))
-    with start(scene) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(key_columns=KEY_COLUMNS) as application:
         application.wait_for_commit(users)
         assert application.join(ann) == application.join(bob) == ANN_ROW
         application.wait_for_commit(logins)
     lose_state(scene.setup)
 
-    with start(scene) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(key_columns=KEY_COLUMNS) as application:
         found = {(finding["code"], finding["role"]) for finding in diagnose(scene, code=1)}
         plan = make_plan(scene)
         srfix(scene, "apply", str(plan), "--yes")
@@ -120,7 +114,3 @@ def written_and_read_key(key_id: int, windows: KeyWindows) -> tuple[bytes, Row]:
         return payload, row
     window = Window(START_MS, END_MS)
     return join(payload, window, WindowKind.TIME), row | {"WINDOWSTART": START_MS, "WINDOWEND": END_MS}
-
-
-def start(scene: Scene) -> StreamsApplication:
-    return StreamsApplication(scene.setup, columns=COLUMNS, key_columns=KEY_COLUMNS)

@@ -53,19 +53,21 @@ def read(
 
 
 @pytest.mark.parametrize(
-    ("damage", "options", "settings"),
+    ("damage", "policy", "options", "settings"),
     [
-        (mirrored_topic_under_a_renamed_subject, ("--reader", "connect"), {}),
-        (producers_name_subjects_by_the_record, ("--reader", "connect"), {}),
+        pytest.param(
+            mirrored_topic_under_a_renamed_subject, "delete", ("--reader", "connect"), {}, marks=pytest.mark.smoke
+        ),
+        (producers_name_subjects_by_the_record, "compact", ("--reader", "connect"), {}),
         (
             mirrored_topic_under_a_renamed_subject,
+            "compact",
             ("--reader", "connect", "--strategy", "record"),
             {"value_subject_name_strategy": RECORD_NAME, "key_subject_name_strategy": RECORD_NAME},
         ),
     ],
     ids=["mirrored", "by the record", "a reader with RecordNameStrategy"],
 )
-@pytest.mark.parametrize("policy", ["delete", "compact"])
 def test_the_ids_that_fail_are_those_that_were_foretold_and_after_the_repair_all_are_read(
     damage: ModuleType,
     options: tuple[str, ...],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,12 @@ from tests.recovery.world import value
 
 pytestmark = pytest.mark.stack
 
-USERS = ("one-group", "one-topic", "no-changelogs", "no-configs")
+PASSWORD = "secret-of-users"
+USERS = ("one-group", "one-topic", "no-source", "no-changelogs", "no-configs", "nobody")
+
+
+def options(config: Mapping[str, str]) -> list[str]:
+    return [text for name, setting in config.items() for text in ("-X", f"{name}={setting}")]
 
 
 @dataclass(frozen=True)
@@ -45,18 +51,19 @@ class Estate:
     registry: FixtureRegistry
 
     def diagnose(self, user: str, *arguments: str) -> Report:
-        settings = [
-            text for name, setting in self.broker.user_config(user).items() for text in ("-X", f"{name}={setting}")
-        ]
+        settings = options(self.broker.user_config(user))
         done = srfix("diagnose", "--registry", self.registry.url, "--output", "json", *settings, *arguments)
         assert done.stdout, done.stderr
+        assert PASSWORD not in done.stdout + done.stderr
         return Report(done.returncode, json.loads(done.stdout))
 
 
 @pytest.fixture(scope="module")
 def estate() -> Iterator[Estate]:
     with ExitStack() as stack:
-        broker = stack.enter_context(GuardedBroker(topics={"users": 1, "orders": 1}, users=dict.fromkeys(USERS, "pw")))
+        broker = stack.enter_context(
+            GuardedBroker(topics={"users": 1, "orders": 1}, users=dict.fromkeys(USERS, PASSWORD))
+        )
         registry = stack.enter_context(FixtureRegistry())
         # Each has fields of its own, so that no store may be the other topic's global table.
         for application, topic, key in (("shop", "users", "userId"), ("desk", "orders", "orderId")):
@@ -64,12 +71,13 @@ def estate() -> Iterator[Estate]:
             registry.seed(f"{application}-store-changelog-value", R.replace("USERID", key.upper()))
             broker.produce([ProducedRecord(topic=topic, partition=0, key=b"k", value=value(writer))])
             broker.commit(application, {(topic, 0): 1})
-        for user in USERS:
+        for user in USERS[:-1]:
             broker.allow(user, "GROUP", "shop" if user == "one-group" else "*", "DESCRIBE")
             broker.allow(user, "TOPIC", "users", "READ", *(() if user == "no-configs" else ("DESCRIBE_CONFIGS",)))
             broker.allow(user, "TOPIC", "orders", "DESCRIBE" if user == "one-topic" else "READ")
             if user != "no-changelogs":
                 broker.allow(user, "TOPIC", "*", "DESCRIBE")
+        broker.deny("no-source", "TOPIC", "orders", "DESCRIBE")
         yield Estate(broker, registry)
 
 
@@ -108,6 +116,13 @@ class TestATopicThatMayNotBeRead:
 
 
 class TestATopicThatMayNotBeDescribed:
+    def test_another_topic_is_not_taken_for_the_source(self, estate: Estate) -> None:
+        report = estate.diagnose("no-source", "--application", "desk")
+        assert (report.code, report.broken) == (2, [])
+        reason = report.skipped()["store store of application desk"]
+        assert "may restore from orders, which this user may not see" in reason
+        assert "Describe and Read on topic 'orders'" in reason
+
     def test_a_store_whose_changelog_may_exist_unseen_is_no_suspect(self, estate: Estate) -> None:
         report = estate.diagnose("no-changelogs", "--application", "desk")
         assert (report.code, report.broken) == (2, [])
@@ -125,6 +140,29 @@ class TestAConfigurationThatMayNotBeAsked:
         assert report.broken == ["shop"]
         reason = report.skipped(could_hide=False)["cleanup.policy of topic users"]
         assert "the ACL to ask for is DescribeConfigs on topic 'users'" in reason
+
+
+class TestNoRightAtAll:
+    @pytest.mark.parametrize("arguments", [(), ("--application", "shop")])
+    def test_nothing_is_called_healthy(self, estate: Estate, arguments: tuple[str, ...]) -> None:
+        report = estate.diagnose("nobody", *arguments)
+        assert (report.code, report.document["findings"], report.document["summary"]["healthy"]) == (2, [], False)
+        assert report.skipped()
+
+    def test_a_wrong_password_is_said_and_not_repeated(self, estate: Estate) -> None:
+        config = {**estate.broker.user_config("one-group"), "sasl.password": "not-the-secret"}
+        done = srfix("diagnose", "--registry", estate.registry.url, *options(config))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Authentication failed at the Kafka cluster" in done.stderr
+        assert "not-the-secret" not in done.stderr
+
+    def test_doctor_names_the_acl_before_an_incident(self, estate: Estate, tmp_path: Path) -> None:
+        config = estate.broker.user_config("one-group").items()
+        (tmp_path / "user.properties").write_text("".join(f"{name}={value}\n" for name, value in config))
+        told = ("--registry", estate.registry.url, "--kafka-config", tmp_path / "user.properties")
+        done = srfix("doctor", *told, "--application", "desk")
+        assert done.returncode == 2, done.stderr
+        assert "Describe on the group 'desk'" in " ".join(done.stdout.split())
 
 
 class TestReadOnly:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -43,6 +43,7 @@ from srfix.recovery.state.writing import Release, WrittenKind
 from srfix.recovery.state_jobs import ranges_to_compare
 from srfix.recovery.state_report import DifferenceKind
 from tests.stack.rebuilt_stores import RebuiltStores, rebuilt, to_restore, topic_of
+from tests.stack.scene import without_what_is_made
 
 pytestmark = pytest.mark.stack
 
@@ -216,10 +217,14 @@ def expected_formats(setup: EveryStoreSetup) -> dict[str, StoreFormat]:
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def run(request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("every")
-    setup = new_setup(broker, folder, request.param)
-    later = replace(setup, plain_has_timestamps=request.param in MIGRATED)
+def run(request: pytest.FixtureRequest, broker: KraftBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    with without_what_is_made(broker):
+        yield first_run(broker, tmp_path_factory.mktemp("every"), request.param)
+
+
+def first_run(broker: KraftBroker, folder: Path, version: str) -> Run:
+    setup = new_setup(broker, folder, version)
+    later = replace(setup, plain_has_timestamps=version in MIGRATED)
     create_topics(broker, setup)
     produce(setup, source_records(rounds=REBUILT_ROUNDS))
     with EveryStoreApplication(setup) as application:

@@ -11,8 +11,8 @@ import pytest
 from parts.streams.application import StreamsApplication, lose_state
 from parts.streams.model import Row, StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.docker.meddler import meddler
 from tests.stack.compaction import wait_until
+from tests.stack.meddler import meddler
 from tests.stack.scene import Scene, diagnose, make_plan, read_failure, srfix
 
 pytestmark = pytest.mark.stack
@@ -33,8 +33,7 @@ def test_a_second_instance_that_joins_and_restores_meanwhile_changes_nothing(
     scene: Scene, registry: FixtureRegistry
 ) -> None:
     scene.produce(*((key, user(key)) for key in KEYS))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
     before = registry.dump()
     lose_state(scene.setup)

@@ -24,8 +24,9 @@ from srfix.serde.formats.avro.connect_text import avro_text
 from srfix.serde.formats.avro.infer import columns_from_avro
 from srfix.serde.formats.avro.internal_schema import avro_compatible, internal_schema
 from srfix.serde.formats.avro.names import key_full_name
-from tests.stack.avro_data import AvroData, Json, avro_data, to_json
+from tests.stack.avro_data import AvroData, avro_data, to_json
 from tests.stack.avro_schemas import avro_schemas, entries
+from tests.stack.java_process import Json
 from tests.strategies import avro_columns, column_types
 
 pytestmark = pytest.mark.stack
@@ -42,10 +43,6 @@ COLUMNS = (
     "`a.b` STRUCT<C INT, D STRUCT<E INT>, `f.g` MAP<STRING, STRUCT<H INT>>>",
     "`ä` INT, `名前` STRUCT<`é١` INT>",
     "`namespace` INT, `type` STRING, `key` STRUCT<`value` MAP<STRING, INT>>",
-)
-SINGLES = (
-    *("BOOLEAN", "INT", "BIGINT", "DOUBLE", "STRING", "BYTES", "DATE", "TIME", "TIMESTAMP", "DECIMAL(4, 2)"),
-    *("ARRAY<INT>", "ARRAY<STRUCT<B INT>>", "MAP<STRING, DATE>", "MAP<STRING, STRUCT<B INT>>", "STRUCT<B DATE>"),
 )
 META_DATA = pytest.mark.parametrize("meta_data", [True, False])
 
@@ -67,12 +64,6 @@ class TestFromConnect:
     @pytest.mark.parametrize("text", COLUMNS)
     def test_columns(self, java: AvroData, text: str, full_name: str, meta_data: bool) -> None:
         the_same(java, avro_compatible(connect_of(parse_columns(text)), full_name), meta_data=meta_data)
-
-    @META_DATA
-    @pytest.mark.parametrize("type_", SINGLES)
-    def test_a_single_column_unwrapped(self, java: AvroData, type_: str, meta_data: bool) -> None:
-        columns = parse_columns(f"A {type_}")
-        the_same(java, avro_compatible(connect_of(columns, wrapped=False), "n.R"), meta_data=meta_data)
 
     @META_DATA
     @pytest.mark.parametrize("type_", [type_ for type_ in ConnectType if type_.is_primitive])

@@ -209,35 +209,6 @@ ssl.truststore.location=DIR/ca.pem
 ssl.keystore.type=PEM
 ssl.keystore.location=DIR/client.pem
 """
-CONFLUENT_CLOUD: Final = r"""
-# Required connection configs for Kafka producer, consumer, and admin
-bootstrap.servers=SERVERS
-security.protocol=SASL_SSL
-sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username='operator' \
-  password='correct \\"horse\\" \\\\ battery';
-sasl.mechanism=PLAIN
-# Required for correctness in Apache Kafka clients prior to 2.6
-client.dns.lookup=use_all_dns_ips
-# Best practice for higher availability in Apache Kafka clients prior to 3.0
-session.timeout.ms=45000
-# Best practice for Kafka producer to prevent data loss
-acks=all
-client.id=ccloud-java-client-5b5ffd2c
-# Required connection configs for Confluent Cloud Schema Registry
-schema.registry.url=REGISTRY
-basic.auth.credentials.source=USER_INFO
-schema.registry.basic.auth.credentials.source=USER_INFO
-schema.registry.basic.auth.user.info=ada:registry-pass
-# Confluent Cloud's certificates are the system's; here the authority is ours, and the parts ask for a client's too.
-ssl.truststore.type=PEM
-ssl.truststore.location=DIR/ca.pem
-ssl.keystore.type=PEM
-ssl.keystore.location=DIR/client.pem
-schema.registry.ssl.truststore.type=PEM
-schema.registry.ssl.truststore.location=DIR/ca.pem
-schema.registry.ssl.keystore.type=PEM
-schema.registry.ssl.keystore.location=DIR/client.pem
-"""
 SECRETS: Final = r"""
 registry=ada:registry-pass
 in.jaas=correct \\"horse\\" \\\\ battery
@@ -246,7 +217,6 @@ FILES: Final = {
     "client.properties": (CLIENT_JKS_PLAIN, 6),
     "ksql-server.properties": (KSQL_PKCS12_SCRAM_512, 4),
     "connect-distributed.properties": (CONNECT_PEM_SCRAM_256, 11),
-    "confluent-cloud.properties": (CONFLUENT_CLOUD, 2),
 }
 
 

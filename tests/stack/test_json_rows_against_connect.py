@@ -22,8 +22,8 @@ from srfix.serde.connect.columns import connect_of
 from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from srfix.serde.formats import json as json_format
 from srfix.serde.interface import Value
-from tests.stack.avro_data import Json
 from tests.stack.connect_rows import Connect, connect, to_wire
+from tests.stack.java_process import Json
 from tests.stack.rows_of_columns import TABLE, in_order, rows_of, settled, unordered, with_rows
 from tests.strategies import columns as any_columns
 

@@ -18,9 +18,9 @@ from srfix.serde.errors import DecodeError
 from srfix.serde.formats import kafka
 from srfix.serde.interface import Value
 from srfix.serde.windowed import Window, WindowKind
-from tests.stack.avro_data import Json
 from tests.stack.connect_process import float_text
 from tests.stack.connect_rows import Connect, Refused, connect
+from tests.stack.java_process import Json
 from tests.stack.rows_of_columns import settled
 
 pytestmark = pytest.mark.stack
@@ -70,6 +70,7 @@ def both_ways(java: Connect, kind: str, type_: str, values: list[Value]) -> None
 
 
 class TestKafka:
+    @pytest.mark.smoke
     @pytest.mark.parametrize("kind", VALUES)
     def test_each_type(self, java: Connect, kind: str) -> None:
         both_ways(java, kind, *VALUES[kind])

@@ -18,8 +18,7 @@ from parts.jars import STREAMS_VERSIONS
 from parts.streams.application import StreamsApplication, lose_state
 from parts.streams.model import SerdeKind, StreamsError, TopologyKind
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.serde.subjects.names import Role, subject_for
-from tests.stack.streams_world import ANN, ANN_ROW, USER_SCHEMA, World, new_world
+from tests.stack.streams_world import ANN, ANN_ROW, World, new_world
 
 pytestmark = pytest.mark.stack
 
@@ -31,8 +30,7 @@ FIXED_VERSIONS = tuple(version for version in STREAMS_VERSIONS if version != AFF
 def run(world: World, *, version: str | None = None) -> str:
     """Starts the application, has all users processed or restored, stops it cleanly; returns the printed topology."""
     setup = world.setup if version is None else replace(world.setup, version=version)
-    with world.start(setup) as application:
-        application.wait_for_state("RUNNING")
+    with world.running(setup) as application:
         if setup.topology not in (TopologyKind.GLOBAL_TABLE, TopologyKind.GLOBAL_STORE):
             application.wait_for_commit(setup.users)
         return application.topology
@@ -82,18 +80,6 @@ def wait_until(done: Callable[[], bool], application: StreamsApplication) -> Non
 
 
 class TestStateOnDisk:
-    def test_a_store_that_still_reads_is_told_from_one_that_was_restored(
-        self, broker: KraftBroker, tmp_path: Path
-    ) -> None:
-        with new_world(broker, tmp_path) as world:
-            world.produce(("ann", ANN), ("bob", BOB))
-            run(world)
-            assert codes(world) == [("SRF001", "broken")]
-            assert codes(world, *state_of(world)) == [("SRF002", "breaks on restore")]
-            lose_state(world.setup)
-            run(world)
-            assert codes(world, *state_of(world)) == [("SRF001", "broken")]
-
     def test_the_upgrade_s_mirror_is_seen_in_kept_rows_and_not_in_restored_ones(
         self, broker: KraftBroker, tmp_path: Path
     ) -> None:
@@ -102,10 +88,11 @@ class TestStateOnDisk:
             world.produce(("ann", ANN))
             run(world)
             assert ("SRF004", "breaks on upgrade") in codes(world, *state_of(world), *upgraded)
-            with world.start(replace(world.setup, version=FIXED)) as application:
-                application.wait_for_state("RUNNING")
-                with pytest.raises(StreamsError, match="Error retrieving Avro value schema version"):
-                    application.query("ann")
+            with (
+                world.running(replace(world.setup, version=FIXED)) as application,
+                pytest.raises(StreamsError, match="Error retrieving Avro value schema version"),
+            ):
+                application.query("ann")
             lose_state(world.setup)
             run(world, version=FIXED)
             assert not [found for found in codes(world, *state_of(world), *upgraded) if found[0] == "SRF004"]
@@ -123,62 +110,14 @@ class TestStateOnDisk:
             assert (found["code"], found["severity"]) == ("SRF001", "broken")
             assert "carry none of these ids, but they are no proof" in found["explanation"]
 
-    def test_a_reader_that_writes_what_it_reads_masks_it(self, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(broker, tmp_path, serde=SerdeKind.CONNECT) as world:
-            world.produce(("ann", ANN))
-            described = run(world)
-            assert world.ids(world.phantom) == {world.writer_id}
-            told = (*printed(world, described, tmp_path), *state_of(world))
-            assert codes(world) == codes(world, *told) == [("SRF003", "note")]
-            lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                assert application.query("ann") is not None
-            assert codes(world, *told) == [("SRF003", "note")]
-
-
-class TestKeys:
-    def test_rows_that_a_restore_puts_under_other_keys_are_missed_and_told(
-        self, broker: KraftBroker, tmp_path: Path
-    ) -> None:
-        with new_world(broker, tmp_path, key_serde=SerdeKind.CONNECT_PROJECTED) as world:
-            world.produce((world.key("ann"), ANN))
-            run(world)
-            lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                assert application.count() == 1
-                assert application.query({"LOGIN": "ann"}) is None
-            assert codes(world) == [
-                ("SRF001", "broken"),
-                ("SRF001", "broken"),
-                ("SRF005", "silent wrong results"),
-            ]
-
 
 class TestGlobalTable:
-    def test_on_an_affected_version_it_has_its_own_code(self, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(broker, tmp_path, topology=TopologyKind.GLOBAL_TABLE) as world:
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                world.produce(("ann", ANN))
-                application.wait_for_row("ann", ANN_ROW)
-                topology = application.topology
-            told = printed(world, topology, tmp_path)
-            assert codes(world, *told) == [("SRF006", "broken")]
-            lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                with pytest.raises(StreamsError, match="Error retrieving Avro value schema version"):
-                    application.query("ann")
-
     @pytest.mark.parametrize("version", FIXED_VERSIONS)
     def test_on_a_fixed_version_nothing_is_found(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
         with new_world(
             broker, tmp_path, version=version, topology=TopologyKind.GLOBAL_TABLE, serde=SerdeKind.CONNECT
         ) as world:
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 world.produce(("ann", ANN))
                 wait_until(lambda: application.count() == 1, application)
                 topology = application.topology
@@ -191,8 +130,7 @@ class TestStoreWithoutLogging:
         topology = TopologyKind.LOGGING_DISABLED_BESIDE_AGGREGATION
         with new_world(broker, tmp_path, topology=topology) as world:
             world.produce(("ann", ANN))
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 application.wait_for_commit(world.setup.users)
                 assert application.join("ann") == ANN_ROW
                 application.wait_for_commit(world.setup.logins)
@@ -210,14 +148,6 @@ class TestStoreWithoutLogging:
             assert world.ids(world.phantom)
             assert world.changelog not in broker.topics
             assert codes(world, *printed(world, described, tmp_path)) == [("SRF007", "note")]
-
-    def test_its_own_offsets_tell(self, broker: KraftBroker, tmp_path: Path) -> None:
-        topology = TopologyKind.AGGREGATION_WITHOUT_LOGGING
-        with new_world(broker, tmp_path, version="4.3.1", topology=topology) as world:
-            world.produce(("ann", ANN))
-            run(world)
-            assert world.ids(world.phantom)
-            assert codes(world, *state_of(world)) == [("SRF007", "note")]
 
     @pytest.mark.parametrize("version", [AFFECTED, "3.9.2"])
     def test_where_nothing_tells_it_is_said_that_it_may_be_one(
@@ -273,8 +203,7 @@ class TestGlobalStore:
             broker, tmp_path, version=version, topology=TopologyKind.GLOBAL_STORE, serde=SerdeKind.TEXT
         ) as world:
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 producer.produce(world.setup.users, b"text of ann", b"ann")
                 producer.flush()
                 wait_until(lambda: application.count() == 1, application)
@@ -283,8 +212,7 @@ class TestGlobalStore:
             told = (*printed(world, topology, tmp_path), *state_of(world), "--streams-version", version)
             assert codes(world, *told) == ([("SRF019", "silent wrong results")] if found else [])
             lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 assert texts(application) == ["text of ann" if found else "TEXT OF ANN"]
 
 
@@ -302,17 +230,6 @@ class TestHealthyClusters:
             described = run(world)
             assert codes(world) == []
             assert codes(world, *printed(world, described, tmp_path), *state_of(world)) == []
-
-    def test_a_reused_table_whose_reader_writes_what_it_reads_gives_none(
-        self, broker: KraftBroker, tmp_path: Path
-    ) -> None:
-        with new_world(broker, tmp_path, version="4.3.1", serde=SerdeKind.CONNECT) as world:
-            world.produce(("ann", ANN))
-            described = run(world)
-            assert codes(world) == []
-            assert (
-                codes(world, *printed(world, described, tmp_path), *state_of(world), "--streams-version", "4.3") == []
-            )
 
     @pytest.mark.parametrize("version", FIXED_VERSIONS)
     def test_a_living_foreign_key_join_gives_none(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
@@ -343,25 +260,8 @@ class TestHealthyClusters:
         topology = TopologyKind.TABLE_JOIN_WITH_CHANGELOG
         with new_world(broker, tmp_path, version="3.9.2", topology=topology) as world:
             world.produce(("ann", ANN))
-            with world.start(replace(world.setup, named_topology="east")) as application:
-                application.wait_for_state("RUNNING")
+            with world.running(replace(world.setup, named_topology="east")) as application:
                 application.wait_for_commit(world.setup.users)
             assert f"{world.setup.application}-east-{world.setup.store}-changelog" in broker.topics
             assert codes(world) == []
             assert codes(world, *state_of(world)) == []
-
-    def test_producers_with_subjects_by_record_name_give_none(self, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(broker, tmp_path, version="4.3.1", serde=SerdeKind.SRFIX_BY_ID) as world:
-            world.registry.seed("com.example.users.User", USER_SCHEMA)
-            world.registry.seed(f"{world.setup.users}-com.example.users.User", USER_SCHEMA)
-            world.produce(("ann", ANN))
-            assert codes(world) == []
-
-    def test_the_topics_and_groups_of_connect_give_none(self, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(broker, tmp_path) as world:
-            for topic in ("connect-configs", "connect-offsets", "connect-status"):
-                broker.create_topic(f"{topic}-{world.setup.users}", config={"cleanup.policy": "compact"})
-            world.produce(("ann", ANN))
-            broker.commit(f"connect-sink-{world.setup.users}", {(world.setup.users, 0): 1})
-            assert world.ids(subject_for(world.setup.users, Role.VALUE)) == {world.writer_id}
-            assert codes(world) == []

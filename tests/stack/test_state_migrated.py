@@ -54,8 +54,7 @@ def marked(value: bytes) -> bytes:
 def test_a_directory_is_migrated_to_another_release(broker: KraftBroker, tmp_path: Path, before: str, now: str) -> None:
     with new_world(broker, tmp_path, version=before, serde=SerdeKind.TEXT, partitions=2) as world:
         put(world, {f"k{number}": f"v{number}" for number in range(20)})
-        with world.start() as application:
-            application.wait_for_state("RUNNING")
+        with world.running() as application:
             application.wait_for_commit(world.setup.users)
             original = rows_of(application)
         assert len(original) == 20
@@ -66,8 +65,7 @@ def test_a_directory_is_migrated_to_another_release(broker: KraftBroker, tmp_pat
         put(world, {"after": "v"})
         expected: dict[str, object] = {key: f"rebuilt {value}" for key, value in original.items()}
         expected["after"] = "v"
-        with world.start(replace(world.setup, version=now, state_directory=tmp_path / "new")) as application:
-            application.wait_for_state("RUNNING")
+        with world.running(replace(world.setup, version=now, state_directory=tmp_path / "new")) as application:
             wait_for(application, expected)
             assert application.restored == {}
             put(world, {"k5": "changed", "k6": None})

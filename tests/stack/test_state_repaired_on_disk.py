@@ -10,28 +10,22 @@ from typing import Final
 import pytest
 
 from parts.streams.application import lose_state
-from parts.streams.model import Row
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.stack.scene import Scene, assert_join_kills, assert_query_fails, srfix
+from tests.stack.scene import ANN, ANN_ROW, BOB, BOB_ROW, Scene, assert_join_kills, assert_query_fails, srfix
 
 pytestmark = pytest.mark.stack
 
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
-BOB: Final[dict[str, object]] = {"userId": 2, "fullName": "Bob", "homeCountry": None}
-BOB_ROW: Final[Row] = {"USERID": 2, "FULLNAME": "Bob"}
 EVE: Final[dict[str, object]] = {"userId": 3, "fullName": "Eve", "homeCountry": None}
 
 
+@pytest.mark.smoke
 def test_the_incident_is_repaired_on_disk_alone(scene: Scene, registry: FixtureRegistry, tmp_path: Path) -> None:
     scene.produce(("ann", ANN), ("bob", BOB), ("eve", EVE), ("eve", None))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
         assert application.query("ann") == ANN_ROW
     lose_state(scene.setup)
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         assert_query_fails(scene, application)
         assert_join_kills(scene, application)
     before = registry.dump()
@@ -54,8 +48,7 @@ def test_the_incident_is_repaired_on_disk_alone(scene: Scene, registry: FixtureR
     assert registry.writes == 0
 
     setup = replace(scene.setup, state_directory=tmp_path / "new")
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         assert application.restored == {}
         assert dict(application.rows()) == {"ann": ANN_ROW, "bob": BOB_ROW}
         assert application.join("ann") == ANN_ROW
@@ -63,8 +56,7 @@ def test_the_incident_is_repaired_on_disk_alone(scene: Scene, registry: FixtureR
         application.wait_for_row("bob", ANN_ROW)
         application.wait_for_row("eve", BOB_ROW)
         application.wait_for_commit(scene.setup.users)
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         assert dict(application.rows()) == {"ann": ANN_ROW, "bob": ANN_ROW, "eve": BOB_ROW}
         assert application.join("bob") == ANN_ROW
     assert registry.dump() == before
@@ -73,8 +65,7 @@ def test_the_incident_is_repaired_on_disk_alone(scene: Scene, registry: FixtureR
 def test_rows_of_2_6_3_are_migrated_for_2_7_0(scene: Scene, registry: FixtureRegistry, tmp_path: Path) -> None:
     registry.configure(scene.source_subject, {"compatibility": "NONE"})  # else the next put is refused (SRF016)
     scene.produce(("ann", ANN), ("bob", BOB))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
         assert application.query("ann") == ANN_ROW
     upgraded = replace(scene.setup, version="2.7.0")
@@ -89,8 +80,7 @@ def test_rows_of_2_6_3_are_migrated_for_2_7_0(scene: Scene, registry: FixtureReg
 
     # That 2.7.0 cannot read the old directory is in case 3.
     setup = replace(upgraded, state_directory=tmp_path / "new")
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         assert application.restored == {}
         assert dict(application.rows()) == {"ann": ANN_ROW, "bob": BOB_ROW}
         assert application.join("ann") == ANN_ROW

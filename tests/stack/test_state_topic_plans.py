@@ -22,12 +22,11 @@ from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.recovery.cluster import Cluster, RawRecord
 from srfix.recovery.state.rocksdb import opened
 from tests.stack.command import SRFIX, run_srfix
-from tests.stack.scene import Scene, srfix, without_what_is_made
+from tests.stack.scene import BOB, Scene, srfix, without_what_is_made
 
 pytestmark = pytest.mark.stack
 
 ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann Two", "homeCountry": "NL"}
-BOB: Final[dict[str, object]] = {"userId": 2, "fullName": "Bob", "homeCountry": None}
 CEM: Final[dict[str, object]] = {"userId": 3, "fullName": "Cem", "homeCountry": "TR"}
 ROWS: Final[dict[str, Row]] = {"ann": {"USERID": 1, "FULLNAME": "Ann Two"}, "bob": {"USERID": 2, "FULLNAME": "Bob"}}
 NO_REUSE: Final = {"topology.optimization": "none"}
@@ -57,8 +56,7 @@ def newest(broker: KraftBroker, topic: str) -> dict[tuple[int, bytes | None], tu
 
 def test_reuse_is_turned_off_after_seeding_with_the_same_rows(scene: Scene, tmp_path: Path) -> None:
     scene.produce(("ann", ANN | {"fullName": "Ann One"}), ("bob", BOB), ("cem", CEM), ("ann", ANN), ("cem", None))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
         plan = tmp_path / "seed.json"
         store = ("--application", scene.setup.application, "--store", scene.setup.store)
@@ -89,22 +87,19 @@ def test_reuse_is_turned_off_after_seeding_with_the_same_rows(scene: Scene, tmp_
     srfix(scene, "apply", str(subjects), "--yes")
 
     lose_state(scene.setup)
-    with scene.start(setup=no_reuse) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=no_reuse) as application:
         assert sorted(map(str, application.rows())) == sorted(map(str, ROWS.items()))
     assert stored(scene.setup) == reused
 
     # It goes on: joins, takes what comes, and restores that too.
-    with scene.start(setup=no_reuse) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=no_reuse) as application:
         assert application.join("ann") == ROWS["ann"]
         scene.produce(("bob", BOB | {"fullName": "Bob Two"}), ("cem", CEM))
         application.wait_for_row("bob", ROWS["bob"] | {"FULLNAME": "Bob Two"})
         application.wait_for_row("cem", {"USERID": 3, "FULLNAME": "Cem"})
         application.wait_for_commit(scene.setup.users)
     lose_state(scene.setup)
-    with scene.start(setup=no_reuse) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=no_reuse) as application:
         assert application.query("bob") == ROWS["bob"] | {"FULLNAME": "Bob Two"}
         assert application.query("ann") == ROWS["ann"]
 
@@ -113,17 +108,6 @@ def test_reuse_is_turned_off_after_seeding_with_the_same_rows(scene: Scene, tmp_
     (left,) = [step for step in answer["steps"] if step["left_because"]]
     assert "others have written to" in left["left_because"]
     assert scene.changelog in scene.broker.topics
-
-
-def test_without_seeding_the_table_is_empty(scene: Scene) -> None:
-    scene.produce(("ann", ANN), ("bob", BOB))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
-        application.wait_for_commit(scene.setup.users)
-    lose_state(scene.setup)
-    with scene.start(setup=replace(scene.setup, config=NO_REUSE)) as application:
-        application.wait_for_state("RUNNING")
-        assert application.rows() == ()
 
 
 class Stage:
@@ -240,8 +224,7 @@ def test_an_application_that_runs_deletes_and_gets_back_what_expired(scene: Scen
         ]
     )
     plan = tmp_path / "expiry.json"
-    with scene.start(setup=setup) as application:
-        application.wait_for_state("RUNNING")
+    with scene.running(setup=setup) as application:
         application.wait_for_commit(users)
         before = sorted(map(str, application.rows()))
         ask = ("--application", setup.application, "--topic", users, "--older-than", "30d", "-o", str(plan))

@@ -1,5 +1,6 @@
-"""Each topology on the releases between which it differs: the topics that the serdes are handed, what is left in the
-registry and on the broker, what is readable after the state was lost.
+"""What Kafka Streams itself does: the topics that the serdes are handed, what is left in the registry and on the broker.
+
+Which subjects come about in every topology, and what is readable after the state was lost: `test_guard_foretells`.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from parts.jars import STREAMS_VERSIONS
 from parts.streams.application import lose_state
-from parts.streams.model import SerdeKind, StreamsError, TopologyKind, WindowedRow
+from parts.streams.model import SerdeKind, TopologyKind, WindowedRow
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.serde.subjects.names import Role, subject_for
 from tests.stack.streams_world import ANN, ANN_ROW, deserialize, new_world, serialize
@@ -24,48 +24,10 @@ HOUR_MS = 3_600_000
 
 
 class TestTableJoin:
-    @pytest.mark.parametrize("version", STREAMS_VERSIONS)
-    def test_2_6_hands_the_serde_a_changelog_that_does_not_exist_and_2_7_the_source_topic(
-        self, version: str, broker: KraftBroker, tmp_path: Path
-    ) -> None:
-        # Fixed releases register the internal schema under the source's subject: see below.
-        with new_world(broker, tmp_path, version=version, compatibility="NONE") as world:
-            world.produce(("ann", ANN), ("bob", BOB))
-            handed = world.changelog if version == "2.6.3" else world.setup.users
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                application.wait_for_commit(world.setup.users)
-                assert application.count() == 2
-                assert application.rows() == (("ann", ANN_ROW), ("bob", BOB_ROW))
-                assert application.query("cem") is None
-                assert application.join("bob") == BOB_ROW
-                assert application.join("cem") is None
-                assert set(application.serde_calls) == {
-                    deserialize(world.setup.users),
-                    serialize(handed),
-                    deserialize(handed),
-                }
-            assert world.changelog not in broker.topics
-            assert bool(world.ids(world.phantom)) == (version == "2.6.3")
-            assert (world.ids(world.source) == {world.writer_id}) == (version == "2.6.3")
-
-            assert world.diagnose() == ([("SRF001", "broken", world.phantom)] if version == "2.6.3" else [])
-            lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                assert application.serde_calls == ()
-                if version == "2.6.3":
-                    with pytest.raises(StreamsError, match="Error retrieving Avro value schema version"):
-                        application.rows()
-                else:
-                    assert application.rows() == (("ann", ANN_ROW), ("bob", BOB_ROW))
-                assert application.count() == 2
-
-    @pytest.mark.parametrize("version", ["2.7.0", "4.3.1"])
     def test_since_2_7_the_source_s_subject_may_refuse_the_internal_schema_and_kill_the_thread(
-        self, version: str, broker: KraftBroker, tmp_path: Path
+        self, broker: KraftBroker, tmp_path: Path
     ) -> None:
-        with new_world(broker, tmp_path, version=version) as world:
+        with new_world(broker, tmp_path, version="4.3.1") as world:
             world.produce(("ann", ANN))
             with world.start() as application:
                 refusal = application.wait_for_failure()[-1]
@@ -73,93 +35,11 @@ class TestTableJoin:
             assert refusal.message.endswith("error code: 409")
             assert f'incompatible with an earlier schema for subject "{world.source}"' in refusal.message
 
-    @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
-    def test_its_topology_is_printed(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(broker, tmp_path, version=version) as world, world.start() as application:
-            printed = application.topology
-        assert printed.startswith("Topologies:\n   Sub-topology: 0\n")
-        assert f"(topics: [{world.setup.users}])" in printed
-        assert f"(stores: [{world.setup.store}])" in printed
-
-
-class TestTableJoinWithChangelog:
-    @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
-    def test_the_changelog_is_real_and_restored_from(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
-        topology = TopologyKind.TABLE_JOIN_WITH_CHANGELOG
-        with new_world(broker, tmp_path, version=version, topology=topology) as world:
-            world.produce(("ann", ANN))
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                application.wait_for_commit(world.setup.users)
-                assert application.join("ann") == ANN_ROW
-                assert serialize(world.changelog) in application.serde_calls
-            assert broker.topics[world.changelog] == 1
-            assert world.diagnose() == []
-            lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                assert application.query("ann") == ANN_ROW
-                assert set(application.serde_calls) == {deserialize(world.changelog)}
-
-    def test_optimisation_turned_off_has_the_same_effect(self, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(broker, tmp_path, config={"topology.optimization": "none"}) as world:
-            world.produce(("ann", ANN))
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                application.wait_for_commit(world.setup.users)
-            assert broker.topics[world.changelog] == 1
-
-
-class TestLoggingDisabled:
-    @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
-    def test_every_release_makes_the_phantom_subject(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(broker, tmp_path, version=version, topology=TopologyKind.LOGGING_DISABLED) as world:
-            world.produce(("ann", ANN))
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                application.wait_for_commit(world.setup.users)
-                assert application.join("ann") == ANN_ROW
-            assert world.ids(world.phantom)
-            assert world.changelog not in broker.topics
-            # Nothing restores it: it is harmless. Alone in its task it leaves no checkpoint that would say so.
-            assert not list(world.setup.state_directory.rglob(".checkpoint*"))
-            lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                assert application.query("ann") is None
-
-
-class TestGlobalTable:
-    @pytest.mark.parametrize("version", STREAMS_VERSIONS)
-    def test_it_makes_the_phantom_subject_before_2_7(self, version: str, broker: KraftBroker, tmp_path: Path) -> None:
-        with new_world(
-            broker, tmp_path, version=version, topology=TopologyKind.GLOBAL_TABLE, compatibility="NONE"
-        ) as world:
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                world.produce(("ann", ANN))
-                application.wait_for_row("ann", ANN_ROW)
-                assert application.join("ann") == ANN_ROW
-            assert bool(world.ids(world.phantom)) == (version == "2.6.3")
-            # No offsets of it are committed, only those of the joined stream.
-            if version == "2.6.3":
-                assert world.diagnose() == [("SRF006", "broken", world.phantom)]
-                source = f"{world.setup.store}={world.setup.users}"
-                assert world.diagnose("--source", source) == [("SRF006", "broken", world.phantom)]
-            lose_state(world.setup)
-            # It is restored before the application runs.
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                if version == "2.6.3":
-                    with pytest.raises(StreamsError, match="Error retrieving Avro value schema version"):
-                        application.query("ann")
-                else:
-                    assert application.query("ann") == ANN_ROW
-
 
 class TestKeysFromTheRegistry:
-    @pytest.mark.parametrize("version", ["2.6.3", "2.7.0"])
-    @pytest.mark.parametrize("kind", [SerdeKind.CONNECT_PROJECTED, SerdeKind.SRFIX_BY_ID])
+    @pytest.mark.parametrize(
+        ("version", "kind"), [("2.6.3", SerdeKind.SRFIX_BY_ID), ("2.7.0", SerdeKind.CONNECT_PROJECTED)]
+    )
     def test_a_restored_row_is_missed_without_a_word(
         self, version: str, kind: SerdeKind, broker: KraftBroker, tmp_path: Path
     ) -> None:
@@ -168,8 +48,7 @@ class TestKeysFromTheRegistry:
             ann = world.key("ann")
             world.produce((ann, ANN))
             handed = world.changelog if version == "2.6.3" else world.setup.users
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 application.wait_for_commit(world.setup.users)
                 assert application.query({"LOGIN": "ann"}) == ANN_ROW
                 assert application.join(ann) == ANN_ROW
@@ -177,8 +56,7 @@ class TestKeysFromTheRegistry:
                 assert deserialize(world.setup.users) in application.key_serde_calls
                 application.wait_for_commit(world.setup.logins)
             lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 assert application.count() == 1
                 assert application.query({"LOGIN": "ann"}) is None
                 assert application.join(ann) is None
@@ -190,7 +68,7 @@ class TestKeysFromTheRegistry:
 
 
 class TestWindowedAggregation:
-    @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
+    @pytest.mark.parametrize("version", [pytest.param("2.6.3", marks=pytest.mark.smoke), "4.3.1"])
     def test_it_has_a_real_changelog_and_a_row_for_each_window(
         self, version: str, broker: KraftBroker, tmp_path: Path
     ) -> None:
@@ -203,8 +81,7 @@ class TestWindowedAggregation:
                 WindowedRow(start_ms=start - HOUR_MS, end_ms=start, row=ANN_ROW | {"FULLNAME": "Ann One"}),
                 WindowedRow(start_ms=start, end_ms=start + HOUR_MS, row=ANN_ROW),
             )
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 application.wait_for_commit(world.setup.users)
                 assert application.windows("ann") == rows
                 assert set(application.serde_calls) == {
@@ -215,30 +92,7 @@ class TestWindowedAggregation:
             assert world.changelog in broker.topics
             assert world.diagnose() == []
             lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                assert application.windows("ann") == rows
-
-
-class TestSessionAggregation:
-    @pytest.mark.parametrize("version", ["2.6.3", "4.3.1"])
-    def test_it_has_a_real_changelog_and_a_row_for_each_session(
-        self, version: str, broker: KraftBroker, tmp_path: Path
-    ) -> None:
-        now = int(time.time() * 1000)
-        with new_world(broker, tmp_path, version=version, topology=TopologyKind.SESSION_AGGREGATION) as world:
-            world.produce(("ann", ANN | {"fullName": "Ann One"}), timestamp_ms=now - 1000)
-            world.produce(("ann", ANN), timestamp_ms=now)
-            rows = (WindowedRow(start_ms=now - 1000, end_ms=now, row=ANN_ROW),)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
-                application.wait_for_commit(world.setup.users)
-                assert application.windows("ann") == rows
-            assert world.changelog in broker.topics
-            assert world.diagnose() == []
-            lose_state(world.setup)
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 assert application.windows("ann") == rows
 
 
@@ -255,8 +109,7 @@ class TestForeignKeyJoin:
             compatibility="NONE",
         ) as world:
             world.produce((world.key("ann"), ANN), (world.key("bob"), BOB))
-            with world.start() as application:
-                application.wait_for_state("RUNNING")
+            with world.running() as application:
                 application.wait_for_commit(world.setup.users)
                 assert application.join("BE") == BOB_ROW
                 assert application.rows() == (({"LOGIN": "ann"}, ANN_ROW), ({"LOGIN": "bob"}, BOB_ROW))

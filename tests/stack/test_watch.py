@@ -1,6 +1,6 @@
 """`srfix watch` beside the real thing: a new schema version and a first record with it, then a wipe, and the store reads.
 
-In between the watch is killed and started again, and the registry is away for a minute.
+In between the watch is killed and started again, and the registry is away for a while.
 """
 
 from __future__ import annotations
@@ -18,17 +18,14 @@ from typing import Any, Final
 import pytest
 
 from parts.streams.application import StreamsApplication, lose_state
-from parts.streams.model import Row
 from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.stack.command import SRFIX
-from tests.stack.scene import WRITER_SCHEMA, Scene, assert_query_fails, make_plan, srfix
+from tests.stack.scene import ANN, ANN_ROW, WRITER_SCHEMA, Scene, assert_query_fails, make_plan, srfix
 
 pytestmark = pytest.mark.stack
 
-AWAY_S: Final = 60.0
-ANN: Final[dict[str, object]] = {"userId": 1, "fullName": "Ann", "homeCountry": "NL"}
-ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann"}
+AWAY_S: Final = 20.0
 
 
 def with_field(name: str) -> dict[str, Any]:
@@ -85,8 +82,7 @@ def test_what_is_registered_in_time_is_read_after_a_wipe(
 ) -> None:
     log = tmp_path / "watch.log"
     scene.produce(("ann", ANN), ("bob", ANN | {"userId": 2, "fullName": "Bob"}))
-    with scene.start() as application:
-        application.wait_for_state("RUNNING")
+    with scene.running() as application:
         application.wait_for_commit(scene.setup.users)
         assert application.query("ann") == ANN_ROW
     with restored(scene) as application:
@@ -129,8 +125,7 @@ def test_what_is_registered_in_time_is_read_after_a_wipe(
         assert len(told(log, "outage")) == len(told(log, "outage-over")) == 1
 
         # The application commits what came, and loses its state: every row of its store reads.
-        with scene.start() as application:
-            application.wait_for_state("RUNNING")
+        with scene.running() as application:
             application.wait_for_row("ann", ANN_ROW | {"FULLNAME": "Ann Three"})
             application.wait_for_row("bob", {"USERID": 2, "FULLNAME": "Bob Two"})
             application.wait_for_commit(scene.setup.users)

@@ -6,13 +6,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal, TypeAlias
 
 import requests
 
+Cut: TypeAlias = Literal["before", "after"]
+
 
 @contextmanager
-def meddler(registry: str, before: Callable[[str, str, int], None]) -> Iterator[str]:
-    """Forwards every request to the registry, after `before(method, path, how many such before it)`. Yields its URL."""
+def meddler(registry: str, before: Callable[[str, str, int], Cut | None]) -> Iterator[str]:
+    """Forwards every request to the registry, after `before(method, path, how many such before it)`. Yields its URL.
+
+    Where that answers "before" or "after", the connection is cut before, or after, the request took effect.
+    """
     seen: dict[tuple[str, str], int] = {}
 
     class Gateway(BaseHTTPRequestHandler):
@@ -21,10 +27,15 @@ def meddler(registry: str, before: Callable[[str, str, int], None]) -> Iterator[
         def _forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             arrival = (self.command, self.path)
-            before(*arrival, seen.get(arrival, 0))
+            cut = before(*arrival, seen.get(arrival, 0))
             seen[arrival] = seen.get(arrival, 0) + 1
+            self.close_connection = cut is not None
+            if cut == "before":
+                return
             kept = {name: value for name, value in self.headers.items() if name in ("Content-Type", "Accept")}
             answer = requests.request(self.command, registry + self.path, data=body, headers=kept, timeout=30)
+            if cut == "after":
+                return
             self.send_response(answer.status_code)
             self.send_header("Content-Type", answer.headers.get("Content-Type", "application/json"))
             self.send_header("Content-Length", str(len(answer.content)))
