@@ -16,19 +16,9 @@ import requests
 
 from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix, wait_for
 from tests.documents import check
 from tests.recovery.watch.watching import NEXT_SCHEMA
-
-WRITES = (
-    ("PUT", "/config/", 1),
-    ("POST", "/versions$", 1),
-    ("DELETE", "/versions/", 1),
-    ("POST", "/versions$", 2),
-    ("DELETE", "/versions/", 2),
-    ("DELETE", "/config/", 1),
-)
 
 
 @pytest.fixture
@@ -240,59 +230,3 @@ class TestSignalWhileItWrites:
             requests.get(f"{registry.url}/config/{shared_parts.staged.phantom_subject}", timeout=TIMEOUT_S).status_code
             == 404
         )
-
-
-@pytest.fixture(scope="module")
-def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
-    """The registry after one undisturbed run."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    (folder / "p.json").write_text(plan)
-    with registry_like(shared_parts.registry) as copy:
-        TestKilled.ends_well(shared_parts, copy, folder)
-        return copy.dump()
-
-
-class TestKilled:
-    @staticmethod
-    def ends_well(parts: Parts, registry: FixtureRegistry, directory: Path) -> None:
-        done = srfix("watch", "--once", "--allow", "p.json", cwd=directory, env=where(parts, registry))
-        assert done.returncode == 0, done.stderr
-
-    def test_at_every_write_before_and_after_it_takes_effect_it_is_taken_up_again(
-        self, shared_parts: Parts, registry: FixtureRegistry, directory: Path, repaired: dict[str, Json]
-    ) -> None:
-        for method, path, _call in WRITES:
-            self.dies(
-                shared_parts,
-                registry,
-                directory,
-                Fault(method=method, path=path, times=1, delay_s=TIMEOUT_S, action=CutBefore()),
-            )
-            self.dies_unanswered(
-                shared_parts, registry, directory, Fault(method=method, path=path, times=1, delay_s=0.3)
-            )
-        self.ends_well(shared_parts, registry, directory)
-        assert registry.dump() == repaired
-
-    @staticmethod
-    def dies(parts: Parts, registry: FixtureRegistry, directory: Path, fault: Fault) -> None:
-        with (
-            registry.intercept(fault) as met,
-            watching(parts, registry, directory, "--allow", "p.json") as (process, _url),
-        ):
-            wait_for(lambda: met.hits == 1)
-            process.kill()
-            assert process.wait(TIMEOUT_S) == -signal.SIGKILL
-
-    @staticmethod
-    def dies_unanswered(parts: Parts, registry: FixtureRegistry, directory: Path, fault: Fault) -> None:
-        registry.forget_requests()
-        with (
-            registry.intercept(fault) as met,
-            watching(parts, registry, directory, "--allow", "p.json") as (process, _url),
-        ):
-            wait_for(lambda: met.hits == 1)
-            process.send_signal(signal.SIGSTOP)
-            wait_for(lambda: registry.writes == 1)
-            process.kill()
-            assert process.wait(TIMEOUT_S) == -signal.SIGKILL

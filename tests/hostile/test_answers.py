@@ -198,30 +198,6 @@ class TestEndless:
                 runs.append(partial(given_up, kind, commands(server, broker)["decode"]))
             together(runs, len(runs))
 
-    def test_a_ksqldb_that_never_ends_is_given_up(self, broker: EmbeddedBroker) -> None:
-        from srfix.fixtures.registry.http.server import FixtureRegistry
-
-        with FixtureRegistry() as registry, ExitStack() as servers:
-
-            def run(kind: str, server: EvilServer) -> None:
-                done = attack(
-                    *("diagnose", "--ksqldb", server.url, "--registry", registry.url, "--output", "json"),
-                    *("--bootstrap-servers", broker.bootstrap_servers),
-                    *(
-                        "--ksqldb-config",
-                        "http.read.timeout.ms=2000",
-                        "--ksqldb-config",
-                        "http.answer.deadline.ms=6000",
-                    ),
-                    wall_s=WALL_S,
-                )
-                try:
-                    judge(done, codes=(0, 1, 2), peak=500 * MB, most=200_000)
-                except AssertionError as error:
-                    raise AssertionError(f"{kind}: {error}") from None
-
-            together([partial(run, kind, servers.enter_context(serving(how))) for kind, how in ENDLESS.items()], 14)
-
 
 def deep(text: str, times: int) -> bytes:
     return (text * times).encode()

@@ -105,68 +105,6 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         "kind",
-        [
-            "fifo",
-            "directory",
-            "/dev/zero",
-            "/dev/null",
-            "/dev/full",
-            "sparse",
-            "loop",
-            "dangling",
-            "long",
-            "/proc/self/mem",
-            "/dev/stdin",
-            "/dev/tty",
-            "surrogate",
-            "unreadable",
-            "-",
-            "",
-            "option",
-        ],
-    )
-    def test_what_is_no_file_ends_in_a_sentence(self, kind: str, staged: Parts, tmp_path: Path) -> None:
-        path: str | bytes | Path = tmp_path / "f"
-        match kind:
-            case "fifo":
-                os.mkfifo(path)
-            case "directory":
-                Path(path).mkdir()  # type: ignore[arg-type]
-            case "sparse":
-                with open(path, "wb") as file:
-                    file.truncate(3 << 30)
-            case "loop":
-                os.symlink("f", path)
-            case "dangling":
-                os.symlink("g", path)
-            case "long":
-                path = tmp_path / ("x" * 300)
-            case "surrogate":
-                path = tmp_path / "\udcff\udc80"
-                path.write_bytes(b"\xff")
-            case "unreadable":
-                path = tmp_path / "f" / "g" / "\x1b[2J"
-            case "option":
-                path = "--nothing"
-            case _:
-                path = kind
-        wrong = []
-        few = kind in ("/dev/tty")
-        with ThreadPoolExecutor(6) as pool:  # what hangs, hangs together
-            runs = {
-                option: pool.submit(attack, *reading(option, path), env=staged.environment, wall_s=60)  # type: ignore[arg-type]
-                for option in (["apply"] if few else READERS)
-            }
-        for option, run in runs.items():
-            try:
-                judge(run.result(), peak=600 * MB)
-            except AssertionError as error:
-                wrong.append(f"{option}: {str(error)[-600:]}")
-        assert not wrong, "\n\n".join(wrong)
-        assert staged.registry.writes == 0
-
-    @pytest.mark.parametrize(
-        "kind",
         ["checkpoint", "metadata", "deep metadata", "fifo", "loop", "many", "CURRENT", "names", "link out", "sparse"],
     )
     def test_a_state_directory_of_somebody_else(self, kind: str, staged: Parts, tmp_path: Path) -> None:

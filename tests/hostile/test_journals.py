@@ -10,15 +10,13 @@ import random
 import socket
 import stat
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from srfix.fixtures.registry.http.intercept import Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.cli.kept_demo import Parts, registry_like, staged_parts, wait_for
+from tests.cli.kept_demo import Parts, registry_like, staged_parts
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.worlds import signed, tree
 
@@ -74,11 +72,6 @@ def rollback(directory: Path, registry: FixtureRegistry, journal: str | Path = "
 
 def repair(directory: Path, registry: FixtureRegistry) -> None:
     assert judge(apply(directory, registry)).returncode == 0
-
-
-def set_state(registry: FixtureRegistry, like: FixtureRegistry) -> None:
-    """Gives one registry what another holds."""
-    registry._store = copy.deepcopy(like._store)
 
 
 FOREIGN_FILES: dict[str, bytes] = {
@@ -223,88 +216,6 @@ def special(kind: str, directory: Path) -> Path:
         case _:
             path = Path(kind)
     return path
-
-
-def cut(lines: list[str], at: int) -> str:
-    return "".join(lines[:at])
-
-
-def damages(lines: list[str]) -> dict[str, str]:
-    """Journals that are not whole."""
-    made: dict[str, str] = {}
-    for at in range(len(lines)):
-        made[f"cut after {at} lines"] = cut(lines, at)
-        made[f"cut within line {at + 1}"] = cut(lines, at) + lines[at][: len(lines[at]) // 2]
-        if at:
-            made[f"without line {at + 1}"] = cut(lines, at) + "".join(lines[at + 1 :])
-            made[f"line {at + 1} twice"] = cut(lines, at + 1) + "".join(lines[at:])
-            made[f"lines {at} and {at + 1} changed over"] = (
-                cut(lines, at - 1) + lines[at] + lines[at - 1] + "".join(lines[at + 1 :])
-            )
-            made[f"line {at + 1} is null"] = cut(lines, at) + "null\n" + "".join(lines[at + 1 :])
-            made[f"line {at + 1} is deep"] = cut(lines, at) + "[" * 50_000 + "\n" + "".join(lines[at + 1 :])
-    made["backwards"] = lines[0] + "".join(reversed(lines[1:]))
-    made["twice"] = "".join(lines) * 2
-    made["only the end"] = lines[0] + lines[-1]
-    made["BOM"] = "\ufeff" + "".join(lines)
-    made["all in one line"] = "".join(line.rstrip("\n") for line in lines)
-    made["CRLF"] = "".join(line.rstrip("\n") + "\r\n" for line in lines)
-    made["blank lines"] = "\n\n".join(lines)
-    made["finished early"] = cut(lines, 4) + lines[-1] + "".join(lines[4:-1])
-    return made
-
-
-@pytest.fixture(scope="module")
-def after(staged: Parts, plan_text: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FixtureRegistry]:
-    """A registry that is repaired."""
-    directory = tmp_path_factory.mktemp("after")
-    (directory / "p.json").write_text(plan_text)
-    with registry_like(staged.registry) as registry:
-        repair(directory, registry)
-        yield registry
-
-
-class TestDamagedJournals:
-    def check(
-        self, name: str, text: bytes, staged: Parts, after: FixtureRegistry, registry: FixtureRegistry, directory: Path
-    ) -> None:
-        before, whole = staged.registry.dump(), after.dump()
-        journal = directory / "p.json.journal.jsonl"
-        for undo in (True, False):
-            set_state(registry, after)
-            for old in directory.glob("p.json.journal*"):
-                old.unlink()
-            journal.write_bytes(text)
-            done = judge(rollback(directory, registry) if undo else apply(directory, registry))
-            now = registry.dump()
-            assert done.returncode in (0, 2, 3), f"{name}: {done.returncode} {done.stderr}"
-            if done.returncode != 0:  # 3 where the journal has a step under way
-                assert now == whole, f"{name}: refused, and changed all the same: {done.stderr}"
-            else:
-                assert now == (before if undo else whole), f"{name}: {done.stdout} {done.stderr}"
-
-    @pytest.mark.parametrize("third", range(3))
-    def test_a_journal_in_pieces_is_undone_whole_or_refused(self, third: int, staged: Parts, after: FixtureRegistry, registry: FixtureRegistry, directory: Path, repaired: tuple[Any, list[str]]) -> None:  # fmt: skip
-        wrong = []
-        for name, text in list(damages(repaired[1]).items())[third::3]:
-            try:
-                self.check(name, text.encode(), staged, after, registry, directory)
-            except AssertionError as error:
-                wrong.append(f"{name}: {str(error)[:600]}")
-        assert not wrong, "\n\n".join(wrong)
-
-    @pytest.mark.parametrize("seed", range(3))
-    def test_flipped_bits_are_undone_whole_or_refused(self, seed: int, staged: Parts, after: FixtureRegistry, registry: FixtureRegistry, directory: Path, repaired: tuple[Any, list[str]]) -> None:  # fmt: skip
-        chance, wrong = random.Random(seed), []
-        for _ in range(12):
-            text = bytearray("".join(repaired[1]).encode())
-            at = chance.randrange(len(repaired[1][0]) if chance.random() < 0.3 else len(text))
-            text[at] ^= 1 << chance.randrange(8)
-            try:
-                self.check(f"bit at {at}", bytes(text), staged, after, registry, directory)
-            except AssertionError as error:
-                wrong.append(f"bit at {at}, {bytes(text[at - 30 : at + 30])!r}: {str(error)[:600]}")
-        assert not wrong, "\n\n".join(wrong)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -458,68 +369,3 @@ class TestPlans:
         done = judge(rollback(directory, registry))
         now: Any = registry.dump()
         assert now["subjects"]["users-value"] == whole["subjects"]["users-value"], done.stdout  # type: ignore[index,call-overload]
-
-
-WRITES = (("PUT", "/config/", 1), ("POST", "/versions$", 1), ("DELETE", "/versions/", 1), ("POST", "/versions$", 2), ("DELETE", "/versions/", 2), ("DELETE", "/config/", 1))  # fmt: skip
-
-
-class TestTwoAtOnce:
-    @pytest.mark.parametrize("step", range(6))
-    @pytest.mark.parametrize("of_the_second", [None, 1, 4, 5])
-    def test_copies_of_one_plan_never_leave_the_compatibility_at_none(self, step: int, of_the_second: int | None, plan_text: str, registry: FixtureRegistry, tmp_path: Path, repaired: tuple[Any, list[str]]) -> None:  # fmt: skip
-        """The first is held before a write takes effect; the second runs, or is held before one of its own until it goes on."""
-        for name in "ab":
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "p.json").write_text(plan_text)
-        method, path, call = WRITES[step]
-        held = registry.intercept(Fault(method=method, path=path, calls=(call,), delay_s=2.0))
-        also = None
-        with ThreadPoolExecutor(2) as pool:
-            first = pool.submit(apply, tmp_path / "a", registry)
-            wait_for(lambda: held.hits == 1 or first.done())
-            if of_the_second is not None:
-                method, path, _ = WRITES[of_the_second]
-                also = registry.intercept(Fault(method=method, path=path, times=1, delay_s=2.5))
-            second = pool.submit(apply, tmp_path / "b", registry)
-            ended = [judge(first.result()), judge(second.result())]
-        held.remove()
-        if also is not None:
-            also.remove()
-        now: Any = registry.dump()
-        rest = json.dumps({k: v for k, v in now.items() if k != "subjects"})
-        said = "\n".join(done.stdout + done.stderr for done in ended)
-        if "NONE" in rest:
-            assert "NONE" in said
-            assert "srfix" in said.partition("NONE")[2], said
-        # The same command, run again, brings the repair to its end, or says why not.
-        again = [judge(apply(tmp_path / name, registry)) for name in "ab"]
-        final: Any = registry.dump()
-        left = json.dumps({k: v for k, v in final.items() if k != "subjects"})
-        if "NONE" in left:  # then what is said is how to get out of it
-            told = [done.stdout + done.stderr for done in again if done.returncode]
-            assert any("NONE" in text and "srfix rollback" in text for text in told), told
-            for name in "ab":
-                judge(rollback(tmp_path / name, registry))
-            left = json.dumps({k: v for k, v in registry.dump().items() if k != "subjects"})
-        assert "NONE" not in left, "\n".join([said, *(done.stdout + done.stderr for done in again)])
-
-    def test_a_rollback_beside_an_apply_of_a_copy(
-        self, plan_text: str, registry: FixtureRegistry, tmp_path: Path
-    ) -> None:
-        before = registry.dump()
-        for name in "ab":
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "p.json").write_text(plan_text)
-        repair(tmp_path / "a", registry)
-        held_back = Fault(method="DELETE", path="permanent=true", calls=(1,), delay_s=2.0)
-        with ThreadPoolExecutor(2) as pool, registry.intercept(held_back) as held:
-            undone = pool.submit(rollback, tmp_path / "a", registry)
-            wait_for(lambda: held.hits == 1 or undone.done())
-            done = judge(apply(tmp_path / "b", registry))
-            judge(undone.result())
-        now: Any = registry.dump()
-        assert "NONE" not in json.dumps({k: v for k, v in now.items() if k != "subjects"}), done.stderr
-        for name in "ab":
-            judge(rollback(tmp_path / name, registry))
-        end: Any = registry.dump()
-        assert end["subjects"]["users-value"] == before["subjects"]["users-value"]  # type: ignore[index,call-overload]

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from srfix.fixtures.registry.http.intercept import Answer, Fault
 from tests.cli.pages import assert_is_a_page
 from tests.hostile.attack import judge
 from tests.hostile.worlds import INTERNAL, USER, World, printed_commands, tree, user, world
@@ -213,29 +212,6 @@ class TestLists:
                 # A name with a backquote in it ends the quotation of a sentence before the command ends.
                 assert "touch" in command or "](http" in command or command.endswith("'a"), command
 
-    @pytest.mark.parametrize("name", NAMES)
-    def test_options_that_take_a_subject(self, there: World, name: str, tmp_path: Path) -> None:
-        value = NAMES[name]
-        judge(there.attack("schema", "ID INT", f"--subject={value}", "--output", "json", cwd=tmp_path))
-        judge(there.attack("schema", f"--from-subject={value}", cwd=tmp_path))
-        judge(there.attack("decode", "users", "--resolve", "one-subject", f"--subject={value}", cwd=tmp_path))
-        judge(there.attack("explain", "--", value, cwd=tmp_path))
-        judge(
-            there.attack(
-                "explain", "-", cwd=tmp_path, stdin=f"Subject '{value}' not found.; error code: 40401".encode()
-            )
-        )
-        judge(there.attack("plan", "--", value, cwd=tmp_path))
-        judge(there.attack("diagnose", f"--source={value}", f"--ignore={value}", f"--reader={value}", cwd=tmp_path))
-        judge(there.attack("diagnose", f"--registry=http://127.0.0.1:1/{value}", "-R", "max.retries=0", cwd=tmp_path))
-        judge(
-            there.attack(
-                "diagnose", f"--topology={value}", f"--ksqldb-text={value}", f"--state-dir={value}", cwd=tmp_path
-            )
-        )
-        assert tree(tmp_path) == {}
-        assert there.registry.writes == 0 or all("changelog" in seen.path for seen in there.registry.write_log)
-
 
 class TestScripts:
     def test_a_schema_beyond_what_an_argument_may_be(self, tmp_path: Path) -> None:
@@ -265,47 +241,6 @@ class TestScripts:
             assert {k: v for k, v in after.items() if k != "subjects"} == {
                 k: v for k, v in before.items() if k != "subjects"
             }
-
-    @pytest.mark.parametrize(
-        "fault",
-        [
-            Fault(method="POST", path="/versions$", calls=(1,), action=Answer(status=500, body="no")),
-            Fault(method="POST", path="/versions$", calls=(2,), action=Answer(status=422, body='{"error_code":42201}')),
-            Fault(
-                method="POST", path="/versions$", calls=(1,), action=Answer(status=200, body='{"id":"$(touch hurt)"}')
-            ),
-            Fault(
-                method="POST",
-                path="/versions$",
-                calls=(1,),
-                action=Answer(status=200, body='{"id":1,"x":"\x1b]0;x\x07"}'),
-            ),
-            Fault(method="POST", path="/versions$", calls=(1,), action=Answer(status=200, body="")),
-            Fault(method="DELETE", path="/versions/", calls=(1,), action=Answer(status=403, body="{}")),
-        ],
-        ids=["500", "422 at the second", "an id that is code", "escapes", "nothing", "403"],
-    )
-    def test_one_that_stops_puts_the_compatibility_back(self, tmp_path: Path, fault: Fault) -> None:
-        two = USER.replace('"name":"name"', '"name":"other"')
-        with world() as made:
-            source = made.store("shop", [user(1), user(3)])
-            made.registry.seed("shop-topic-value", two)
-            made.registry.configure("shop-users-store-changelog-value", {"compatibility": "FULL"})
-            before: Any = made.registry.dump()
-            done = judge(made.attack("plan", "--as-shell", "--application", "shop", *source), codes=(0,))
-            (tmp_path / "repair.sh").write_bytes(done.out)
-            work = tmp_path / "work"
-            work.mkdir()
-            with made.registry.intercept(fault):
-                ran = subprocess.run(
-                    ["sh", str(tmp_path / "repair.sh")], cwd=work, capture_output=True, timeout=60, check=False
-                )
-            after: Any = made.registry.dump()
-            assert ran.returncode != 0 or fault.path == "/versions/" or b"x1b" not in ran.stdout
-            assert tree(work) == {}
-            assert b"\x1b" not in ran.stdout + ran.stderr
-            rest = {k: v for k, v in after.items() if k != "subjects"}
-            assert rest == {k: v for k, v in before.items() if k != "subjects"}
 
     def test_shellcheck_has_nothing_to_say(self, there: World, tmp_path: Path) -> None:
         checker = Path(sys.executable).with_name("shellcheck")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -79,42 +78,6 @@ def test_a_document_that_wants_too_much_hides_no_good_one(name: str) -> None:
     read = rows(done)
     assert len(read) in (3, 4), done.stderr[-2000:]
     assert read.count(read[0]) >= 3
-
-
-# ksqlDB writes a map under a schema as an array of entries, so an object is bad, the good ones too.
-@pytest.mark.parametrize("name", [name for name in BAD if "MAP<" not in BAD[name][0]])
-def test_the_same_in_a_document_with_a_schema(name: str, tmp_path: Path) -> None:
-    columns, good, bad = BAD[name]
-    told = attack("schema", columns, "--format", "json_sr", "--output", "json")
-    assert told.returncode == 0, told.stderr
-    (tmp_path / "s.json").write_text(_schema_text(told.document))
-    around = [b'{"A":' + value + b"}" for value in (good, bad, good)]
-    for with_columns in (True, False):
-        given = ("--columns", columns) if with_columns else ()
-        done = attack(
-            *("decode", "--format", "json_sr", "--schema", f"@{tmp_path / 's.json'}", *given),
-            *("--output", "json", "--payload", "-"),
-            stdin=b"".join(b"hex:" + payload.hex().encode() + b"\n" for payload in [*around, b"{", around[0]]),
-        )
-        judge(done, codes=(1,), most=3 << 30, peak=PEAK)
-        read = rows(done)
-        assert len(read) in (3, 4), done.stderr[-2000:]
-        assert read.count(read[0]) >= 3
-
-
-def _schema_text(document: Any) -> str:
-    """The schema itself, wherever the report has it."""
-    if isinstance(document, dict):
-        for name in ("schema_text", "text", "schema"):
-            found = document.get(name)
-            if isinstance(found, dict):
-                return json.dumps(found)
-            if isinstance(found, str) and found.lstrip().startswith("{"):
-                return found
-        for value in document.values():
-            if found := _schema_text(value):
-                return found
-    return ""
 
 
 REGEX = {"type": "object", "properties": {"A": {"type": "string", "pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"}}}
