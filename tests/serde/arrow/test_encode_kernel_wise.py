@@ -31,6 +31,7 @@ from srfix.serde.serializer import AvroSerializer
 from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import Framing, prefix_id_bytes
 from tests.bench.shapes import SHAPES, Shape
+from tests.examples import examples
 from tests.serde.arrow.arrow_fields import Fed, fields, scalars
 from tests.serde.fakes import MemoryRegistry
 
@@ -148,7 +149,7 @@ def _batches(draw: st.DrawFn) -> tuple[str, pa.StructArray]:
 
 class TestTheSameAsRowByRow:
     @given(_batches(), st.sampled_from(["us", "us", "ms"]), st.booleans(), st.booleans())
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     def test_payloads_and_bad_rows_of_every_type_and_width(
         self, batch: tuple[str, pa.StructArray], time_unit: TimeUnit, cut_times: bool, fails: bool
     ) -> None:
@@ -161,7 +162,7 @@ class TestTheSameAsRowByRow:
         )
 
     @given(st.data())
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     def test_names_are_matched_by_every_case_rule(self, data: st.DataObject) -> None:
         names = ["ID", "id", "Id", "NAME", "name", "ß", "SS"]
         some = st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)
@@ -319,6 +320,7 @@ class TestWhatTheKernelWrites:
         assert from_arrow(batch, serialize, VALUE).equals(pa.array([], pa.binary()))
         assert from_arrow(batch, serialize, VALUE, on_error="quarantine").positions.type == pa.int64()
 
+    @pytest.mark.slow
     def test_payloads_beyond_what_one_array_holds_are_refused_as_ever(self) -> None:
         columns = parse_columns("A STRING")
         serialize = AvroSerializer(MemoryRegistry(), columns)

@@ -35,6 +35,7 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import IncompatibleSchemaError, RegistryUnreachableError, SubjectNotFoundError
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing, frame_id, header_guid
+from tests.examples import examples
 from tests.serde.confluent import peers
 from tests.serde.confluent.strategies import AvroCase, avro_cases
 
@@ -225,7 +226,7 @@ class TestRobustness:
     """Only our errors come out, whatever the bytes are; a wrong row is not checked here: Avro bodies carry no names."""
 
     @pytest.mark.slow
-    @settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=examples(150), suppress_health_check=list(HealthCheck))
     @given(avro_cases(), st.binary(max_size=40), st.integers(0, 60), st.booleans())
     def test_of_avro(self, case: AvroCase, noise: bytes, at: int, by_reader: bool) -> None:
         client = peers.mock_client()

@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from srfix.serde.errors import SrfixError
+from tests.examples import examples
 
 __all__ = ["PAYLOADS", "PER_CASE", "Fuzz", "Hang", "fuzzed", "seeds"]
 
-PAYLOADS: Final = int(os.environ.get("SRFIX_FUZZ", "0")) or 2_500
+PAYLOADS: Final = int(os.environ.get("SRFIX_FUZZ", "0")) or examples(5_000)
 """How many payloads of each format are read; `make fuzz` reads a million."""
 PER_CASE: Final = 100
 """How many payloads are made for one schema, its columns and its rows."""

@@ -26,6 +26,7 @@ _GROUPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format_", "engines"), _GROUPS, ids=[f"{format_}: {', '.join(of_it)}" for format_, of_it in _GROUPS]
 )

@@ -21,6 +21,7 @@ from srfix.serde.registry.errors import (
     answer_error_class,
 )
 from srfix.serde.registry.models import Schema
+from tests.examples import examples
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 DOCUMENTED = [
@@ -121,7 +122,7 @@ class TestAnyAnswer:
         status=st.sampled_from([200, 204, 302, 400, 401, 404, 409, 422, 500, 503, 599]),
         read=st.sampled_from(READS),
     )
-    @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(deadline=None, max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_it_is_a_value_or_one_of_our_errors(
         self,
         body: object,

@@ -19,6 +19,7 @@ from srfix.serde.formats.avro.compatibility import CompatibilityChecker
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.registry.models import Schema
 from srfix.serde.wire import SchemaId
+from tests.examples import examples
 
 NAMES = ("A", "B", "C", "x.A")
 primitives = st.sampled_from(("null", "int", "long", "float", "double", "string", "bytes", "boolean"))
@@ -104,7 +105,7 @@ def parsed(document: Any) -> Any:
 
 
 class TestAsTheLibrary:
-    @settings(max_examples=500)
+    @settings(max_examples=examples(500))
     @given(reader=schemas(), writer=schemas())
     def test_it_reads_what_the_library_says_that_it_reads(self, reader: Any, writer: Any) -> None:
         mine, theirs = parsed(reader), parsed(writer)

@@ -36,6 +36,7 @@ from srfix.serde.formats.avro.read.body_walk import skim
 from srfix.serde.formats.avro.read.costs import Costs
 from srfix.serde.formats.avro.read.decoder import decoder
 from srfix.serde.formats.avro.schema import load
+from tests.examples import examples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +204,7 @@ class TestBrokenBodies:
     @given(
         shapes.flatmap(lambda shape: st.tuples(st.just(shape), st.sampled_from(shape.bodies))), st.data(), st.booleans()
     )
-    @settings(max_examples=800, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(800), suppress_health_check=[HealthCheck.too_slow])
     def test_a_broken_body_is_a_row_of_its_schema_or_our_error(
         self, whole: tuple[Shape, bytes], data: st.DataObject, typed: bool
     ) -> None:
@@ -219,12 +220,12 @@ class TestBrokenBodies:
             PLANS[RECURSIVE.text, False](body, 0)
 
     @given(shapes, broken | of_other_types, st.booleans())
-    @settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(600), suppress_health_check=[HealthCheck.too_slow])
     def test_so_is_one_of_another_schema(self, shape: Shape, body: bytes, typed: bool) -> None:
         _holds(shape, body, typed=typed)
 
     @given(shapes, noise, st.booleans())
-    @settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(600), suppress_health_check=[HealthCheck.too_slow])
     def test_so_is_noise(self, shape: Shape, body: bytes, typed: bool) -> None:
         _holds(shape, body, typed=typed)
 
