@@ -11,22 +11,12 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from srfix.recovery.html import diagnosis_html, finding_html
+from srfix.recovery.severity import Severity
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
     from srfix.serde.registry import Json
-
-
-class Severity(Enum):
-    """How bad it is, worst first."""
-
-    BROKEN = "broken"
-    BREAKS_ON_RESTORE = "breaks on restore"
-    BREAKS_ON_UPGRADE = "breaks on upgrade"
-    SILENT = "silent wrong results"
-    LITTER = "litter"
-    NOTE = "note"
 
 
 class Weight(Enum):

@@ -20,11 +20,14 @@ import base64
 import binascii
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.facts import StreamsVersion, range_in_words
 from srfix.recovery.findings import Weight
-from srfix.recovery.state import Traces
+
+if TYPE_CHECKING:
+    from srfix.recovery.state import Traces
+
 
 _MAGIC_AND_TIMESTAMP: Final = 12
 """The 9 bytes that every version writes first, in base64. What follows them may not be metadata at all (see `Commit`)."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.diagnosis.rows import learn_processed, learn_rows
@@ -31,11 +31,14 @@ from srfix.recovery.facts import (
     whole_bodies,
 )
 from srfix.recovery.findings import Evidence, Source
-from srfix.recovery.state import RowIds
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
+
+if TYPE_CHECKING:
+    from srfix.recovery.state import RowIds
+
 
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
 _Decoded: TypeAlias = tuple[Topic, str | None, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]

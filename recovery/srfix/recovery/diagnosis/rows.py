@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.census import Census
 from srfix.recovery.errors import LibraryMissingError
-from srfix.recovery.facts import (
-    ProcessedRows,
-    RowCounter,
-    StoreRows,
-    StreamsVersion,
-    Survey,
-    SuspectStore,
-    compare_rows,
-    own_processor,
-    places_of,
-    read_rows,
-)
-from srfix.recovery.state import OffsetMeaning
+from srfix.recovery.facts import StreamsVersion
 from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import ProcessedRows, RowCounter, StoreRows, Survey, SuspectStore
+
 
 _LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
 """The first Kafka Streams whose checkpoints hold the offset of the last record; before, it was that of the next one."""
@@ -32,6 +24,9 @@ def learn_rows(
     survey: Survey, suspect: SuspectStore, census: Census, count: RowCounter, streams: StreamsVersion | None
 ) -> tuple[StoreRows | None, str | None]:
     """What the rows on disk carry; None if no state directory holds the store, or, with the reason, they were not read."""
+    from srfix.recovery.facts import places_of, read_rows
+    from srfix.recovery.state import OffsetMeaning
+
     places = places_of(survey.supplied.state, suspect)
     if not places:
         return None, None
@@ -50,6 +45,8 @@ def learn_processed(
     """The rows of a global store against its topic; None where a restore runs the processor, or where there is neither a row
     on disk nor a processor that a person has named.
     """
+    from srfix.recovery.facts import compare_rows, places_of
+
     if streams is not None and streams >= _REPROCESSES_SINCE:
         return None
     found = _processor(survey, suspect, census.topic)
@@ -72,6 +69,8 @@ def learn_processed(
 
 def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> ProcessedRows:
     """The processor of the user's own that a topology shows, or none: its name is no evidence against one."""
+    from srfix.recovery.facts import ProcessedRows, own_processor
+
     for given in survey.supplied.topologies:
         own = own_processor(given.topology, suspect.name) if given.application in (None, suspect.application) else None
         if own is not None and own.topic == topic:

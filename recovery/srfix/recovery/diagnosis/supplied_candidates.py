@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from srfix.recovery.facts import Survey, SuspectStore, table_sources
 from srfix.recovery.findings import Skipped, Weight
-from srfix.recovery.state import ApplicationState, StoreKind, StoreOnDisk
 from srfix.serde.subjects import Subject
+
+if TYPE_CHECKING:
+    from srfix.recovery.state import ApplicationState, StoreOnDisk
 
 
 def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
@@ -20,6 +23,8 @@ def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
     Not those that have a changelog of their own, lie in segments (window and session stores), or of which a checkpoint
     says that they restore from nowhere (logging disabled).
     """
+    from srfix.recovery.state import StoreKind
+
     topics = survey.topics()
     for found in survey.supplied.stores_on_disk():
         if found.kind is StoreKind.SEGMENTED or found.own_changelog is not None:

@@ -19,7 +19,6 @@ from srfix.recovery.findings import Evidence
 from srfix.recovery.internal_topics import is_internal, recognise
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import AmbiguousFieldError, SchemaError
-from srfix.serde.formats.avro import field_names
 from srfix.serde.formats.table import record_name
 from srfix.serde.registry import Schema, SchemaVersion
 from srfix.serde.subjects import Role, Subject, Topic, join_context, split_context, split_subject
@@ -279,6 +278,8 @@ def _shared(internal: Schema, writer: Schema) -> tuple[int, int]:
 
 def _names(schema: Schema) -> tuple[str, ...]:
     """The names of the fields; none where there are none to compare."""
+    from srfix.serde.formats.avro import field_names
+
     if schema.schema_type == "JSON":
         return _properties(schema.text)
     if schema.schema_type != "AVRO":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.ids_in_words import counted
@@ -19,10 +19,13 @@ from srfix.recovery.internal_topics import (
     record_name_subject,
     registration_topic,
 )
-from srfix.recovery.ksqldb import KsqldbAnswers
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
+
+if TYPE_CHECKING:
+    from srfix.recovery.ksqldb import KsqldbAnswers
+
 
 _KSQLDB: Final = "_confluent-ksql-"
 _OF_A_SERVER: Final = ("http://", "https://")

@@ -10,21 +10,22 @@ import json
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from srfix.recovery.census import Census, CensusProgress, PartitionCensus
 from srfix.recovery.cluster import Cluster, GaveUp, RawRecord
 from srfix.recovery.facts.decoding import Deserializer, RecordDecoder
 from srfix.recovery.facts.live_records import newest_live
-from srfix.recovery.facts.windowed_keys import key_deserializer
 from srfix.recovery.registry import ReadableRegistry
-from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import DecodeError, ResolveError, SrfixError, TrailingBytesError
-from srfix.serde.resolve import ById, ResolvedSchema, Resolver
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
+
+if TYPE_CHECKING:
+    from srfix.serde.resolve import ById, ResolvedSchema, Resolver
+
 
 _MOST: Final = 512
 """Records that are decoded of one topic and role where only the newest are: eight ids in 64 partitions."""
@@ -252,6 +253,10 @@ class _Judge:
         context: str,
         raw_key_ids: Container[SchemaId] = frozenset(),
     ) -> None:
+        from srfix.recovery.facts.windowed_keys import key_deserializer
+        from srfix.serde.deserializer import SchemaDeserializer
+        from srfix.serde.resolve import ById
+
         def make(resolver: Resolver, role: Role) -> Deserializer:
             return key_deserializer(resolver, window) if role is Role.KEY else SchemaDeserializer(resolver)
 

@@ -8,14 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
-from srfix.recovery.cluster import RawRecord
-from srfix.serde.batches import BadRow, deserialize_many
 from srfix.serde.bounds import payload_bounds, remember
-from srfix.serde.columns import Columns
-from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import (
     PayloadBoundError,
     ResolveError,
@@ -25,10 +21,15 @@ from srfix.serde.errors import (
 from srfix.serde.interface import ABOUT_A_PAYLOAD, Context, SerdeContext, Value
 from srfix.serde.json_values import to_json
 from srfix.serde.registry import Json
-from srfix.serde.resolve import ResolvedSchema, Resolver
 from srfix.serde.subjects import Role, Subject
 from srfix.serde.wire import Headers, SchemaId, is_schema_id, parse
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
+
+if TYPE_CHECKING:
+    from srfix.recovery.cluster import RawRecord
+    from srfix.serde.columns import Columns
+    from srfix.serde.resolve import ResolvedSchema, Resolver
+
 
 Deserializer: TypeAlias = Callable[[bytes | None, Context], Value]
 """Payload → row."""
@@ -111,6 +112,8 @@ class RecordDecoder:
         self._resolver = _Noting(resolver)
 
         def by_schema(resolver: Resolver, role: Role) -> Deserializer:
+            from srfix.serde.deserializer import SchemaDeserializer
+
             return SchemaDeserializer(resolver, columns=columns if role is Role.VALUE else None)
 
         self._deserializers = {role: (make or by_schema)(self._resolver, role) for role in roles}
@@ -139,6 +142,8 @@ class RecordDecoder:
         :param headers: of each record; None if none has any.
         :raises RegistryError: if the registry could not be asked.
         """
+        from srfix.serde.batches import BadRow, deserialize_many
+
         deserializer = self._deserializers.get(role)
         if deserializer is None:
             nothing: list[None] = [None] * len(payloads)

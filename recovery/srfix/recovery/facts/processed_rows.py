@@ -11,16 +11,18 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.census import Census
 from srfix.recovery.cluster import Cluster, GaveUp, RawRecord
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.rows_on_disk import Place
-from srfix.recovery.facts.same_rows import Comparing
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import ReadableRegistry
-from srfix.recovery.state import OffsetMeaning, StoredValue, StoreKind, some_rows
+
+if TYPE_CHECKING:
+    from srfix.recovery.state import StoredValue
+
 
 _MOST: Final = 1_000
 """Rows that are compared."""
@@ -65,6 +67,9 @@ def compare_rows(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
+    from srfix.recovery.facts.same_rows import Comparing
+    from srfix.recovery.state import OffsetMeaning, StoreKind, some_rows
+
     place = next((p for p in places if p.task.is_global and p.store.kind is StoreKind.KEY_VALUE), None)
     if place is None:
         return _not_compared(found, "no state directory that was handed over holds the store")

@@ -10,26 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from srfix.recovery.census import Census
 from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state import (
-    ApplicationState,
-    OffsetMeaning,
-    RowIds,
-    StoreDirectory,
-    StoreKind,
-    Task,
-    count_row_ids,
-    is_locked,
-)
-from srfix.recovery.state.stores import StoreFormat, databases, open_store
+from srfix.recovery.state import OffsetMeaning
 from srfix.serde.files import is_there
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.wire import SchemaId
+
+if TYPE_CHECKING:
+    from srfix.recovery.state import ApplicationState, RowIds, StoreDirectory, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +59,7 @@ class Place:
         return OffsetMeaning.LAST_RECORD if since_2_6 else told
 
 
-RowCounter: TypeAlias = Callable[[Place], RowIds]
+RowCounter: TypeAlias = "Callable[[Place], RowIds]"
 """Counts the ids in the store of one task, once for all that ask."""
 StoreIds: TypeAlias = Mapping[Role, frozenset[SchemaId]]
 """Per role the ids that rows carry."""
@@ -77,6 +70,9 @@ def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
 
     :raises LibraryMissingError: if rocksdict is not installed.
     """
+    from srfix.recovery.state import count_row_ids
+    from srfix.recovery.state.stores import open_store
+
     return count_row_ids(open_store(place.state, place.task, place.store), give_up_at=give_up_at)
 
 
@@ -99,6 +95,9 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
 
     :raises LibraryMissingError: if rocksdict is not installed.
     """
+    from srfix.recovery.state import StoreKind
+    from srfix.recovery.state.stores import StoreFormat
+
     found: dict[Role, set[SchemaId]] = {role: set() for role in Role}
     for state in states:
         for task in state.tasks:
@@ -145,6 +144,9 @@ class _Gathered:
 
     def add(self, place: Place, count: RowCounter) -> None:
         """Reads the store in one task."""
+        from srfix.recovery.state import StoreKind, is_locked
+        from srfix.recovery.state.stores import StoreFormat, databases
+
         where = f"task {place.task.name} in {place.state.path}"
         path = Path(place.store.path)
         if place.store.kind is StoreKind.OTHER:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from srfix.recovery.cluster import RawRecord
-from srfix.recovery.facts.filled_in import FilledIn, filled_in
 from srfix.recovery.facts.survey import schema_behind
 from srfix.recovery.registry import ReadableRegistry
-from srfix.recovery.state import StoredValue
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import CasingError, ResolveError, WireError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
 from srfix.serde.registry import SchemaNotFoundError
-from srfix.serde.resolve import ById
 from srfix.serde.subjects import Role, Topic
 from srfix.serde.wire import Headers, parse
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts.filled_in import FilledIn
+    from srfix.recovery.state import StoredValue
+    from srfix.serde.deserializer import SchemaDeserializer
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,6 +37,9 @@ class Comparing:
     _read: SchemaDeserializer = field(init=False)
 
     def __post_init__(self) -> None:
+        from srfix.serde.deserializer import SchemaDeserializer
+        from srfix.serde.resolve import ById
+
         self._read = SchemaDeserializer(ById(self.registry, context=self.context))
 
     def is_same(self, row: StoredValue, record: RawRecord) -> bool | None:
@@ -60,6 +65,8 @@ class Comparing:
         return _says_the_same(ours, theirs, explained, may_be_table=self.may_be_table)
 
     def _filled_in(self, row: StoredValue) -> FilledIn | None:
+        from srfix.recovery.facts.filled_in import filled_in
+
         frame = parse(row.payload, headers=row.headers)
         if frame is None or frame.schema_id is None:
             return None

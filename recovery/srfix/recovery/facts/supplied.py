@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from srfix.recovery.facts.table_sources import TableSource, table_sources
-from srfix.recovery.ksqldb import KsqldbAnswers, QueryDescription
-from srfix.recovery.state import ApplicationState, StoreOnDisk, Unreadable, stores_on_disk
-from srfix.recovery.topology import Topology
+if TYPE_CHECKING:
+    from srfix.recovery.facts.table_sources import TableSource
+    from srfix.recovery.ksqldb import KsqldbAnswers, QueryDescription
+    from srfix.recovery.state import ApplicationState, StoreOnDisk, Unreadable
+    from srfix.recovery.topology import Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +58,15 @@ class Supplied:
 
     def stores_on_disk(self) -> Iterator[StoreOnDisk]:
         """Every store of every state directory; one that lies in several of them comes several times."""
+        from srfix.recovery.state import stores_on_disk
+
         for application in self.state:
             yield from stores_on_disk(application)
 
     def tables(self, application: str) -> Iterator[tuple[GivenTopology, TableSource]]:
         """The tables of the topologies that are, or may be, those of an application; of ksqlDB's queries too."""
+        from srfix.recovery.facts.table_sources import table_sources
+
         for given in self.topologies:
             if given.application in (None, application):
                 yield from ((given, table) for table in table_sources(given.topology))

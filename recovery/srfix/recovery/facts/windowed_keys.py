@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.facts.decoding import Deserializer
-from srfix.serde.deserializer import SchemaDeserializer, WindowedDeserializer
 from srfix.serde.errors import DecodeError
 from srfix.serde.interface import Context, Value
-from srfix.serde.resolve import Resolver
 from srfix.serde.windowed import WindowKind, split
+
+if TYPE_CHECKING:
+    from srfix.serde.resolve import Resolver
+
 
 _LATEST_MS: Final = 4_102_444_800_000
 """2100-01-01, UTC. No window begins or ends later; text or an Avro body read as a time nearly always does."""
@@ -56,6 +58,8 @@ def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKi
 
 def key_deserializer(resolver: Resolver, window: WindowKind | None) -> Deserializer:
     """Reads keys by the schema that they name, with the window behind them if there is one."""
+    from srfix.serde.deserializer import SchemaDeserializer
+
     deserialize = SchemaDeserializer(resolver)
     return deserialize if window is None else _Windowed(deserialize, window)
 
@@ -64,6 +68,8 @@ class _Windowed:
     """The key alone: a `Deserializer`'s rows have no room for a window."""
 
     def __init__(self, deserialize: Deserializer, window: WindowKind) -> None:
+        from srfix.serde.deserializer import WindowedDeserializer
+
         self._deserialize = WindowedDeserializer(deserialize, window)
 
     def __call__(self, payload: bytes | None, context: Context) -> Value:

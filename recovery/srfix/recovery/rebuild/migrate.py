@@ -14,8 +14,9 @@ from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.rebuild.change import RowChange, StoreChange, form_to_change
+from srfix.recovery.rebuild.choices import OnError
 from srfix.recovery.rebuild.databases import copy_database, database_paths, refuse_open
-from srfix.recovery.rebuild.report import OnError, Tally
+from srfix.recovery.rebuild.report import Tally
 from srfix.recovery.rebuild.task_folder import TaskFolder
 from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task
 from srfix.recovery.state.writing import Release, as_written_by, finished_before, staged

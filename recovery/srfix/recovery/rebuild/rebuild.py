@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from srfix.recovery.cluster import RawRecord
 from srfix.recovery.rebuild.change import StoreChange
+from srfix.recovery.rebuild.choices import OnError, Until
 from srfix.recovery.rebuild.migrate import Migration, check, migrate_into
-from srfix.recovery.rebuild.report import OnError, Tally
+from srfix.recovery.rebuild.report import Tally
 from srfix.recovery.rebuild.reserialise import Change
 from srfix.recovery.rebuild.task_folder import TaskFolder
 from srfix.recovery.state import ApplicationState, read_state_directory
@@ -41,15 +41,6 @@ from srfix.serde.registry import Json
 from srfix.serde.subjects import Topic
 
 _GLOBAL: Final = "global"
-
-
-class Until(Enum):
-    """Up to where a topic is read."""
-
-    COMMITTED = "committed"
-    """To what the application's group has committed: a reused source topic."""
-    END = "end"
-    """To the end of the log: a changelog, or the source topic of a global table."""
 
 
 class TopicReader(Protocol):

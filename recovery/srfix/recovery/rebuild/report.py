@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final
 
 from srfix.recovery.errors import RowsUnreadableError
+from srfix.recovery.rebuild.choices import OnError
 from srfix.serde.registry import Json
 
 _MOST_LISTED: Final = 20
 _SHOWN_KEY_BYTES: Final = 40
-
-
-class OnError(Enum):
-    """What becomes of a row that cannot be written anew."""
-
-    FAIL = "fail"
-    """No directory is completed; all such rows are counted first, and some listed."""
-    KEEP_RAW = "keep-raw"
-    """Its bytes stay as they are, and it is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,16 @@ import re
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.repair.plan_file import Plan, plan_in
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
+
+if TYPE_CHECKING:
+    from srfix.recovery.repair.plan_file import Plan
+
 
 NAMESPACE: Final = "srfix.plan"
 """What signatures of plans are for, in OpenSSH's sense: one made for another purpose does not count."""
@@ -59,6 +62,8 @@ def load_signed_plan(path: Path, *, signature: Path, signer_key: Path) -> Plan:
     :raises UsageError: if there is no ssh-keygen (OpenSSH 8.1 and later), or a file cannot be read.
     :raises PlanError: if the plan cannot be read, or the signature is not good for it.
     """
+    from srfix.recovery.repair.plan_file import plan_in
+
     sealed = _read(signature, "signature")
     found = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))
     if found is None:

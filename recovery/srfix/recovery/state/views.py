@@ -21,13 +21,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
-import portalocker
-
 _NAME: Final = re.compile(r"view-[a-z0-9_]+")
 """As `tempfile` makes them."""
 _HOME: Final = "srfix-views-"
 _LOCK: Final = ".lock"
-_EXCLUSIVE: Final = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
 
 
 def sweep_views() -> tuple[Path, ...]:
@@ -104,8 +101,10 @@ def _locked_name() -> Iterator[tuple[Path, Path]]:
 
 def _takes(held: IO[bytes], lock: Path) -> bool:
     """True if the lock is ours now, and is the one that stands there."""
+    import portalocker
+
     try:
-        portalocker.lock(held, _EXCLUSIVE)
+        portalocker.lock(held, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
         return os.path.samestat(os.fstat(held.fileno()), os.lstat(lock))
     except (portalocker.LockException, FileNotFoundError):
         return False

@@ -24,7 +24,7 @@ MOST_SHOWN: Final = 100
 """Differences that are kept of each part; all are counted."""
 
 
-class Kind(Enum):
+class DifferenceKind(Enum):
     """How a key differs."""
 
     MISSING = "missing"
@@ -46,7 +46,7 @@ class Kind(Enum):
 class Difference:
     """One key that is not as the topic says."""
 
-    kind: Kind
+    kind: DifferenceKind
     """How it differs."""
     key: bytes
     """As the changelog has it: with its window, where it has one."""
@@ -66,7 +66,7 @@ class Comparison:
     """Which part."""
     same: int
     """Keys with the same bytes."""
-    counts: dict[Kind, int]
+    counts: dict[DifferenceKind, int]
     """Per kind the keys that differ so."""
     shown: tuple[Difference, ...]
     """The first of them."""
@@ -81,7 +81,7 @@ class Comparison:
     @property
     def not_known(self) -> int:
         """Keys of which that cannot be known."""
-        return self.counts[Kind.NOT_KNOWN]
+        return self.counts[DifferenceKind.NOT_KNOWN]
 
 
 class Said(NamedTuple):
@@ -120,10 +120,10 @@ class Keeping:
         ]
 
 
-def kind_of(here: Said, topic: Said) -> Kind:
+def kind_of(here: Said, topic: Said) -> DifferenceKind:
     """How two values of one key differ that are not the same."""
     if here.timestamp is not None and topic.timestamp is not None and here.timestamp < topic.timestamp:
-        return Kind.STALE
+        return DifferenceKind.STALE
     if here.schema_id is not None and topic.schema_id is not None and here.schema_id != topic.schema_id:
-        return Kind.OTHER_ID
-    return Kind.OTHER_BYTES
+        return DifferenceKind.OTHER_ID
+    return DifferenceKind.OTHER_BYTES

@@ -34,8 +34,8 @@ from srfix.recovery.state_report.difference_kinds import (
     MOST_SHOWN,
     Comparison,
     Difference,
+    DifferenceKind,
     Keeping,
-    Kind,
     Said,
     kind_of,
 )
@@ -61,7 +61,7 @@ def compared(
     :param is_cut: True if the log begins behind offset 0: what stood before is not known.
     :param end: the offset behind the last that was asked for; None if that is not known.
     """
-    counts: Counter[Kind] = Counter()
+    counts: Counter[DifferenceKind] = Counter()
     shown: list[Difference] = []
     same = 0
     for difference in _all_differences(store, records, is_cut=is_cut, end=end):
@@ -72,9 +72,9 @@ def compared(
         if len(shown) < MOST_SHOWN:
             shown.append(difference)
     if store.is_shut:  # what may not be read is not missing
-        counts[Kind.MISSING] = 0
-        shown = [each for each in shown if each.kind is not Kind.MISSING]
-    by_kind = {kind: counts[kind] for kind in Kind}
+        counts[DifferenceKind.MISSING] = 0
+        shown = [each for each in shown if each.kind is not DifferenceKind.MISSING]
+    by_kind = {kind: counts[kind] for kind in DifferenceKind}
     return Comparison(store=store, same=same, counts=by_kind, shown=tuple(shown), is_cut=is_cut)
 
 
@@ -87,7 +87,7 @@ def _all_differences(
     as_stored = _AS_STORED.get(store.format)
     part = store if as_stored is None else replace(store, detected=replace(store.detected, format=as_stored))
     # A restore of a table loses what its topic has let go; of the others that is how their topics are.
-    absent = Kind.NOT_KNOWN if is_cut and not store.format.is_key_value else Kind.EXTRA
+    absent = DifferenceKind.NOT_KNOWN if is_cut and not store.format.is_key_value else DifferenceKind.EXTRA
     has_ids = as_stored is None
     with in_order(_told_by(records, has_ids=has_ids)) as said, _rows_in_order(part, has_ids=has_ids) as here:
         yield from _differences(here, said, absent)
@@ -95,7 +95,7 @@ def _all_differences(
 
 
 def _differences(
-    here: Iterator[tuple[bytes, bytes]], said: Iterator[tuple[bytes, bytes]], absent: Kind
+    here: Iterator[tuple[bytes, bytes]], said: Iterator[tuple[bytes, bytes]], absent: DifferenceKind
 ) -> Iterator[Difference | None]:
     """For each key how it differs; None for one that does not. Both come by key.
 
@@ -110,10 +110,10 @@ def _differences(
         elif row is None or record[0] < row[0]:
             if record[1] != _TOMBSTONE:
                 topic_id = Said.read(record[1]).schema_id
-                yield Difference(kind=Kind.MISSING, key=record[0], store_id=None, topic_id=topic_id)
+                yield Difference(kind=DifferenceKind.MISSING, key=record[0], store_id=None, topic_id=topic_id)
             record = next(said, None)
         elif record[1] == _TOMBSTONE:
-            yield Difference(kind=Kind.EXTRA, key=row[0], store_id=Said.read(row[1]).schema_id, topic_id=None)
+            yield Difference(kind=DifferenceKind.EXTRA, key=row[0], store_id=Said.read(row[1]).schema_id, topic_id=None)
             row, record = next(here, None), next(said, None)
         else:
             yield None if row[1] == record[1] else _difference(row[0], Said.read(row[1]), Said.read(record[1]))

@@ -88,7 +88,7 @@ def topic_of(
     return None, ()
 
 
-def estimate(
+def estimate_restore(
     cluster: Cluster,
     application: ApplicationState,
     task: Task,

@@ -16,12 +16,12 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 from srfix.recovery.facts import DecodedColumn
 from srfix.recovery.state.stores import StoredWindow
+from srfix.recovery.state_report.export_formats import HOLDS_TYPES, ExportFormat
 from srfix.recovery.state_report.row_documents import SIDES, DecodedBatch, headers_document, row_document
 from srfix.recovery.state_report.typed_columns import TypedColumn
 from srfix.serde.arrow import arrow_schema
@@ -52,17 +52,6 @@ _COLUMNS: Final = {
 }
 
 
-class ExportFormat(Enum):
-    """What the files are."""
-
-    PARQUET = "parquet"
-    JSONL = "jsonl"
-    CSV = "csv"
-    ARROW = "arrow"
-
-
-HOLDS_TYPES: Final = (ExportFormat.PARQUET, ExportFormat.ARROW)
-"""The forms that hold typed columns."""
 _GROUP_ROWS: Final = 65_536
 _GROUP_BYTES: Final = 32 << 20
 """What is collected before it goes to a file of Parquet or Arrow, as a row group or record batch."""

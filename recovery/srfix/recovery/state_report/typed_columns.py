@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from srfix.recovery.facts import RecordDecoder
-from srfix.serde.arrow import to_arrow
 from srfix.serde.batches import Reason
 from srfix.serde.interface import SerdeContext
 from srfix.serde.subjects import Role
@@ -51,6 +50,8 @@ def typed_column(
     :raises RegistryError: if the registry could not be asked.
     :raises UsageError: if the decoder has no columns for the role, or pyarrow is not installed.
     """
+    from srfix.serde.arrow import to_arrow
+
     context = SerdeContext(topic, role)
     contexts = context if headers is None else [SerdeContext(topic, role, each) for each in headers]
     found = to_arrow(payloads, contexts, decoder.deserializer(role), on_error="quarantine")

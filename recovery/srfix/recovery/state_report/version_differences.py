@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from srfix.recovery.cluster import RawRecord
 from srfix.recovery.state.stores import StateStore
 from srfix.recovery.state.writing import in_order
-from srfix.recovery.state_report.difference_kinds import KEPT_SIZE, Difference, Keeping, Kind, Said, kind_of
+from srfix.recovery.state_report.difference_kinds import KEPT_SIZE, Difference, DifferenceKind, Keeping, Said, kind_of
 
 _CHUNK: Final = 1_000
 _LENGTH: Final = struct.Struct(">I")
@@ -112,7 +112,7 @@ def version_differences(
         while row is not None or record is not None:
             if record is None or (row is not None and row.place < record.version.place):
                 assert row is not None
-                yield _different(Kind.EXTRA if is_whole else Kind.NOT_KNOWN, row, None)
+                yield _different(DifferenceKind.EXTRA if is_whole else DifferenceKind.NOT_KNOWN, row, None)
                 row = next(here, None)
             elif row is None or record.version.place < row.place:
                 if record.is_tombstone:
@@ -121,7 +121,9 @@ def version_differences(
                 to_ms = record.version.to_ms
                 is_kept = to_ms is None or (seen.keeps_what_ends(to_ms) and seen.is_whole_behind(record.offset, end))
                 is_missing = is_kept and seen.takes(record.late_ms)
-                yield _different(Kind.MISSING if is_missing else Kind.NOT_KNOWN, None, record.version)
+                yield _different(
+                    DifferenceKind.MISSING if is_missing else DifferenceKind.NOT_KNOWN, None, record.version
+                )
                 record = next(said, None)
             else:
                 kind = _kind(row, record, seen, is_whole=is_whole)
@@ -129,22 +131,24 @@ def version_differences(
                 row, record = next(here, None), next(said, None)
 
 
-def _kind(row: _Version, record: _Told, seen: _Seen, *, is_whole: bool) -> Kind | None:
+def _kind(row: _Version, record: _Told, seen: _Seen, *, is_whole: bool) -> DifferenceKind | None:
     topic = record.version
     is_taken = seen.takes(record.late_ms)
     if record.is_tombstone:
-        return Kind.EXTRA if is_taken else Kind.NOT_KNOWN
+        return DifferenceKind.EXTRA if is_taken else DifferenceKind.NOT_KNOWN
     if row.said.digest != topic.said.digest:
-        return kind_of(row.said, topic.said) if is_taken else Kind.NOT_KNOWN
+        return kind_of(row.said, topic.said) if is_taken else DifferenceKind.NOT_KNOWN
     if row.to_ms == topic.to_ms:
         return None
     ends_later = topic.to_ms is not None and (row.to_ms is None or row.to_ms > topic.to_ms)
     if ends_later:
-        return Kind.STALE if record.late_ms == 0 and seen.takes(record.end_late_ms) else Kind.NOT_KNOWN
-    return Kind.OTHER_BYTES if is_whole else None  # what ended it there is gone from the topic
+        return (
+            DifferenceKind.STALE if record.late_ms == 0 and seen.takes(record.end_late_ms) else DifferenceKind.NOT_KNOWN
+        )
+    return DifferenceKind.OTHER_BYTES if is_whole else None  # what ended it there is gone from the topic
 
 
-def _different(kind: Kind, row: _Version | None, topic: _Version | None) -> Difference:
+def _different(kind: DifferenceKind, row: _Version | None, topic: _Version | None) -> Difference:
     version = row or topic
     assert version is not None
     return Difference(

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from srfix.serde.errors import SchemaError, UsageError
-from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
 
 if TYPE_CHECKING:
+    from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
     from srfix.serde.registry import Schema
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from srfix.recovery.checks import Owner, PassedOver, Want, Width
 from srfix.recovery.diagnosis import Examination
@@ -27,6 +26,7 @@ from srfix.recovery.repair.planning.foreseen_ids import (
     inherited_metadata,
     obstacle_to_exact_ids,
 )
+from srfix.recovery.repair.planning.keep import Keep
 from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.repair.planning.wanted import wanted
 from srfix.recovery.topic_check import TopicFacts
@@ -40,17 +40,6 @@ from srfix.serde.registry import (
 )
 from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
 from srfix.serde.wire import SchemaId
-
-
-class Keep(Enum):
-    """Whether a registered version stays live."""
-
-    AUTO = "auto"
-    """Live where no schema that may follow the owner's own is refused for its sake, soft-deleted otherwise."""
-    LIVE = "live"
-    """Live: it becomes the subject's latest, and the application's next schema is checked against it."""
-    SOFT_DELETED = "soft-deleted"
-    """Soft-deleted at once: the failing reader still finds it, compatibility does not see it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

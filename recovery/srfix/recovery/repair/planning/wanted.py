@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.advice import gather_hints, with_hints
 from srfix.recovery.checks import BY_CODE, CHECKS, PassedOver, RepairRequest, Want, Width
-from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, Survey, read_subject_state
 from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    from srfix.recovery.diagnosis import Examination
+    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, Survey
+
 
 ON_REQUEST: Final = {check.code: check.repair.also for check in CHECKS if check.repair and check.repair.also}
 """The codes whose repair may be asked for beyond what must be repaired, and what that asks for."""
@@ -39,6 +41,8 @@ def wanted(
 
 
 def _without_census(facts: StoreFacts, said: CheckContext, request: RepairRequest) -> Iterator[Want | PassedOver]:
+    from srfix.recovery.advice import gather_hints, with_hints
+
     topic = None if facts.source is None else facts.source.topic
     context = with_hints(said, gather_hints(facts.store, request.survey, topic))
     for role in _roles_without_census(facts, request.survey):
@@ -49,6 +53,8 @@ def _without_census(facts: StoreFacts, said: CheckContext, request: RepairReques
 
 def _roles_without_census(facts: StoreFacts, survey: Survey) -> Iterator[RoleFacts]:
     """The values always; the keys only where a key schema was registered: else their serde asks no registry."""
+    from srfix.recovery.facts import RoleFacts, read_subject_state
+
     for role in Role:
         known = facts.roles.get(role)
         if known is not None:

@@ -14,14 +14,15 @@ import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
-
-import javaproperties
+from typing import TYPE_CHECKING, Final, Literal
 
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 from srfix.serde.property_names import is_known
+
+if TYPE_CHECKING:
+    import javaproperties
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 """Anything else is a name and a part of a value."""
@@ -44,6 +45,8 @@ def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] 
     :param encoding: ISO 8859-1 as by a Java stream, UTF-8 as by a reader.
     :raises UsageError: if the file cannot be read, is no text, or a line is no property. No content is shown.
     """
+    import javaproperties
+
     try:
         content = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES)
     except OSError as error:
@@ -67,6 +70,8 @@ def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] 
 
 
 def _properties(text: str, path: str, *, is_latin: bool) -> PropertiesFile:
+    import javaproperties
+
     properties: dict[str, str] = {}
     in_utf_8: dict[str, bool] = {}
     line = 1

@@ -7,10 +7,9 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import requests
-from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
 
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.forking import ForkLock, PerProcess
@@ -25,6 +24,9 @@ from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateTe
 from srfix.serde.registry.http.urls import Endpoint, request_url
 from srfix.serde.registry.models import Json
 from srfix.serde.registry.unknown_ids import note_write
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 _CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 _SHORTEST_WAIT_FOR_A_LEADER_S = 0.25
@@ -101,6 +103,8 @@ class Transport:
         :raises RegistryUnreachableError: if no URL answers.
         :raises SecretError: if a password or token cannot be read.
         """
+        from tenacity import Retrying, retry_if_result
+
         retry = self.settings.retry
         tries: list[_Try] = []
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode("ascii")
@@ -239,6 +243,8 @@ class Transport:
         return seconds
 
     def _ordinary_wait_s(self, state: RetryCallState) -> float:
+        from tenacity import wait_random_exponential
+
         retry = self.settings.retry
         asked = [one.outcome.retry_after_s for one in _result(state) if isinstance(one.outcome, Answer)]
         wanted = [seconds for seconds in asked if seconds is not None]

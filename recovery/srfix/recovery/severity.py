@@ -1,0 +1,16 @@
+"""How bad a finding is. Apart from the findings, for options name it before anything is loaded."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Severity(Enum):
+    """How bad it is, worst first."""
+
+    BROKEN = "broken"
+    BREAKS_ON_RESTORE = "breaks on restore"
+    BREAKS_ON_UPGRADE = "breaks on upgrade"
+    SILENT = "silent wrong results"
+    LITTER = "litter"
+    NOTE = "note"
