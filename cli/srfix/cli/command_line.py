@@ -9,7 +9,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 
 import click
 from click.core import ParameterSource
@@ -22,6 +21,7 @@ from srfix.cli.lazy_group import LazyGroup
 from srfix.cli.output import PrintableFormatter, say
 from srfix.cli.process import Interrupts, StandardOutputError, silence
 from srfix.cli.redaction import Redactor
+from srfix.cli.version import version
 from srfix.serde.errors import SrfixError
 from srfix.serde.native import engine_in_words
 

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from srfix.serde.errors import UsageError
 from srfix.serde.files import refuse_what_is_no_file
-from srfix.serde.properties import RegistrySettings, open_registry
 from srfix.serde.property_names import names_servers
 
 if TYPE_CHECKING:
+    from srfix.serde.properties import RegistrySettings
     from srfix.serde.registry import RegistryClient
 
 
@@ -73,6 +73,8 @@ class Connection:
         :raises SecretError: if the user information, the proxy or the key's password is a reference that cannot be
             read.
         """
+        from srfix.serde.properties import open_registry
+
         return open_registry(self.registry, self.registry_urls, kafka=self.kafka)
 
 

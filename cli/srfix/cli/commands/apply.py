@@ -5,19 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import (
-    StepsOnTheWay,
-    apply_to_topic,
-    before_apply,
-    complain,
-    connection_of_plan,
-    secrets_to_add,
-)
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -44,34 +36,18 @@ from srfix.cli.output import (
     say_on_the_way,
     write_report,
 )
-from srfix.recovery.actions import Action, action_document, describe
-from srfix.recovery.advice import afterwards, afterwards_in_short
+from srfix.cli.version import version
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.errors import AppliedInPartError
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import (
-    NAMESPACE,
-    AlreadyApplied,
-    JournalSetAside,
-    LeftForLater,
-    Plan,
-    Reopened,
-    StepDone,
-    StepFound,
-    apply_plan,
-    default_journal_path,
-    denied_permissions,
-    load_plan,
-    load_signed_plan,
-    part_of,
-    preflight,
-    require_digest,
-    shared_subjects,
-)
-from srfix.recovery.topic_plan import is_topic_plan, load_topic_plan
+from srfix.recovery.repair import NAMESPACE
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
-from srfix.serde.registry import Json, RegistryClient
+
+if TYPE_CHECKING:
+    from srfix.recovery.actions import Action
+    from srfix.recovery.repair import Plan
+    from srfix.serde.registry import Json, RegistryClient
 
 
 @click.command()
@@ -123,6 +99,26 @@ def apply(
 
     The registry is the plan's own unless --registry names it otherwise.
     """
+    from srfix.cli.commands.shared import StepsOnTheWay, apply_to_topic, complain, connection_of_plan
+    from srfix.recovery.actions import describe
+    from srfix.recovery.advice import afterwards, afterwards_in_short
+    from srfix.recovery.repair import (
+        AlreadyApplied,
+        JournalSetAside,
+        LeftForLater,
+        Reopened,
+        StepDone,
+        StepFound,
+        apply_plan,
+        default_journal_path,
+        load_plan,
+        load_signed_plan,
+        part_of,
+        require_digest,
+        shared_subjects,
+    )
+    from srfix.recovery.topic_plan import is_topic_plan, load_topic_plan
+
     if is_topic_plan(path):
         if only or signature is not None or signer_key is not None or probe_permissions:
             raise UsageError(
@@ -221,6 +217,8 @@ def apply(
 
 def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Path, *, probe_permissions: bool) -> None:
     """Asks before the first write for what is needed until the last."""
+    from srfix.recovery.repair import denied_permissions, preflight
+
     found = list(preflight(plan, registry, journal_path))
     if probe_permissions:
         found += denied_permissions(plan, registry)
@@ -266,6 +264,8 @@ def _where(plan: Plan, journal_path: Path) -> Iterator[Block]:
 def _next(
     path: Path, journal_path: Path, code: ExitCode, following: tuple[str, ...], given: Given, again: tuple[str, ...]
 ) -> Iterator[Block]:
+    from srfix.cli.commands.shared import secrets_to_add
+
     file = positional(str(path))
     if code is ExitCode.OK:
         if following:
@@ -282,6 +282,8 @@ def _next(
 
 
 def _ask(plan: Plan, journal_path: Path) -> None:
+    from srfix.cli.commands.shared import before_apply
+
     if not sys.stdin.isatty():
         raise UsageError(
             "srfix apply asks before it writes, and nobody can answer here. Read the plan, then pass --yes."
@@ -299,6 +301,8 @@ def _document(
     following: tuple[str, ...],
     left: tuple[int, ...],
 ) -> dict[str, Json]:
+    from srfix.recovery.actions import action_document
+
     return {
         "schema": "srfix.applied/1",
         "srfix": version("srfix"),
@@ -306,6 +310,6 @@ def _document(
         "registry": plan.registry,
         "journal": str(journal_path),
         "steps": [{**action_document(action), "outcome": how} for action, how in done],
-        "left": list[Json](left),
-        "next": list[Json](following),
+        "left": [*left],
+        "next": [*following],
     }

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import check_blocks, open_cluster, show_progress
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -25,12 +24,13 @@ from srfix.cli.options import (
     topic_reader_option,
 )
 from srfix.cli.output import OutputFormat, Report, say, write_report
+from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.facts import Survey
-from srfix.recovery.findings import Severity
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.topic_check import TopicCheck, check_document, check_topic
-from srfix.serde.properties import Isolation
+from srfix.recovery.severity import Severity
+
+if TYPE_CHECKING:
+    from srfix.recovery.topic_check import TopicCheck
 
 
 @click.command()
@@ -59,6 +59,11 @@ def check(
     For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; no Kafka Streams is needed.
     srfix plan --topic TOPIC with the same options plans the repair.
     """
+    from srfix.cli.commands.shared import check_blocks, open_cluster, show_progress
+    from srfix.recovery.facts import Survey
+    from srfix.recovery.topic_check import check_document, check_topic
+    from srfix.serde.properties import Isolation
+
     question = asked.question(topic, reader, Isolation(isolation))
     with open_cluster(connection, engine) as (cluster, counting), connection.registry_client() as registry:
         found = check_topic(

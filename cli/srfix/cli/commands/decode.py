@@ -6,26 +6,12 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import (
-    BY_ID,
-    DUAL_SUBJECT,
-    ONE_SUBJECT,
-    DecodeOptions,
-    NoRegistry,
-    PolicyChoice,
-    case_rule_option,
-    not_decoded,
-    patience_s,
-    payload_bytes,
-    schema_text,
-    times_option,
-    write_decoded,
-)
+from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, case_rule_option, times_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import choice_of, connection_options, option, output_option
@@ -41,19 +27,20 @@ from srfix.cli.output import (
     show_json,
     write_report,
 )
-from srfix.recovery.cluster import RecordRange, read_records
-from srfix.recovery.facts import DecodedPart, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import given_columns
-from srfix.serde.columns import Times
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import SerdeContext
 from srfix.serde.json_values import to_json
-from srfix.serde.resolve import Resolver
 from srfix.serde.subjects import Role
 from srfix.serde.windowed import WindowKind
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.shared import DecodeOptions
+    from srfix.recovery.facts import DecodedPart, DecodedRecord
+    from srfix.serde.columns import Times
+    from srfix.serde.resolve import Resolver
+
 
 _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 
@@ -152,6 +139,11 @@ def decode(
     {"$raw": base64, "text": …} for what was not decoded. A record that cannot be decoded is a line with its error;
     then the exit code is 1.
     """
+    from srfix.cli.commands.shared import DecodeOptions, NoRegistry, PolicyChoice, not_decoded, patience_s, schema_text
+    from srfix.recovery.cluster import RecordRange, read_records
+    from srfix.recovery.facts import RecordDecoder, shown
+    from srfix.serde.column_sources import given_columns
+
     if topic is None and not payloads:
         raise UsageError("Name a TOPIC to read records of, or give bytes with --payload.")
     if last and from_offset is not None:
@@ -194,6 +186,9 @@ def decode(
 def _of_payloads(
     topic: str | None, payloads: tuple[str, ...], reading: DecodeOptions, resolver: Resolver
 ) -> tuple[int, int]:
+    from srfix.cli.commands.shared import payload_bytes, write_decoded
+    from srfix.serde.interface import SerdeContext
+
     (role,) = reading.roles
     read = reading.deserializer(resolver, role)
     ctx = SerdeContext(topic or "(none)", role)
@@ -202,6 +197,8 @@ def _of_payloads(
 
 def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -> tuple[int, int]:
     """Writes the records; how many there were, and how many failed."""
+    from srfix.recovery.facts import record_document
+
     if output is OutputFormat.JSON:
         read = failed = 0
         for record in records:
@@ -216,6 +213,8 @@ def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -
 
 
 def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
+    from srfix.recovery.facts import iso_time
+
     if not records:
         yield Paragraph(f"No record of {topic} lies there.")
         return

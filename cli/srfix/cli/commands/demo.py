@@ -11,22 +11,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import Story
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output import say
-from srfix.fixtures.broker import EmbeddedBroker
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.fetching import FetchError, fetch
-from srfix.fixtures.jars import BROKER
-from srfix.fixtures.registry.http import FixtureRegistry
 from srfix.recovery.commands import shell_words
 from srfix.serde.errors import UsageError
 from srfix.serde.files import write_whole
-from srfix.serde.registry import RegistryClient
+
+if TYPE_CHECKING:
+    from srfix.fixtures.broker import EmbeddedBroker
+    from srfix.fixtures.broker.kraft import KraftBroker
+    from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+    from srfix.fixtures.registry.http import FixtureRegistry
 
 
 @click.command()
@@ -46,6 +45,12 @@ from srfix.serde.registry import RegistryClient
 )
 def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
     """Tell the incident of 16 June 2020 on embedded parts: damage, diagnosis, repair, and the way back."""
+    from srfix.cli.commands.shared import Story
+    from srfix.fixtures.broker import EmbeddedBroker
+    from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+    from srfix.fixtures.registry.http import FixtureRegistry
+    from srfix.serde.registry import RegistryClient
+
     if ready_file is not None and not keep:
         raise UsageError("--ready-file says where the parts are that --keep leaves running; give --keep too.")
     if real and not keep:
@@ -69,6 +74,11 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
 
 
 def _real_kafka() -> KraftBroker:
+    from srfix.fixtures.broker.kraft import KraftBroker
+    from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+    from srfix.fixtures.fetching import FetchError, fetch
+    from srfix.fixtures.jars import BROKER
+
     say("Starting a real Apache Kafka; the first time its jars are fetched, about 45 MB.", err=True)
     try:
         fetch(BROKER, say=partial(say, err=True))
@@ -151,6 +161,8 @@ def _keep(
 
 def spark_lines(bootstrap_servers: str, registry: str) -> tuple[str, ...]:
     """Python to paste: the source topic by Spark's own Kafka source, as rows and as the bytes that it gives."""
+    from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+
     return (
         "from srfix.serde import RegistryClient",
         "from srfix.serde.spark import plan_read, read_topic, start_session",

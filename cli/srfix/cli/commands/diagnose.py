@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, open_session, verdict_of
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.metrics import metrics_written
 from srfix.cli.options import (
     CensusEngineChoice,
     EvidenceOptions,
@@ -38,9 +36,12 @@ from srfix.cli.output import (
     say,
     write_report,
 )
+from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.findings import Diagnosis, Severity, diagnosis_document
 from srfix.recovery.ids_in_words import counted
+
+if TYPE_CHECKING:
+    from srfix.recovery.findings import Diagnosis
 
 
 def _collected(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
@@ -86,6 +87,9 @@ def diagnose(
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
+    from srfix.cli.commands.shared import open_session
+    from srfix.cli.metrics import metrics_written
+
     with (
         metrics_written(metrics) as told,
         open_session(
@@ -100,6 +104,9 @@ def diagnose(
         ) as session,
     ):
         examination = session.examine()
+        from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, verdict_of
+        from srfix.recovery.findings import diagnosis_document
+
         diagnosis = examination.diagnosis
         told(diagnosis)
         judged = judge(diagnosis, gate, selection)
@@ -125,6 +132,8 @@ def diagnose(
 
 
 def _summary(diagnosis: Diagnosis) -> str:
+    from srfix.recovery.severity import Severity
+
     notes = sum(finding.severity is Severity.NOTE for finding in diagnosis.findings)
     wrong = len(diagnosis.findings) - notes
     skipped = f", {counted(len(diagnosis.skipped), 'thing')} not looked at" if diagnosis.skipped else ""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import patience_s
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, option, output_option
@@ -25,20 +24,14 @@ from srfix.cli.output import (
     say,
     write_report,
 )
+from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.inspect import (
-    ConnectionCheck,
-    Outcome,
-    check_cluster,
-    check_registry,
-    check_registry_urls,
-    check_servers,
-    not_named,
-)
 from srfix.serde.native import engine_in_words
-from srfix.serde.registry import Json, probe
-from srfix.serde.spark.releases import abilities_in_words
+
+if TYPE_CHECKING:
+    from srfix.recovery.inspect import ConnectionCheck
+    from srfix.serde.registry import Json
+
 
 _PATIENCE_S = 5.0
 """How long one question may take: a doctor's visit is short."""
@@ -87,6 +80,10 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 def _spark() -> Iterator[tuple[str, str]]:
     """If there is one, with what srfix does on it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from srfix.serde.spark.releases import abilities_in_words
+
     for distribution in ("pyspark", "pyspark-client", "pyspark-connect"):
         try:
             found = version(distribution)
@@ -97,6 +94,10 @@ def _spark() -> Iterator[tuple[str, str]]:
 
 
 def _kafka(connection: Connection, application: str | None) -> Iterator[ConnectionCheck]:
+    from srfix.cli.commands.shared import patience_s
+    from srfix.recovery.cluster import Cluster
+    from srfix.recovery.inspect import Outcome, check_cluster, check_servers, not_named
+
     if not connection.kafka.get("bootstrap.servers"):
         yield not_named("kafka", "reach a Kafka cluster", "Give --bootstrap-servers HOST:9092.")
         return
@@ -112,6 +113,9 @@ def _kafka(connection: Connection, application: str | None) -> Iterator[Connecti
 
 
 def _registry(connection: Connection) -> Iterator[ConnectionCheck]:
+    from srfix.recovery.inspect import Outcome, check_registry, check_registry_urls, not_named
+    from srfix.serde.registry import probe
+
     if not connection.registry.urls:
         yield not_named("registry", "reach a schema registry", "Give --registry http://HOST:8081.")
         return
@@ -132,6 +136,8 @@ def _registry(connection: Connection) -> Iterator[ConnectionCheck]:
 
 
 def _not_reached(part: str, what: str, detail: str) -> ConnectionCheck:
+    from srfix.recovery.inspect import ConnectionCheck, Outcome
+
     return ConnectionCheck(part=part, what=what, outcome=Outcome.NOT_ASKED, detail=detail, needed=True)
 
 
@@ -160,6 +166,8 @@ def _document(
 
 
 def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]) -> Iterator[Block]:
+    from srfix.recovery.inspect import Outcome
+
     yield FieldList(versions)
     for part, title in (("kafka", "Kafka"), ("registry", "Schema registry")):
         yield Table(

@@ -5,35 +5,28 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import (
-    InternalSchemaChoice,
-    RecordHalf,
-    case_rule_option,
-    half_options,
-    schema_options,
-    schema_text,
-    times_option,
-)
+from srfix.cli.commands.shared import case_rule_option, half_options, schema_options, times_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options
 from srfix.cli.output import say, show, show_json
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Times
-from srfix.serde.engine import Encode
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
-from srfix.serde.formats.json import decoder as json_decoder
-from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of
-from srfix.serde.interface import Value
 from srfix.serde.json_values import from_json
-from srfix.serde.registry import Json, Schema, reference_texts
-from srfix.serde.windowed import Window, WindowKind, join
-from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
+from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.shared import InternalSchemaChoice, RecordHalf
+    from srfix.serde.columns import Times
+    from srfix.serde.engine import Encode
+    from srfix.serde.interface import Value
+    from srfix.serde.registry import Json, Schema
+
 
 _TEXTS: Final = ("hex", "base64", "text")
 _SHOWN_CHARACTERS: Final = 200
@@ -80,6 +73,12 @@ def encode(
     prints them: {"$decimal": "12.30"}, {"$timestamp": …}. A row that does not fit, or is no JSON, is a line on stderr with
     its number; then the exit code is 1. Nothing is registered: --frame and --schema-id say which id stands before the body.
     """
+    from srfix.cli.commands.shared import schema_text
+    from srfix.serde.formats.table import Format, check_schema_type
+    from srfix.serde.registry import Schema, reference_texts
+    from srfix.serde.windowed import Window, WindowKind, join
+    from srfix.serde.wire import prefix_id_bytes
+
     if given is not None and schema_id is not None:
         raise UsageError("--schema and --schema-id exclude each other: give one of them.")
     if window_end is not None and window is None:
@@ -120,6 +119,8 @@ def _encoder(
     under: Schema | None,
     references: tuple[str, ...],
 ) -> Encode:
+    from srfix.serde.formats.table import module_of, schema_module_of
+
     module = module_of(half.format)
     if module.SCHEMA_TYPE is None:
         if under is not None:
@@ -141,6 +142,8 @@ def _encoder(
 
 
 def _value(row: str, half: RecordHalf, case_rule: CaseRule, times: Times) -> Value:
+    from srfix.serde.formats.json import decoder as json_decoder
+
     try:
         document: Json = json.loads(row)
     except ValueError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
@@ -26,12 +25,14 @@ from srfix.cli.output import (
     say,
     write_report,
 )
-from srfix.recovery.checks import CatalogueEntry
-from srfix.recovery.explain import CATALOGUE, StackTraceReading, entry, near_codes, read
+from srfix.cli.version import version
+from srfix.recovery.explain import CATALOGUE
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, open_file
 
 if TYPE_CHECKING:
+    from srfix.recovery.checks import CatalogueEntry
+    from srfix.recovery.explain import StackTraceReading
     from srfix.serde.registry import Json
 
 _LONGEST_INPUT: Final = 32 * 2**20
@@ -54,6 +55,8 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
 
     Without an argument it lists all codes.
     """
+    from srfix.recovery.explain import entry, read
+
     if what is None:
         write_report(_list_of_codes(), output)
         return ExitCode.OK
@@ -71,6 +74,8 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
 
 
 def _text_of(what: str) -> str:
+    from srfix.recovery.explain import near_codes
+
     if what == "-":
         stdin = sys.stdin.buffer
         if stdin.isatty():

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import forecast_blocks, forecast_summary, open_cluster
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -24,6 +22,7 @@ from srfix.cli.options import (
     selection_options,
 )
 from srfix.cli.output import OutputFormat, Report, say, write_report
+from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
@@ -82,6 +81,7 @@ def guard(
 
     Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
     """
+    from srfix.cli.commands.shared import forecast_blocks, forecast_summary
     from srfix.recovery.facts import Reader
     from srfix.recovery.guard import Assumed, forecast_document, foretell, parse_optimization
 
@@ -161,6 +161,7 @@ def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed,
 
 def _sight(stack: ExitStack, connection: Connection, supplied: Supplied, selection: Selection, hurry: Hurry) -> Sight:
     """A look at what was named of cluster and registry."""
+    from srfix.cli.commands.shared import open_cluster
     from srfix.recovery.guard import look_through
 
     cluster = engine = registry = None

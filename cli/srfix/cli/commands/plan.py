@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import ignored_line, open_session, plan_report, show_progress
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -31,15 +31,13 @@ from srfix.cli.options import (
     topic_options,
 )
 from srfix.cli.output import OutputFormat, say, show, write_report
-from srfix.recovery.census import NOT_READ, NoCensus
-from srfix.recovery.checks import Width
-from srfix.recovery.diagnosis import Examination
-from srfix.recovery.findings import Severity
-from srfix.recovery.repair import Plan, is_journal, save_plan, shell_script
-from srfix.recovery.repair.planning import ON_REQUEST, ONLY_ON_REQUEST, Keep, make_plan, make_topic_plan
-from srfix.recovery.topic_check import TopicCheck, check_topic
+from srfix.recovery.repair.planning import ON_REQUEST, Keep
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import Isolation
+
+if TYPE_CHECKING:
+    from srfix.recovery.diagnosis import Examination
+    from srfix.recovery.repair import Plan
+    from srfix.recovery.topic_check import TopicCheck
 
 
 @click.command()
@@ -123,6 +121,14 @@ def plan(
 
     `srfix apply FILE` carries the plan out.
     """
+    from srfix.cli.commands.shared import ignored_line, open_session, plan_report, show_progress
+    from srfix.recovery.census import NoCensus
+    from srfix.recovery.checks import Width
+    from srfix.recovery.repair import is_journal, save_plan, shell_script
+    from srfix.recovery.repair.planning import make_plan, make_topic_plan
+    from srfix.recovery.topic_check import check_topic
+    from srfix.serde.properties import Isolation
+
     if only_live and all_versions:
         raise UsageError("--only-live needs a census and --all-versions makes none: give one of them.")
     width = Width.ALL_VERSIONS if all_versions else Width.ONLY_LIVE if only_live else Width.WIDE
@@ -196,6 +202,10 @@ def plan(
 
 def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list[str]:
     """What is wrong, or was not looked at, and this plan does nothing about."""
+    from srfix.recovery.census import NOT_READ
+    from srfix.recovery.repair.planning import ONLY_ON_REQUEST
+    from srfix.recovery.severity import Severity
+
     diagnosis = examination.diagnosis
     lines = [
         f"Not in the plan: {finding.code} {finding.application}/{finding.store}. {finding.next}"
@@ -240,6 +250,8 @@ def _refuse_mixture(topic: str | None, selection: Selection, asked: TopicChoice)
 
 def _beyond_topic(found: TopicCheck, plan: Plan) -> list[str]:
     """What is wrong with the topic, or was not looked at, and this plan does nothing about."""
+    from srfix.recovery.severity import Severity
+
     lines = [
         f"Not in the plan: {finding.code} {finding.topic}. {finding.explanation} {finding.next}"
         for finding in found.findings

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import StepsOnTheWay, StepTold, complain, connection_of_plan, roll_back_topic, steps_told
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
@@ -25,23 +24,16 @@ from srfix.cli.output import (
     say,
     write_report,
 )
-from srfix.recovery.actions import describe
+from srfix.cli.version import version
 from srfix.recovery.errors import RolledBackInPartError
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import (
-    AlreadyRolledBack,
-    Left,
-    Plan,
-    Undone,
-    default_journal_path,
-    journal_of,
-    read_journal,
-    require_digest,
-    roll_back,
-)
-from srfix.recovery.topic_plan import is_topic_journal, is_topic_plan
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Json
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.shared import StepTold
+    from srfix.recovery.repair import Left, Plan, Undone
+    from srfix.serde.registry import Json
+
 
 _PARTS = (
     ("Undone", {"undone"}),
@@ -66,6 +58,20 @@ def rollback(
 
     JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
     """
+    from srfix.cli.commands.shared import StepsOnTheWay, complain, connection_of_plan, roll_back_topic, steps_told
+    from srfix.recovery.actions import describe
+    from srfix.recovery.repair import (
+        AlreadyRolledBack,
+        Left,
+        Undone,
+        default_journal_path,
+        journal_of,
+        read_journal,
+        require_digest,
+        roll_back,
+    )
+    from srfix.recovery.topic_plan import is_topic_journal, is_topic_plan
+
     journal_path = default_journal_path(path) if is_topic_plan(path) else journal_of(path)
     if is_topic_journal(journal_path):
         return roll_back_topic(
@@ -114,8 +120,8 @@ def rollback(
         "srfix": version("srfix"),
         "digest": plan.digest,
         "journal": str(journal_path),
-        "undone": list[Json](undone),
-        "left": list[Json](left),
+        "undone": [*undone],
+        "left": [*left],
         "steps": [step.document() for step in steps],
         "is_complete": not stopped,
     }
@@ -164,6 +170,8 @@ def _lines(steps: Sequence[StepTold]) -> Iterator[str]:
 
 
 def _ask(plan: Plan, *, begun: Collection[int]) -> None:
+    from srfix.recovery.actions import describe
+
     if not sys.stdin.isatty():
         raise UsageError(
             "srfix rollback asks before it writes, and nobody can answer here. Pass --yes to undo the repair without being "

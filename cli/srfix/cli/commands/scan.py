@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 from click.core import ParameterSource
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import open_cluster, show_progress
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -40,15 +38,17 @@ from srfix.cli.output import (
     say,
     write_report,
 )
-from srfix.recovery.census import PartitionCensus
-from srfix.recovery.checks import srf011
+from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.inspect import Scan, census_document, scan_topic
-from srfix.recovery.report import ranges
 from srfix.serde.errors import UsageError
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    from srfix.recovery.census import PartitionCensus
+    from srfix.recovery.inspect import Scan
+
 
 _FEW_PARTITIONS: Final = 16
 """Partitions whose bars stand unfolded where a format can fold."""
@@ -93,6 +93,9 @@ def scan(
 
     With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
     """
+    from srfix.cli.commands.shared import open_cluster, show_progress
+    from srfix.recovery.inspect import census_document, scan_topic
+
     if is_global and application is not None:
         if click.get_current_context().get_parameter_source("application") is ParameterSource.COMMANDLINE:
             raise UsageError("--global and --application exclude each other: a global table has no group.")
@@ -188,6 +191,8 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
 
 def _by_id(scan: Scan, role: Role, title: str) -> Table:
     """One row for each id, with its sums."""
+    from srfix.recovery.report import ranges
+
     rows: list[tuple[str, ...]] = []
     for schema_id in scan.census.ids(role):
         found = [
@@ -244,6 +249,8 @@ def _by_partition(scan: Scan, role: Role, title: str) -> Table:
 
 
 def _holder_rows(scan: Scan) -> Iterator[tuple[str, ...]]:
+    from srfix.recovery.checks import srf011
+
     assert scan.holders is not None
     for schema_id in scan.schema_ids:
         holders = scan.holders.by_id.get(schema_id, ())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import version as version_of
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from srfix.cli.commands.shared import InternalSchemaChoice, RecordHalf, half_options, schema_options
+from srfix.cli.commands.shared import half_options, schema_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
@@ -25,13 +24,14 @@ from srfix.cli.output import (
     show_json,
     write_report,
 )
-from srfix.recovery.inspect import Acceptance, Standing, acceptance_of, standing_of
-from srfix.serde.columns import BOOLEAN, Column, Columns, print_columns
-from srfix.serde.connect import Inferred
 from srfix.serde.errors import ColumnError, UsageError
-from srfix.serde.formats import avro
-from srfix.serde.formats.table import Format, format_of, schema_module_of
-from srfix.serde.registry import Json, RegistryClient, Schema, reference_texts
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.shared import InternalSchemaChoice, RecordHalf
+    from srfix.recovery.inspect import Acceptance, Standing
+    from srfix.serde.columns import Columns
+    from srfix.serde.connect import Inferred
+    from srfix.serde.registry import Json, RegistryClient, Schema
 
 
 @click.command()
@@ -58,6 +58,9 @@ def schema(
     of ksqlDB up to 0.28 registers under a changelog subject. With a registry it is looked for there; exit code 1 if
     --subject would refuse it.
     """
+    from srfix.recovery.inspect import acceptance_of, standing_of
+    from srfix.serde.connect import Inferred
+
     if (half.columns is None) == (from_subject is None):
         raise UsageError('Give either the columns, such as "ID INT, NAME STRING", or --from-subject SUBJECT.')
     if version is not None and from_subject is None:
@@ -83,6 +86,9 @@ def schema(
 
 
 def _check_full_name(choice: InternalSchemaChoice) -> None:
+    from srfix.serde.columns import BOOLEAN, Column
+    from srfix.serde.formats import avro
+
     if choice.full_name is None:
         return
     try:
@@ -92,11 +98,17 @@ def _check_full_name(choice: InternalSchemaChoice) -> None:
 
 
 def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) -> Schema:
+    from srfix.serde.formats.table import schema_module_of
+    from srfix.serde.registry import Schema
+
     return Schema(text=choice.text(half, columns), schema_type=schema_module_of(half.format).SCHEMA_TYPE)
 
 
 def _inferred(registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf) -> Inferred:
     """The columns of a subject's schema, by the schema's own type: the format is that of what is printed."""
+    from srfix.serde.formats.table import format_of, schema_module_of
+    from srfix.serde.registry import reference_texts
+
     found = registry.version(subject, version).schema
     references = reference_texts(registry, found, subject=subject)
     infer = schema_module_of(format_of(found.schema_type)).infer_columns
@@ -106,6 +118,11 @@ def _inferred(registry: RegistryClient, subject: str, version: int | Literal["la
 def _document(
     half: RecordHalf, inferred: Inferred, wanted: Schema, standing: Standing | None, acceptance: Acceptance | None
 ) -> dict[str, Json]:
+    from importlib.metadata import version as version_of
+
+    from srfix.serde.columns import print_columns
+    from srfix.serde.formats.table import Format
+
     accepted: Json = None
     if acceptance is not None:
         accepted = {
@@ -144,6 +161,8 @@ def _document(
 
 def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None) -> Iterator[Block]:
     # As a command: whole on one line on any terminal, and unescaped in Markdown, so that it can be copied.
+    from srfix.serde.columns import print_columns
+
     yield Commands((text,))
     yield FieldList((("columns", print_columns(inferred.columns)),))
     if inferred.dropped:

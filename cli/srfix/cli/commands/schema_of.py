@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from srfix.cli.completion import word_completion
-from srfix.cli.documents import DOCUMENTS, document_named, schema_text
+from srfix.cli.documents import DOCUMENTS
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output import OutputFormat, Paragraph, Report, Table, show, write_report
 from srfix.serde.errors import UsageError
@@ -21,6 +21,8 @@ def schema_of(name: str | None) -> ExitCode:
 
     A command's name does as well. Without a name it lists all documents.
     """
+    from srfix.cli.documents import document_named, schema_text
+
     if name is None:
         rows = tuple((each.name, each.written_by) for each in DOCUMENTS)
         blocks = (Table(("document", "written by"), rows), Paragraph("Run srfix schema-of with one of them."))

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import open_cluster, secrets_to_add
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, given_options, option, output_option
 from srfix.cli.output import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table, say, write_report
+from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.commands import Given
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.inspect import InternalSubject, InternalSubjects, SubjectClass, list_internal_subjects
-from srfix.serde.registry import Json
+
+if TYPE_CHECKING:
+    from srfix.recovery.inspect import InternalSubject, InternalSubjects
+    from srfix.serde.registry import Json
 
 
 @click.command()
@@ -30,6 +32,9 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     A changelog subject without a topic is where the incident happens; `srfix diagnose` says whether it did. Reads only,
     by full listings. What could not be listed is named on standard error.
     """
+    from srfix.cli.commands.shared import open_cluster
+    from srfix.recovery.inspect import list_internal_subjects
+
     given = given_options()
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
         found = list_internal_subjects(cluster, registry, application=application, given=given)
@@ -52,6 +57,7 @@ def _document(found: InternalSubjects) -> dict[str, Json]:
 
 
 def _subject(found: InternalSubject) -> Json:
+
     return {
         "subject": found.subject,
         "class": found.kind.value,
@@ -62,12 +68,15 @@ def _subject(found: InternalSubject) -> Json:
         "live": found.is_live,
         "application": found.application,
         "store": found.store,
-        "ids": None if found.schema_ids is None else list[Json](found.schema_ids),
+        "ids": None if found.schema_ids is None else [*found.schema_ids],
         "next": found.next,
     }
 
 
 def _blocks(found: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:
+    from srfix.cli.commands.shared import secrets_to_add
+    from srfix.recovery.inspect import SubjectClass
+
     if not found.subjects and application is not None:
         yield Paragraph(
             f"No subject looks internal to the application {application!r}. Names are compared as they stand, letter case "

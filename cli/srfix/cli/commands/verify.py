@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from srfix.cli.commands.shared import advice_blocks, connection_of_plan, open_cluster, show_progress, verify_topic
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -43,24 +41,16 @@ from srfix.cli.output import (
     say,
     write_report,
 )
-from srfix.recovery.advice import upon_verification, upon_verification_in_short
-from srfix.recovery.census import LocalCensus, ProcessCensus
-from srfix.recovery.findings import ApplicationAdvice, advice_document
+from srfix.cli.version import version
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import Plan, part_of, read_plan_or_journal, require_digest
-from srfix.recovery.repair.verify import (
-    Confirmed,
-    Event,
-    NotLookedAt,
-    Problem,
-    circumstances_now,
-    outcome_of,
-    tally,
-)
-from srfix.recovery.repair.verify import verify as verify_plan
-from srfix.recovery.topic_plan import is_topic_journal, is_topic_plan
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Subject
+
+if TYPE_CHECKING:
+    from srfix.recovery.findings import ApplicationAdvice
+    from srfix.recovery.repair import Plan
+    from srfix.recovery.repair.verify import Event
+    from srfix.serde.registry import Json
+    from srfix.serde.subjects import Subject
+
 
 _MOST_PROBLEMS: Final = 2
 """Problems that are told without --details."""
@@ -109,6 +99,15 @@ def verify(
     Of a plan that writes to a topic (srfix state seed-changelog, plan-expiry) that topic is read again: whether each planned
     row, or deletion, is there, or was written over since.
     """
+    from srfix.cli.commands.shared import advice_blocks, connection_of_plan, open_cluster, show_progress, verify_topic
+    from srfix.recovery.advice import upon_verification, upon_verification_in_short
+    from srfix.recovery.census import LocalCensus, ProcessCensus
+    from srfix.recovery.findings import ApplicationAdvice
+    from srfix.recovery.repair import part_of, read_plan_or_journal, require_digest
+    from srfix.recovery.repair.verify import NotLookedAt, circumstances_now, outcome_of, tally
+    from srfix.recovery.repair.verify import verify as verify_plan
+    from srfix.recovery.topic_plan import is_topic_journal, is_topic_plan
+
     given = given_options()
     if is_topic_plan(path) or is_topic_journal(path):
         return verify_topic(path, expect_digest=expect_digest, connection=connection, quiet=quiet, output=output)
@@ -179,6 +178,8 @@ def verify(
 
 
 def _totals(events: Sequence[Event]) -> str:
+    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, Problem
+
     problems, unseen = _count(events, Problem), _count(events, NotLookedAt)
     not_seen = f", {counted(unseen, 'thing')} not looked at" if unseen else ""
     return f"{_count(events, Confirmed)} confirmed, {counted(problems, 'problem')}{not_seen}"
@@ -190,6 +191,8 @@ def _count(events: Sequence[Event], kind: type[Event]) -> int:
 
 def _verdict(events: Sequence[Event]) -> str:
     """Whether the repair holds, and how much was looked at."""
+    from srfix.recovery.repair.verify import NotLookedAt, Problem, tally
+
     looked = tally(events)
     seen = _counted(sum(each.ids for each in looked), sum(each.rows for each in looked))
     if problems := _count(events, Problem):
@@ -200,6 +203,8 @@ def _verdict(events: Sequence[Event]) -> str:
 
 
 def _code(events: Sequence[Event]) -> ExitCode:
+    from srfix.recovery.repair.verify import Confirmed, Problem
+
     if any(isinstance(event, Problem) for event in events):
         return ExitCode.FINDINGS
     holds = bool(events) and all(isinstance(event, Confirmed) for event in events)
@@ -212,6 +217,8 @@ def _counted(ids: int, rows: int) -> str:
 
 def _in_short(events: Sequence[Event]) -> Iterator[Block]:
     """What is wrong and what was not looked at, in the words of the checks; of the rest how much was looked at."""
+    from srfix.recovery.repair.verify import NotLookedAt, Problem, tally
+
     yield from _part("Problems", events, Problem, most=_MOST_PROBLEMS)
     yield from _part("Not looked at", events, NotLookedAt, most=_MOST_UNSEEN)
     looked = tally(events)
@@ -224,6 +231,8 @@ def _in_short(events: Sequence[Event]) -> Iterator[Block]:
 
 
 def _in_detail(events: Sequence[Event]) -> Iterator[Block]:
+    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, Problem
+
     yield from _part("Problems", events, Problem)
     yield from _part("Not looked at", events, NotLookedAt)
     yield from _part("Confirmed", events, Confirmed)
@@ -250,6 +259,8 @@ def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int |
 
 def _by_id(events: Sequence[Event]) -> Iterator[Block]:
     """What came of each id, subject by subject; what is wrong first."""
+    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, tally
+
     tables: list[Block] = []
     for looked in tally(events):
         asked = [event for event in events if event.subject == looked.subject and not isinstance(event, NotLookedAt)]
@@ -271,6 +282,9 @@ def _by_id(events: Sequence[Event]) -> Iterator[Block]:
 def _document(
     plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice], *, verified: bool
 ) -> dict[str, Json]:
+    from srfix.recovery.findings import advice_document
+    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, tally
+
     return {
         "schema": "srfix.verification/1",
         "srfix": version("srfix"),

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from srfix.cli.commands.shared import ClusterSession, open_session
 from srfix.cli.connection import Connection
-from srfix.cli.ending import Ended, Ending
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
     CensusEngineChoice,
@@ -28,14 +25,19 @@ from srfix.cli.options import (
     selection_options,
 )
 from srfix.cli.output import OutputFormat, say, show, show_json
-from srfix.cli.watching import Allow, allow_options, document, in_words, is_news, listen_address
+from srfix.cli.version import version
+from srfix.cli.watching import allow_options, listen_address
 from srfix.recovery.clock import now
-from srfix.recovery.facts import Survey
-from srfix.recovery.findings import Diagnosis
-from srfix.recovery.repair import load_plan, load_signed_plan, require_digest
-from srfix.recovery.watch import Event, LookEnded, Pace, Watcher, Writer, allowed_pairs
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import RegistryClient
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.shared import ClusterSession
+    from srfix.cli.ending import Ending
+    from srfix.cli.watching import Allow
+    from srfix.recovery.facts import Survey
+    from srfix.recovery.findings import Diagnosis
+    from srfix.recovery.watch import Event, Pace, Watcher, Writer
+    from srfix.serde.registry import RegistryClient
 
 
 def _print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
@@ -116,7 +118,10 @@ def watch(
     Runs until SIGTERM (exit code 0) or an interrupt. With --once it ends as srfix diagnose does. --output json writes a
     document a line.
     """
+    from srfix.cli.commands.shared import open_session
+    from srfix.cli.ending import Ended, Ending
     from srfix.cli.metrics import Standing, serving
+    from srfix.recovery.watch import LookEnded, Pace
 
     ending, standing = Ending(), Standing(interval_s=interval)
     pace = Pace(interval_s=interval, full_interval_s=full_interval, once=once)
@@ -156,6 +161,9 @@ def watch(
 def _watcher(
     session: ClusterSession, registry: RegistryClient, allow: Allow, pace: Pace, ending: Ending, standing: Any
 ) -> Watcher:
+    from srfix.recovery.facts import Survey
+    from srfix.recovery.watch import Watcher
+
     survey = session.survey
 
     def new_survey() -> Survey:
@@ -173,6 +181,9 @@ def _watcher(
 
 
 def _writer(allow: Allow, ending: Ending) -> Writer | None:
+    from srfix.recovery.repair import load_plan, load_signed_plan, require_digest
+    from srfix.recovery.watch import Writer, allowed_pairs
+
     if allow.plan is None:
         return None
     if allow.signature is not None and allow.signer_key is not None:
@@ -193,6 +204,8 @@ def _writer(allow: Allow, ending: Ending) -> Writer | None:
 
 
 def _tell(event: Event, output: OutputFormat) -> None:
+    from srfix.cli.watching import document, in_words, is_news
+
     if not is_news(event):
         return
     at = now()

@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from srfix.cli.metrics.standing import Standing
-from srfix.recovery.findings import Diagnosis
-from srfix.recovery.watch import End, LookEnded
 from srfix.serde.errors import ClusterError, RegistryError, SrfixError, UsageError
 from srfix.serde.files import refuse_what_is_no_file
+
+if TYPE_CHECKING:
+    from srfix.cli.metrics.standing import Standing
+    from srfix.recovery.findings import Diagnosis
+    from srfix.recovery.watch import End
 
 
 @contextmanager
@@ -23,6 +26,12 @@ def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
     :param path: where; None for nowhere.
     :raises UsageError: if it cannot be written.
     """
+    if path is None:
+        yield lambda _diagnosis: None
+        return
+    from srfix.cli.metrics.standing import Standing
+    from srfix.recovery.watch import End, LookEnded
+
     standing, began = Standing(), time.monotonic()
 
     def told(diagnosis: Diagnosis) -> None:
@@ -37,12 +46,11 @@ def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
     _write(path, standing)
 
 
-def _write(path: Path | None, standing: Standing, *down: End) -> None:
-    if path is None:
-        return
+def _write(path: Path, standing: Standing, *down: End) -> None:
     from prometheus_client import CollectorRegistry, write_to_textfile
 
     from srfix.cli.metrics.families import Families
+    from srfix.cli.metrics.standing import Standing
 
     if down:
         standing = Standing()

@@ -33,7 +33,6 @@ from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 from srfix.serde.hints import nearest
-from srfix.serde.properties import together
 from srfix.serde.property_names import shown
 
 SHARED_KEYS: Final = (
@@ -86,6 +85,8 @@ def read_config(
     :raises UsageError: if it cannot be read, is not TOML, or holds keys that nothing reads or values of another type than
         their options'; one error names them all.
     """
+    from srfix.serde.properties import together
+
     try:
         text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8")
         document = _parsed(text)

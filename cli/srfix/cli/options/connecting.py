@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -20,7 +20,10 @@ from srfix.cli.options.properties import parse_property
 from srfix.cli.options.table_keys import table_keys
 from srfix.cli.output import say_on_the_way
 from srfix.cli.redaction import Redactor
-from srfix.serde.properties import ClientFile, laid_over, read_client_file, settled, short_names
+
+if TYPE_CHECKING:
+    from srfix.serde.properties import ClientFile
+
 
 _CONFIG = "srfix.cli.config"
 _LAYERS = (ParameterSource.DEFAULT_MAP, ParameterSource.ENVIRONMENT, ParameterSource.COMMANDLINE)
@@ -102,6 +105,8 @@ _CONNECTION_PARAMETERS = ("bootstrap_servers", "kafka_properties", "kafka_config
 
 
 def _connection(**values: Any) -> Connection:
+    from srfix.serde.properties import laid_over, read_client_file, settled, short_names
+
     ctx = click.get_current_context()
     config: ConfigFile = ctx.meta.get(_CONFIG) or ConfigFile()
     kafka: dict[str, str] = {}

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from srfix.cli.choice import Choice
 from srfix.cli.completion import path_completion
 from srfix.cli.options.groups import handing_over, option
-from srfix.recovery.findings import Severity
+from srfix.recovery.severity import Severity
 from srfix.serde.errors import UsageError
 
 SEVERITIES: Final = {severity.value.replace(" ", "-"): severity for severity in Severity}

@@ -7,7 +7,7 @@ def encode(half, …): …
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -15,15 +15,15 @@ from srfix.cli.choice import Choice
 from srfix.cli.options import choice_of, handing_over
 from srfix.serde import bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import given_columns
-from srfix.serde.columns import Columns, Times
-from srfix.serde.columns import half_of as half_of_columns
+from srfix.serde.columns import Times
 from srfix.serde.connect import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
-from srfix.serde.formats.avro import key_full_name
-from srfix.serde.formats.table import Format, schema_module_of
+from srfix.serde.formats.table import Format
 from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    from srfix.serde.columns import Columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,9 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
 
     :raises ColumnError: if the columns cannot be read, or cannot be those of this half.
     """
+    from srfix.serde.column_sources import given_columns
+    from srfix.serde.columns import half_of as half_of_columns
+
     if columns is None:
         # A key's schema is the type of one column, whatever it is (`DefaultSchemaInjector`).
         return RecordHalf(
@@ -111,6 +114,9 @@ class InternalSchemaChoice:
 
         :raises UsageError: if the format has none, or no full names.
         """
+        from srfix.serde.formats.avro import key_full_name
+        from srfix.serde.formats.table import schema_module_of
+
         module = schema_module_of(half.format)
         more: dict[str, Any] = {}
         if self.full_name is not None or self.source_name is not None:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.cli.output import say
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import ById, DualSubject, Resolver, SecondAnswered, UnderOneSubject
-from srfix.serde.subjects import (
-    DEFAULT_CONTEXT,
-    ChangelogSubject,
-    FixedSubject,
-    Role,
-    SubjectStrategy,
-    TopicSubject,
-    split_context,
-    split_subject,
-    subject_for,
-)
+
+if TYPE_CHECKING:
+    from srfix.serde.registry import RegistryClient
+    from srfix.serde.resolve import Resolver, SecondAnswered
+    from srfix.serde.subjects import Role, SubjectStrategy
+
 
 BY_ID: Final = "by-id"
 """As plain deserializers."""
@@ -53,6 +46,9 @@ class PolicyChoice:
         :param on_second: is told where a second subject answered; None says it on standard error.
         :raises UsageError: if the options contradict each other.
         """
+        from srfix.serde.resolve import ById, DualSubject, UnderOneSubject
+        from srfix.serde.subjects import DEFAULT_CONTEXT, TopicSubject, split_context
+
         first = self._first(roles)
         second = None if self.second_subject is None else _named(self.second_subject, roles, option="--second-subject")
         policy = self.policy
@@ -78,6 +74,8 @@ class PolicyChoice:
 
     def _first(self, roles: tuple[Role, ...]) -> SubjectStrategy | None:
         """The subject that is named, or that of the store; None if neither is."""
+        from srfix.serde.subjects import ChangelogSubject
+
         if self.subject is not None:
             return _named(self.subject, roles, option="--subject")
         if self.store is None:
@@ -88,6 +86,8 @@ class PolicyChoice:
 
 
 def _named(subject: str, roles: tuple[Role, ...], *, option: str) -> SubjectStrategy:
+    from srfix.serde.subjects import FixedSubject, Role, split_subject, subject_for
+
     split = split_subject(subject)
     if len(roles) == 1:
         return FixedSubject(**{roles[0].value: subject})

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from srfix.recovery.facts import Deserializer
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, Times, key_columns
-from srfix.serde.deserializer import (
-    AvroDeserializer,
-    JsonDeserializer,
-    JsonSchemaDeserializer,
-    KafkaDeserializer,
-    SchemaDeserializer,
-    WindowedDeserializer,
-)
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, schema_module_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.registry import Schema
-from srfix.serde.resolve import ResolvedSchema, Resolver
 from srfix.serde.subjects import Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId, prefix_id_bytes
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import Deserializer
+    from srfix.serde.columns import Columns, Times
+    from srfix.serde.resolve import ResolvedSchema, Resolver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +50,8 @@ class DecodeOptions:
 
     def check(self, *, of_records: bool) -> None:
         """:raises UsageError: if the options contradict each other."""
+        from srfix.serde.columns import key_columns
+
         if self.columns is not None and not key_columns(self.columns) and len(self.roles) > 1 and self.wrap is False:
             raise UsageError("--unwrapped with both roles needs columns that say which is the KEY.")
         if self.window is not None and Role.KEY not in self.roles:
@@ -74,6 +70,8 @@ class DecodeOptions:
 
         :raises ColumnError: if its columns cannot be used.
         """
+        from srfix.serde.deserializer import WindowedDeserializer
+
         read = self._bare(resolver, role)
         if self.window is None or role is not Role.KEY:
             return read
@@ -89,6 +87,15 @@ class DecodeOptions:
         return as_row
 
     def _bare(self, resolver: Resolver, role: Role) -> Deserializer:
+        from srfix.serde.columns import key_columns
+        from srfix.serde.deserializer import (
+            AvroDeserializer,
+            JsonDeserializer,
+            JsonSchemaDeserializer,
+            KafkaDeserializer,
+            SchemaDeserializer,
+        )
+
         columns = self.columns
         if columns is not None and not key_columns(columns) and role is Role.KEY and len(self.roles) > 1:
             columns = None  # unmarked columns are the value's
@@ -110,6 +117,8 @@ class DecodeOptions:
                 return SchemaDeserializer(resolver, columns=columns, **how)
 
     def _under(self, text: str, columns: Columns | None) -> Deserializer:
+        from srfix.serde.deserializer import SchemaDeserializer
+
         schema_type = schema_module_of(self.format or Format.AVRO).SCHEMA_TYPE
         assert schema_type is not None
         read = SchemaDeserializer(
@@ -138,9 +147,13 @@ class _Given:
         self._schema = schema
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        from srfix.serde.resolve import ResolvedSchema
+
         return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self._schema)
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        from srfix.serde.resolve import ResolvedSchema
+
         return ResolvedSchema(schema_id=_ANY, schema=self._schema)
 
 

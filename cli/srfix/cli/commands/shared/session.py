@@ -12,13 +12,14 @@ from srfix.cli.commands.shared.strangers import strangers
 from srfix.cli.connection import Connection
 from srfix.cli.options import SPARK, CensusEngineChoice, EvidenceOptions, Hurry, Selection, given_options
 from srfix.cli.output import say
-from srfix.recovery.census import CensusEngine, CensusProgress, LocalCensus, ProcessCensus
+from srfix.recovery.census import CensusEngine, CensusProgress, LocalCensus
 from srfix.recovery.cluster import Cluster, did_you_mean
 from srfix.recovery.diagnosis import Examination, acknowledge, diagnose, unused_patterns
 from srfix.recovery.facts import CheckContext, Reader, StreamsVersion, Survey
 
 if TYPE_CHECKING:
     from srfix.cli.commands.shared.on_spark import OnSpark
+    from srfix.recovery.census import ProcessCensus
 
 _TIMEOUT_S = 15.0
 """How long one question to the cluster may take, unless `socket.timeout.ms` says less."""
@@ -178,6 +179,8 @@ def open_cluster(
 
             engine = OnSpark(choice, kafka, stack, timeout_s=timeout_s, quiet=quiet)
         elif choice is not None and choice.processes > 1:
+            from srfix.recovery.census import ProcessCensus
+
             engine = ProcessCensus(kafka, processes=choice.processes, timeout_s=timeout_s)
         else:
             engine = LocalCensus(kafka, timeout_s=timeout_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +13,13 @@ from srfix.cli.commands.state.not_read import SHUT, shut_folders_of
 from srfix.cli.completion import path_completion
 from srfix.cli.options import handing_over, option
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.state import ApplicationState, read_state_directory, shut_folders
-from srfix.recovery.state.stores import StateStore, open_stores
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
+
+if TYPE_CHECKING:
+    from srfix.recovery.state import ApplicationState
+    from srfix.recovery.state.stores import StateStore
+
 
 directory_argument = click.argument("directory", metavar="DIR", **path_completion("DIR"))
 """Adds DIR; the command gets `directory: str`."""
@@ -37,6 +41,8 @@ class StoreChoice:
 
         :raises UsageError: if the directory cannot be read, or none is.
         """
+        from srfix.recovery.state import read_state_directory, shut_folders
+
         found = read_state_directory(Path(directory))
         wanted = tuple(each for each in found if self.application in (None, each.application))
         if not wanted:
@@ -53,6 +59,8 @@ class StoreChoice:
 
         :raises UsageError: if there is no such store or task.
         """
+        from srfix.recovery.state.stores import open_stores
+
         applications = self.applications(directory)
         named = sorted({name for each in applications for name in each.stores})
         if self.store is not None and self.store not in named:

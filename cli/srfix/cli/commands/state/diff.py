@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import open_cluster, patience_s, write_unless_quiet
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
 from srfix.cli.commands.state.not_read import damage_lines, shut_places, shut_stores
-from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -25,15 +22,18 @@ from srfix.cli.options import (
     task_engine_options,
 )
 from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say
+from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.facts import iso_time
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.state import ApplicationState
-from srfix.recovery.state.stores import StateStore, StoreFormat
-from srfix.recovery.state_jobs import CompareWork, ToCompare, ranges_to_compare
-from srfix.recovery.state_report import Comparison, DifferenceKind, diff_document, topic_of
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from srfix.recovery.state import ApplicationState
+    from srfix.recovery.state.stores import StateStore
+    from srfix.recovery.state_jobs import ToCompare
+    from srfix.recovery.state_report import Comparison
+    from srfix.serde.subjects import Topic
+
 
 _END: Final = "end"
 _COMMITTED: Final = "committed"
@@ -71,6 +71,12 @@ def diff(
     subscriptions the stored bytes. What the topic has let go, or the store may have, is not known: no difference. Exit code 1
     if something differs or the store is damaged, else 2 if not everything is known or was looked at.
     """
+    from srfix.cli.commands.shared import open_cluster, patience_s, write_unless_quiet
+    from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
+    from srfix.recovery.state_jobs import CompareWork, ranges_to_compare
+    from srfix.recovery.state_report import diff_document
+    from srfix.serde.subjects import Topic
+
     found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
     name = Topic(topic) if topic is not None else _topic(application, first)
@@ -123,6 +129,8 @@ def diff(
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:
     """The topic that the directory names for a store."""
+    from srfix.recovery.state_report import topic_of
+
     topic, candidates = topic_of(application, store.directory, store.task)
     if topic is None:
         named = enumerated(candidates) or "none"
@@ -133,6 +141,9 @@ def _topic(application: ApplicationState, store: StateStore) -> Topic:
 
 
 def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) -> Iterator[str]:
+    from srfix.recovery.state.stores import StoreFormat
+    from srfix.recovery.state_report import DifferenceKind
+
     for each in done:
         where = f"task {each.store.task.name}"
         cut = ", ".join(
@@ -147,6 +158,8 @@ def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) 
 
 
 def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
+    from srfix.recovery.state_report import DifferenceKind
+
     yield Table(
         ("task", "same", *(kind.value for kind in DifferenceKind)),
         tuple(
@@ -177,6 +190,8 @@ def _key(key: bytes) -> str:
 
 
 def _time(time_ms: int | None) -> str:
+    from srfix.recovery.facts import iso_time
+
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import open_cluster, write_unless_quiet
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
 from srfix.cli.commands.state.not_read import shut_places
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option, quiet_option
 from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say
+from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.state_report import RestoreEstimate, estimate_document, estimate_restore, topic_of
+
+if TYPE_CHECKING:
+    from srfix.recovery.state_report import RestoreEstimate
 
 
 @click.command()
@@ -40,6 +42,9 @@ def estimate(
     alone; tasks of one thread restore one after another, and RocksDB's writing comes on top of a measured rate. Exit code 2
     if not every store could be looked at.
     """
+    from srfix.cli.commands.shared import open_cluster, write_unless_quiet
+    from srfix.recovery.state_report import estimate_document, estimate_restore, topic_of
+
     unseen: list[str] = []
     found: list[tuple[str, RestoreEstimate]] = []
     with open_cluster(connection) as (cluster, _engine):

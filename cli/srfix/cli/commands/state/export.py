@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import not_decoded
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
@@ -16,26 +16,21 @@ from srfix.cli.commands.state.choosing import (
     refuse_within,
 )
 from srfix.cli.commands.state.not_read import not_read
-from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
-from srfix.cli.commands.state.reading import RowReading, reading_options
+from srfix.cli.commands.state.reading import reading_options
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import SPARK, CensusEngineChoice, choice_of, connection_options, task_engine_options
 from srfix.cli.output import say, show
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.state import ApplicationState
-from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_jobs import SecondAnswers, export_on_spark
-from srfix.recovery.state_report import (
-    ROWS_DECODED_TOGETHER,
-    ExportFormat,
-    Write,
-    decoded_batches,
-    exporting,
-    typed_columns,
-)
+from srfix.recovery.state_report import ExportFormat
 from srfix.serde.errors import UsageError
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.state.reading import RowReading
+    from srfix.recovery.state import ApplicationState
+    from srfix.recovery.state.stores import StateStore
+    from srfix.recovery.state_report import Write
 
 
 @click.command()
@@ -77,6 +72,9 @@ def export(
     over. The files are named on standard output. Exit code 1 if a row could not be decoded or the store is damaged: what
     precedes the damage is in the file. With --engine spark the files take their names together, when all are complete.
     """
+    from srfix.cli.commands.state.on_spark import for_workers
+    from srfix.recovery.state_report import ROWS_DECODED_TOGETHER, decoded_batches, exporting, typed_columns
+
     on_spark = engine.engine == SPARK
     if form is None and not on_spark:
         raise UsageError(f"--to is needed: {enumerated(each.value for each in ExportFormat)}.")
@@ -127,6 +125,9 @@ def _on_spark(
     *,
     is_typed: bool,
 ) -> ExitCode:
+    from srfix.cli.commands.state.on_spark import WatchedParts, tell_notes
+    from srfix.recovery.state_jobs import SecondAnswers, export_on_spark
+
     application, first = found[0]
     second = SecondAnswers()
     with (
@@ -160,6 +161,8 @@ def _told(
     rows: int,
     failed: int,
 ) -> ExitCode:
+    from srfix.cli.commands.shared import not_decoded
+
     for path in paths:
         show(str(path))
     unread = not_read(asked, stores)

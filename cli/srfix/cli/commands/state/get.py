@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import not_decoded
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
@@ -14,15 +14,16 @@ from srfix.cli.commands.state.choosing import (
 )
 from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.not_read import not_read
-from srfix.cli.commands.state.reading import RowReading, reading_options
-from srfix.cli.commands.state.rows_shown import write_rows
+from srfix.cli.commands.state.reading import reading_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output import OutputFormat, say
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state.stores import StateRow, StateStore
-from srfix.recovery.state_report import decoded_rows, rows_of_key
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.state.reading import RowReading
+    from srfix.recovery.state.stores import StateRow, StateStore
 
 
 @click.command()
@@ -41,6 +42,10 @@ def get(
     looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or the store is
     damaged.
     """
+    from srfix.cli.commands.shared import not_decoded
+    from srfix.cli.commands.state.rows_shown import write_rows
+    from srfix.recovery.state_report import decoded_rows, rows_of_key
+
     found = choice.one_store(directory)
     application = found[0][0].application
     wanted = key_bytes(key)

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from srfix.cli.connection import Connection
 from srfix.cli.options import KsqldbServers
-from srfix.recovery.cluster import Cluster
 from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
-from srfix.recovery.state import ApplicationState
-from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_report import (
-    HostRole,
-    KeyRead,
-    NewestRecord,
-    TaskHost,
-    Whereabouts,
-    asked_subjects,
-    hosts_by_group,
-    hosts_by_ksqldb,
-    key_in_topic,
-    newest_record,
-    read_key,
-    record_ids,
-    task_of,
-)
-from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from srfix.recovery.cluster import Cluster
+    from srfix.recovery.state import ApplicationState
+    from srfix.recovery.state.stores import StateStore
+    from srfix.recovery.state_report import KeyRead, NewestRecord, TaskHost, Whereabouts
+    from srfix.serde.subjects import Topic
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,6 +38,8 @@ class KeyLook:
 
     def find_hosts(self, cluster: Cluster | None, group: str, ksqldb: KsqldbServers) -> None:
         """Asks the application's group, and ksqlDB, as far as they were named."""
+        from srfix.recovery.state_report import hosts_by_group, hosts_by_ksqldb, task_of
+
         name, partition = task_of(self.store.task, self.found.partition), self.found.partition
         if cluster is not None:
             told = cluster.streams_members(group)
@@ -88,6 +79,8 @@ class KeyLook:
 
     def find_record(self, cluster: Cluster | None) -> None:
         """Looks for the topic's newest record of the key: what a restore puts in the store."""
+        from srfix.recovery.state_report import key_in_topic, newest_record
+
         if cluster is None:
             return
         if self.topic is None:
@@ -106,6 +99,8 @@ class KeyLook:
 
     def ask(self, connection: Connection, stack: ExitStack) -> None:
         """Asks the registry for what the row and the topic's record carry."""
+        from srfix.recovery.state_report import asked_subjects, read_key, record_ids
+
         rows = [
             (f"task {each.store.task.name}", each.schema_ids, False) for each in self.found.holders if each.schema_ids
         ]
@@ -124,6 +119,8 @@ class KeyLook:
 
     def fate(self, host: TaskHost) -> str:
         """Whether a host would fail to read the key, as far as the topic's record tells: what a restore puts there."""
+        from srfix.recovery.state_report import HostRole
+
         of_topic = [each for each in self.reads if each.is_in_topic]
         if not of_topic:
             return "not known"

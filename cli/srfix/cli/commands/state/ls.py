@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import write_unless_quiet
 from srfix.cli.completion import path_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import config_option, output_option, quiet_option
 from srfix.cli.output import Block, FieldList, Heading, OutputFormat, Report, Table, say
+from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state import (
-    ApplicationState,
-    CheckpointEntry,
-    StoreDirectory,
-    Task,
-    read_state_directory,
-    shut_folders,
-)
-from srfix.recovery.state_report import (
-    StoreForm,
-    databases_of,
-    forms_of,
-    generation_of,
-    is_task_in_use,
-    listing_document,
-    unreadable_stores,
-)
+
+if TYPE_CHECKING:
+    from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task
+    from srfix.recovery.state_report import StoreForm
+
 
 _USE = {True: "yes", False: "no", None: "not known"}
 
@@ -48,6 +36,10 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     whether a process has it open; per store the form of its rows, with a question mark where only its name or some rows
     show it. Exit code 1 if a store cannot be opened, else 2 if not everything could be looked at.
     """
+    from srfix.cli.commands.shared import write_unless_quiet
+    from srfix.recovery.state import read_state_directory, shut_folders
+    from srfix.recovery.state_report import forms_of, listing_document, unreadable_stores
+
     applications = read_state_directory(Path(directory))
     forms = {path: form for each in applications for path, form in forms_of(each).items()}
     shut = shut_folders(Path(directory))
@@ -79,6 +71,8 @@ def _is_unseen(application: ApplicationState, form: StoreForm) -> bool:
 
 
 def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreForm]) -> Iterator[Block]:
+    from srfix.recovery.state_report import generation_of, is_task_in_use
+
     for application in applications:
         generation = generation_of(application)
         yield Heading(application.application)
@@ -105,6 +99,8 @@ def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreF
 
 
 def _row(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> tuple[str, ...]:
+    from srfix.recovery.state_report import databases_of
+
     offsets = "in the checkpoint" if task.checkpoint is not None else "none"
     if store.offsets is not None:
         own = ", ".join(f"{entry.topic} {' '.join(_offset(entry))}" for entry in store.offsets.entries) or "none"

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from srfix.cli.commands.state.choosing import refuse_within
-from srfix.cli.commands.state.stopping import tidying_up
 from srfix.cli.commands.state.written import (
-    ValuesAnew,
     kind_option,
     on_error_option,
     output_dir_option,
     release_option,
-    show_written,
     take_open_option,
     values_options,
 )
@@ -24,12 +22,11 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, option, output_option
 from srfix.cli.output import OutputFormat
-from srfix.recovery.rebuild import Migration, OnError, StoreChange
-from srfix.recovery.rebuild import migrate as migrate_state
-from srfix.recovery.state import read_state_directory
-from srfix.recovery.state.writing import Release, WrittenKind
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Json
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.state.written import ValuesAnew
+    from srfix.serde.registry import Json
 
 
 @click.command()
@@ -69,6 +66,13 @@ def migrate(
     --streams-version opens. Stop the application first. The directory is there whole, or not at all; nothing is registered.
     Interrupted, or told to end (SIGTERM), it removes what it has written and ends in 130.
     """
+    from srfix.cli.commands.state.stopping import tidying_up
+    from srfix.cli.commands.state.written import show_written
+    from srfix.recovery.rebuild import Migration, OnError, StoreChange
+    from srfix.recovery.rebuild import migrate as migrate_state
+    from srfix.recovery.state import read_state_directory
+    from srfix.recovery.state.writing import Release, WrittenKind
+
     values.check()
     if store is None and (values.subject is not None or kind is not None):
         raise UsageError("--subject and --kind are of one store: name it with --store.")

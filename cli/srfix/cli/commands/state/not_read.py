@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output import say
 from srfix.recovery.errors import NotPermittedError
-from srfix.recovery.state import ApplicationState
-from srfix.recovery.state.stores import StateStore
+
+if TYPE_CHECKING:
+    from srfix.recovery.state import ApplicationState
+    from srfix.recovery.state.stores import StateStore
+
 
 SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
 """Why something was not looked at."""

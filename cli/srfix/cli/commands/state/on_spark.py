@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from srfix.cli.commands.shared import SessionOfCommand
 from srfix.cli.options import SPARK, CensusEngineChoice
 from srfix.cli.output import say
-from srfix.recovery.state_jobs import Part, PartsOnSpark, Result, Work
+
+if TYPE_CHECKING:
+    from srfix.recovery.state_jobs import Part, Result, Work
 
 
 class WatchedParts:
@@ -20,10 +22,14 @@ class WatchedParts:
     """
 
     def __init__(self, choice: CensusEngineChoice, stack: ExitStack) -> None:
+        from srfix.cli.commands.shared import SessionOfCommand
+
         self._started = SessionOfCommand(choice, stack, has_jars=False)
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
         """See `PartsEngine.run`."""
+        from srfix.recovery.state_jobs import PartsOnSpark
+
         if not parts:
             return []
         with self._started.watched():

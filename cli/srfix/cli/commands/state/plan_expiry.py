@@ -6,23 +6,10 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.commands.shared import open_cluster
-from srfix.cli.commands.state.seed_changelog import refuse_existing
-from srfix.cli.commands.state.topic_plan_report import topic_plan_report
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import Duration, connection_options, given_options, option, output_option
 from srfix.cli.output import OutputFormat, say, write_report
-from srfix.recovery.topic_plan import (
-    ExpireKeys,
-    ExpiryRequest,
-    kept_records_path,
-    save_topic_plan,
-)
-from srfix.recovery.topic_plan import (
-    plan_expiry as planned,
-)
-from srfix.serde.subjects import Topic
 
 
 @click.command("plan-expiry")
@@ -72,6 +59,20 @@ def plan_expiry(
     The plan says how many keys, how old, which for example. The records are kept beside it, so that `srfix rollback` can write
     them again. `srfix apply FILE` carries it out; a key that was written meanwhile is left.
     """
+    from srfix.cli.commands.shared import open_cluster
+    from srfix.cli.commands.state.seed_changelog import refuse_existing
+    from srfix.cli.commands.state.topic_plan_report import topic_plan_report
+    from srfix.recovery.topic_plan import (
+        ExpireKeys,
+        ExpiryRequest,
+        kept_records_path,
+        save_topic_plan,
+    )
+    from srfix.recovery.topic_plan import (
+        plan_expiry as planned,
+    )
+    from srfix.serde.subjects import Topic
+
     refuse_existing(path, kept_records_path(path))
     with open_cluster(connection) as (cluster, _engine):
         plan = planned(

@@ -5,28 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import (
-    BY_ID,
-    DUAL_SUBJECT,
-    ONE_SUBJECT,
-    DecodeOptions,
-    NoRegistry,
-    PolicyChoice,
-)
+from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
 from srfix.cli.connection import Connection
 from srfix.cli.options import handing_over
-from srfix.recovery.facts import RecordDecoder
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import given_columns
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
-from srfix.serde.resolve import Resolver, SecondAnswered
-from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.shared import DecodeOptions
+    from srfix.recovery.facts import RecordDecoder
+    from srfix.serde.resolve import Resolver, SecondAnswered
+    from srfix.serde.subjects import Role
+
 
 _BY_SCHEMA: Final = "schema"
 _FORMATS: Final = (_BY_SCHEMA, *(known.value for known in Format))
@@ -58,6 +54,9 @@ class RowReading:
         :param on_second: is told where a second subject answered; None says it on standard error.
         :raises UsageError: if the options contradict each other.
         """
+        from srfix.cli.commands.shared import NoRegistry, PolicyChoice
+        from srfix.serde.subjects import Role
+
         halves = {
             role: _options(role, form, columns)
             for role, form, columns in (
@@ -84,6 +83,9 @@ class RowReading:
 
 
 def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions:
+    from srfix.cli.commands.shared import DecodeOptions
+    from srfix.serde.column_sources import given_columns
+
     if form == Format.KAFKA.value and columns is None:
         raise UsageError(f'The format kafka needs its column: --{role.value}-columns "ID BIGINT", say.')
     return DecodeOptions(
@@ -100,6 +102,8 @@ def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions
 
 
 def _made(resolver: Resolver, halves: dict[Role, DecodeOptions]) -> RecordDecoder:
+    from srfix.recovery.facts import RecordDecoder
+
     return RecordDecoder(
         resolver, roles=tuple(halves), make=lambda asking, role: halves[role].deserializer(asking, role)
     )

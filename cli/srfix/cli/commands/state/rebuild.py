@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import open_cluster, patience_s
 from srfix.cli.commands.state.choosing import refuse_within
-from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
-from srfix.cli.commands.state.stopping import tidying_up
 from srfix.cli.commands.state.written import (
-    ValuesAnew,
     kind_option,
     on_error_option,
     output_dir_option,
     release_option,
-    show_written,
     take_open_option,
     values_options,
 )
@@ -36,15 +32,15 @@ from srfix.cli.options import (
     task_engine_options,
 )
 from srfix.cli.output import OutputFormat, say
-from srfix.recovery.facts import restore_isolation
-from srfix.recovery.rebuild import Build, OnError, Rebuild, Until, build
-from srfix.recovery.rebuild import rebuild as rebuild_store
-from srfix.recovery.state import ApplicationState, read_state_directory
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-from srfix.recovery.state_jobs import BuildOnSpark, SecondAnswers
+from srfix.recovery.rebuild import Until
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.state.written import ValuesAnew
+    from srfix.recovery.rebuild import Build
+    from srfix.recovery.state import ApplicationState
+    from srfix.recovery.state_jobs import SecondAnswers
+    from srfix.serde.registry import Json
 
 
 @click.command()
@@ -118,6 +114,17 @@ def rebuild(
     what came after. The directory is there whole, or not at all; nothing is registered, no topic is written to. Interrupted, or
     told to end (SIGTERM), it removes what it has written and ends in 130.
     """
+    from srfix.cli.commands.shared import open_cluster
+    from srfix.cli.commands.state.on_spark import for_workers
+    from srfix.cli.commands.state.stopping import tidying_up
+    from srfix.cli.commands.state.written import show_written
+    from srfix.recovery.facts import restore_isolation
+    from srfix.recovery.rebuild import OnError, Rebuild
+    from srfix.recovery.rebuild import rebuild as rebuild_store
+    from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+    from srfix.recovery.state_jobs import SecondAnswers
+    from srfix.serde.subjects import Topic
+
     if kind is None:
         raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
     values.check()
@@ -188,6 +195,11 @@ def rebuild(
 def _builder(
     engine: CensusEngineChoice, connection: Connection, second: SecondAnswers | None, stack: ExitStack
 ) -> Build:
+    from srfix.cli.commands.shared import patience_s
+    from srfix.cli.commands.state.on_spark import WatchedParts, tell_notes
+    from srfix.recovery.rebuild import build
+    from srfix.recovery.state_jobs import BuildOnSpark
+
     if second is None:
         return build
     kafka = connection.kafka_config()
@@ -197,6 +209,8 @@ def _builder(
 
 
 def _state(beside_dir: str | None, application: str) -> ApplicationState | None:
+    from srfix.recovery.state import read_state_directory
+
     if beside_dir is None:
         return None
     states = read_state_directory(Path(beside_dir))

@@ -6,14 +6,17 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Table, show_json, write_report
-from srfix.recovery.facts import DecodedPart, iso_time
-from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_report import SIDES, DecodedRow, row_document
+from srfix.recovery.state_report import SIDES
 from srfix.serde.json_values import to_json
 from srfix.serde.printable import is_printable
+
+if TYPE_CHECKING:
+    from srfix.recovery.facts import DecodedPart
+    from srfix.recovery.state.stores import StateStore
+    from srfix.recovery.state_report import DecodedRow
 
 
 def write_rows(
@@ -23,6 +26,8 @@ def write_rows(
 
     :param stores: where they are read; of one that is damaged, or may not be read, no row is not known to be there or not.
     """
+    from srfix.recovery.state_report import row_document
+
     if output is OutputFormat.JSON:
         read = failed = 0
         for row in rows:
@@ -64,6 +69,8 @@ def _span(start_ms: int | None, end_ms: int | None) -> str:
 
 
 def _time(time_ms: int | None) -> str:
+    from srfix.recovery.facts import iso_time
+
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import not_decoded
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
@@ -16,16 +16,16 @@ from srfix.cli.commands.state.choosing import (
 )
 from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.not_read import not_read
-from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
-from srfix.cli.commands.state.reading import RowReading, reading_options
-from srfix.cli.commands.state.rows_shown import write_rows
+from srfix.cli.commands.state.reading import reading_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import SPARK, CensusEngineChoice, connection_options, output_option, task_engine_options
 from srfix.cli.output import OutputFormat, say
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state_jobs import ScanWork, SecondAnswers
-from srfix.recovery.state_report import DecodedRow, RowFilter, decoded_rows
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.state.reading import RowReading
+    from srfix.recovery.state_report import DecodedRow
 
 
 @click.command()
@@ -67,6 +67,12 @@ def scan(
     the damage is printed. With --engine spark every task is read up to --limit rows, and what they hold comes to this process
     before it is printed.
     """
+    from srfix.cli.commands.shared import not_decoded
+    from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
+    from srfix.cli.commands.state.rows_shown import write_rows
+    from srfix.recovery.state_jobs import ScanWork, SecondAnswers
+    from srfix.recovery.state_report import RowFilter, decoded_rows
+
     found = choice.one_store(for_workers(directory, engine))
     application = found[0][0].application
     wanted = RowFilter(

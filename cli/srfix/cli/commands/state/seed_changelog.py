@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import open_cluster
-from srfix.cli.commands.state.topic_plan_report import topic_plan_report
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import connection_options, given_options, isolation_of, isolation_option, option, output_option
 from srfix.cli.output import OutputFormat, say, write_report
-from srfix.recovery.facts import look_up, restore_isolation
-from srfix.recovery.repair import is_journal
-from srfix.recovery.topic_plan import SeedRequest, is_topic_journal, plan_seed, save_topic_plan
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
-from srfix.serde.registry import SchemaNotFoundError
-from srfix.serde.subjects import Topic
 
 if TYPE_CHECKING:
     from srfix.recovery.topic_plan import Registered
@@ -69,6 +62,12 @@ def seed_changelog(
     each key below the committed offset, as it is. With a registry it says which schema ids the store's reader will not find.
     The application must be stopped.
     """
+    from srfix.cli.commands.shared import open_cluster
+    from srfix.cli.commands.state.topic_plan_report import topic_plan_report
+    from srfix.recovery.facts import restore_isolation
+    from srfix.recovery.topic_plan import SeedRequest, plan_seed, save_topic_plan
+    from srfix.serde.subjects import Topic
+
     refuse_existing(path)
     named_store, _, topic = source.rpartition("=")  # a topic's name holds none
     if named_store not in ("", store):
@@ -103,6 +102,9 @@ def refuse_existing(path: Path, *beside: Path) -> None:
     :param beside: what is written beside the plan.
     :raises UsageError: if something stands where it would go.
     """
+    from srfix.recovery.repair import is_journal
+    from srfix.recovery.topic_plan import is_topic_journal
+
     if is_journal(path) or is_topic_journal(path):
         raise UsageError(
             f"{path} is the journal of a plan, without which that cannot be undone; write the plan to another file."
@@ -116,6 +118,9 @@ def refuse_existing(path: Path, *beside: Path) -> None:
 
 
 def _asking(registry: RegistryClient) -> Registered:
+    from srfix.recovery.facts import look_up
+    from srfix.serde.registry import SchemaNotFoundError
+
     def is_registered(subject: str, schema_id: SchemaId) -> bool | None:
         try:
             schema = registry.schema_by_id(schema_id).schema

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import write_unless_quiet
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
@@ -18,11 +17,13 @@ from srfix.cli.commands.state.not_read import not_read, read_so_far
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import config_option, output_option, quiet_option
 from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say
+from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.facts import iso_time
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.state_report import StoreSize, size_document, size_of
-from srfix.serde.subjects import Role
+
+if TYPE_CHECKING:
+    from srfix.recovery.state_report import StoreSize
+    from srfix.serde.subjects import Role
 
 
 @click.command()
@@ -38,6 +39,9 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     compaction that is switched off. Kafka Streams lets the LOG tell of errors alone, unless a RocksDBConfigSetter changes that.
     Exit code 1 if a store is damaged.
     """
+    from srfix.cli.commands.shared import write_unless_quiet
+    from srfix.recovery.state_report import size_document, size_of
+
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
     parts = list(choice.stores(directory))
     found = [(application.application, size_of(store, now_ms=now_ms)) for application, store in parts]
@@ -86,6 +90,8 @@ def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
 
 
 def _row(each: StoreSize) -> tuple[str, ...]:
+    from srfix.serde.subjects import Role
+
     is_unread = each.store.is_shut and not each.entries
     bytes_ = each.key_bytes + each.value_bytes
     return (
@@ -116,4 +122,6 @@ def _ids(each: StoreSize, role: Role) -> str:
 
 
 def _time(time_ms: int | None) -> str:
+    from srfix.recovery.facts import iso_time
+
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from srfix.cli.output import say
-from srfix.recovery.state.writing import unfinished_path
 
 
 @contextmanager
@@ -38,6 +37,8 @@ def tidying_up(target: Path) -> Iterator[None]:
 
 
 def _left(target: Path, *, was_there: bool) -> str:
+    from srfix.recovery.state.writing import unfinished_path
+
     if target.exists() and not was_there:
         return f"{target} is whole all the same. The same command once more shows what is in it, and tidies up."
     unfinished = unfinished_path(target)

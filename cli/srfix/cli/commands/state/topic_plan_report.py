@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
 from srfix.recovery.commands import Given, positional
-from srfix.recovery.topic_plan import ExpireKeys, SeedChangelog, TopicPlan, describe, topic_plan_document
+
+if TYPE_CHECKING:
+    from srfix.recovery.topic_plan import TopicPlan
 
 
 def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
@@ -16,10 +19,14 @@ def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
 
     :param path: where the plan is saved.
     """
+    from srfix.recovery.topic_plan import topic_plan_document
+
     return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, given)))
 
 
 def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
+    from srfix.recovery.topic_plan import ExpireKeys, SeedChangelog, describe
+
     work = plan.work
     if not plan.steps:
         yield Heading("Nothing to write")

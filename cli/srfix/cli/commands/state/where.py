@@ -4,38 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.commands.shared import open_cluster, write_unless_quiet
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
     directory_argument,
 )
 from srfix.cli.commands.state.keys import key_bytes, taken_as_text
-from srfix.cli.commands.state.looking import KeyLook
 from srfix.cli.commands.state.not_read import not_read, read_so_far, shut_stores
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import KsqldbServers, connection_options, ksqldb_options, option, output_option, quiet_option
 from srfix.cli.output import Block, FieldList, OutputFormat, Paragraph, Report, Table, say
+from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.cluster import Cluster
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_report import (
-    Whereabouts,
-    is_failing,
-    murmur2,
-    task_of,
-    topic_of,
-    where_document,
-    whereabouts,
-)
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Topic
+
+if TYPE_CHECKING:
+    from srfix.cli.commands.state.looking import KeyLook
+    from srfix.recovery.cluster import Cluster
+    from srfix.recovery.state.stores import StateStore
+    from srfix.recovery.state_report import Whereabouts
+    from srfix.serde.subjects import Topic
 
 
 @click.command()
@@ -72,6 +66,11 @@ def where(
     ids of the row, and of the topic's newest record of the key, whatever its window, are looked up under the store's subjects.
     Exit code 1 if the key is not where it is looked for, lies elsewhere, or cannot be read by whoever looks the version up.
     """
+    from srfix.cli.commands.shared import open_cluster, write_unless_quiet
+    from srfix.cli.commands.state.looking import KeyLook
+    from srfix.recovery.state_report import is_failing, topic_of, where_document, whereabouts
+    from srfix.serde.subjects import Topic
+
     if partitions is not None and topic is not None:
         raise UsageError("--partitions and --topic exclude each other: give one of them.")
     pairs = choice.one_store(directory)
@@ -123,6 +122,8 @@ def where(
 
 
 def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:
+    from srfix.recovery.state_report import murmur2, task_of
+
     yield FieldList(
         (
             ("store", title),

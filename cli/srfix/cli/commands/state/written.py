@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -14,14 +13,19 @@ from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
 from srfix.cli.options import handing_over, option
 from srfix.cli.output import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table, say, write_report
+from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.rebuild import OnError, Reserialiser
+from srfix.recovery.rebuild import OnError
 from srfix.recovery.state.writing import WrittenKind
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Json, RegistryClient
-from srfix.serde.resolve import ById, DualSubject, Resolver, SecondAnswered, UnderOneSubject
-from srfix.serde.subjects import ChangelogSubject, FixedSubject, Role, Subject, SubjectStrategy, subject_for
+
+if TYPE_CHECKING:
+    from srfix.recovery.rebuild import Reserialiser
+    from srfix.serde.registry import Json, RegistryClient
+    from srfix.serde.resolve import Resolver, SecondAnswered
+    from srfix.serde.subjects import SubjectStrategy
+
 
 SCHEMA: Final = "srfix.state-written/1"
 _HEAD: Final = ("task", "store", "rows", "rewritten", "kept raw", "late")
@@ -93,6 +97,9 @@ class ValuesAnew:
         :raises UsageError: if there is no subject to fall back to.
         :raises RegistryError: if the registry does not answer, or has no such subject.
         """
+        from srfix.recovery.rebuild import Reserialiser
+        from srfix.serde.subjects import ChangelogSubject, Subject
+
         if self.subject is None:
             return None
         changelog = ChangelogSubject(application=application, store=store)
@@ -110,6 +117,9 @@ class ValuesAnew:
         source: str | None,
         on_second: Callable[[SecondAnswered], None] | None,
     ) -> Resolver:
+        from srfix.serde.resolve import ById, DualSubject, UnderOneSubject
+        from srfix.serde.subjects import FixedSubject, Role, subject_for
+
         assert self.subject is not None
         first = changelog if self.read_subject is None else FixedSubject(value=self.read_subject)
         if self.resolve == ONE_SUBJECT:
