@@ -10,6 +10,7 @@ import contextlib
 import gc
 import importlib
 import os
+import pkgutil
 import select
 import signal
 import socket
@@ -21,17 +22,12 @@ from typing import Any, Final, NoReturn
 
 __all__ = ["become", "end_as_python_does", "import_commands", "serve"]
 
-# What commands import when they are called.
+# What commands import when they run: of srfix whole rooms, and of others what takes long.
+_ROOMS: Final = ("serde", "recovery", "cli")
+_NOT_OF_COMMANDS: Final = ("spark", "confluent", "__main__", "reference")
 _MORE: Final = (
-    "click._textwrap",
-    "confluent_kafka.admin",
-    "fastavro",
-    "orjson",
-    "requests",
-    "rich.console",
-    "rich.progress",
-    "rich.table",
-    "srfix.cli.command_line",
+    *("click._textwrap", "confluent_kafka.admin", "fastavro", "javaproperties", "orjson", "portalocker", "requests"),
+    *("rich.console", "rich.progress", "rich.table", "tenacity"),
 )
 _MESSAGE_BYTES: Final = 1 << 20
 _MOST_DESCRIPTORS: Final = 8
@@ -39,10 +35,14 @@ _MOST_DESCRIPTORS: Final = 8
 
 def import_commands() -> Callable[[], int]:
     """The command's main function, all that it imports imported."""
-    from srfix.cli.command_table import COMMANDS
     from srfix.cli.main import main
 
-    for name in (*(entry.target.partition(":")[0] for entry in COMMANDS.values()), *_MORE):
+    names = set(_MORE)
+    for room in _ROOMS:
+        package = importlib.import_module(f"srfix.{room}")
+        found = pkgutil.walk_packages(package.__path__, f"srfix.{room}.")
+        names.update(each.name for each in found if not any(part in each.name for part in _NOT_OF_COMMANDS))
+    for name in sorted(names):
         importlib.import_module(name)
     gc.freeze()
     signal.signal(signal.SIGINT, signal.default_int_handler)
