@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.state.directory import ApplicationState, StoreKind, Traces
+from srfix.recovery.state.directory import ApplicationState, Traces
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.restore_sources import stores_on_disk
 from srfix.serde import UsageError
@@ -62,11 +62,6 @@ class TestReadStateDirectory:
         assert found.tasks[-1].is_global
         assert found.tasks[-1].topics == ("xe5dc1e-glob",)
         assert not found.problems
-
-    def test_window_and_session_stores_are_segmented(self) -> None:
-        kinds = {s.name: s.kind for task in only(DATA / "3.9.2").tasks if task.name == "3_0" for s in task.stores}
-        assert kinds["win"] is kinds["sess"] is StoreKind.SEGMENTED
-        assert kinds["oj-outer-shared-join-store"] is StoreKind.KEY_VALUE
 
     def test_stores_of_4_3_name_their_topics_themselves(self) -> None:
         found = only(DATA / "4.3.1")
@@ -177,12 +172,6 @@ class TestReadStateDirectory:
         (problem,) = found.problems
         assert problem.reason.startswith("a process holds its lock")
         assert only(tmp_path / "d").is_in_use is False
-
-    def test_nothing_in_the_directory_changes(self, tmp_path: Path) -> None:
-        shutil.copytree(DATA / "4.3.1", tmp_path / "d")
-        before = sorted((str(p), p.stat().st_mtime_ns) for p in (tmp_path / "d").rglob("*"))
-        only(tmp_path / "d")
-        assert sorted((str(p), p.stat().st_mtime_ns) for p in (tmp_path / "d").rglob("*")) == before
 
     def test_what_is_no_state_directory_is_refused_with_what_to_give(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\. Give"):

@@ -34,6 +34,12 @@ def world() -> Iterator[World]:
         yield made
 
 
+def undone(world: World, journal: Path, before: object) -> None:
+    """Rolls back, and holds that all is as before."""
+    assert not [event for event in world.roll_back(journal) if isinstance(event, Left)]
+    assert world.registry.dump() == before
+
+
 def kinds(plan: Plan) -> list[str]:
     return [action.kind for action in plan.actions]
 
@@ -59,16 +65,14 @@ class TestInheritedMetadata:
         assert world.client().mode(PHANTOM) is None
         assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
         assert not world.examine().diagnosis.has_findings
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
     def test_a_mode_of_its_own_is_put_back(self, world: World, tmp_path: Path) -> None:
         world.client().set_mode(PHANTOM, "READWRITE")
         before = world.registry.dump()
         world.apply(world.plan(exact_ids=True), tmp_path / "journal")
         assert world.client().mode(PHANTOM) == "READWRITE"
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
     def test_as_shell_it_leaves_the_registry_as_apply_leaves_it(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(exact_ids=True)
@@ -148,8 +152,7 @@ class TestKilled:
         world.apply(plan, tmp_path / "journal")
         assert not world.examine().diagnosis.has_findings
         assert world.client().mode(PHANTOM) is None
-        assert not [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
     @pytest.mark.parametrize(
         ("moment", "number"), mostly_slow([("after write", n) for n in range(1, 7)], quick=[("after write", 2)])
@@ -160,8 +163,7 @@ class TestKilled:
         before = world.registry.dump()
         with killed_at(monkeypatch, moment, number):
             world.apply(world.plan(exact_ids=True), tmp_path / "journal")
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
     def test_a_registry_whose_modes_cannot_be_changed_is_left_as_it_was(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(exact_ids=True)

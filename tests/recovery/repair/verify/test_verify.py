@@ -182,12 +182,6 @@ class TestVerify:
         ):
             world.verify(repaired)
 
-    def test_the_topic_that_is_verified_is_the_plans(self, world: World, repaired: Plan) -> None:
-        (finding,) = repaired.findings
-        elsewhere = replace(repaired, findings=(replace(finding, source_topic=Topic("nowhere")),))
-        assert problems(world, elsewhere)[0].startswith("topic nowhere, ")
-        assert "nowhere" not in world.broker.topics
-
 
 class StoppedEarly:
     """A census that could not read partition 1 to its end."""
