@@ -12,6 +12,7 @@ import pytest
 
 from srfix.recovery import Keep, Plan, Reader, plan_document
 from srfix.recovery.actions.actions import Register, SoftDelete
+from srfix.recovery.census import NoCensus
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import ChangelogSubject, Role, Schema, Subject, Topic
@@ -178,6 +179,36 @@ def user(*fields: str) -> str:
 
 def nullable(name: str, of: str) -> str:
     return f'{{"name":"{name}","type":["null","{of}"],"default":null}}'
+
+
+class TestWithoutACensus:
+    """Every version of the source's subject."""
+
+    def test_it_is_carried_out_verified_and_undone_without_reading_a_record(
+        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def read(*_args: object, **_kwargs: object) -> None:
+            raise AssertionError("the topic was read")
+
+        unused = world.registry.seed(SOURCE_SUBJECT, W3)
+        for number in (1, 3):
+            world.client().delete_version(SOURCE_SUBJECT, number)
+        world.registry.seed(PHANTOM, W1)
+        with monkeypatch.context() as patch:
+            patch.setattr("srfix.recovery.census.local.LocalCensus.count", read)
+            plan = world.plan(width=Width.ALL_VERSIONS, engine=NoCensus())
+        assert registered(plan) == [2, unused]
+        assert any(line.startswith("No census was made of users") for line in plan.price)
+        carried_out_and_undone(world, plan, tmp_path / "journal")
+        world.registry.seed(PHANTOM, W2)
+        assert world.examine(engine=NoCensus()).diagnosis.is_inconclusive
+
+    def test_keys_are_repaired_where_a_key_schema_was_registered(self, world: World) -> None:
+        world.registry.seed("users-key", '"long"')
+        for roles in ({Role.VALUE}, {Role.KEY, Role.VALUE}):
+            plan = world.plan(width=Width.ALL_VERSIONS, engine=NoCensus())
+            assert {finding.role for finding in plan.findings} == roles
+            world.registry.seed(PHANTOM_KEY, '"string"')
 
 
 QUICK = {(Keep.AUTO, "BACKWARD"), (Keep.LIVE, "BACKWARD"), (Keep.SOFT_DELETED, "FULL"), (Keep.LIVE, "NONE")}
