@@ -101,7 +101,6 @@ class TestTimeLeft:
             topic=TOPIC, records_done=done, records_total=total, elapsed_s=elapsed_s, deadline_s=deadline_s
         )
 
-    @pytest.mark.core
     @pytest.mark.parametrize(
         ("done", "deadline_s", "left_s"),
         [(250, None, 6), (250, 5, 3), (250, 50, 6), (0, 5, 3), (0, None, None)],

@@ -77,6 +77,7 @@ def at(offset: int) -> Commit:
 
 
 class TestABrokerThatAnswersWithoutNames:
+    @pytest.mark.core
     def test_no_partition_is_named_and_a_group_is_asked_once(self) -> None:
         broker = Broker({"shop": {("orders", 1): 7}})
         answers = ask(broker, ["gone", "shop", "gone-too", "shop"])

@@ -49,6 +49,7 @@ class TestReadStateDirectory:
             has_offsets_column_families=families,
         )
 
+    @pytest.mark.core
     def test_tasks_stores_and_topics_of_2_6_3(self) -> None:
         found = only(DATA / "2.6.3")
         assert found.application == "xe5dc1e-app"
@@ -73,6 +74,7 @@ class TestReadStateDirectory:
             "glob": ("x3bc6f6-glob",),
         }
 
+    @pytest.mark.core
     def test_a_copy_under_another_name_is_known_by_its_changelogs(self, tmp_path: Path) -> None:
         shutil.copytree(DATA / "2.6.3" / "xe5dc1e-app", tmp_path / "copy")
         assert only(tmp_path / "copy").application == "xe5dc1e-app"

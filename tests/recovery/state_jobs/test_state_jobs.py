@@ -295,6 +295,7 @@ class TestWorker:
         with pytest.raises(type(error)):
             answered(Failing(error=error), str(tmp_path))
 
+    @pytest.mark.core
     def test_what_does_not_heal_is_an_answer(self, tmp_path: Path) -> None:
         denied = AccessDeniedError("no", acl="Read on topic 'users'")
         error = answered(Failing(error=denied), str(tmp_path)).error

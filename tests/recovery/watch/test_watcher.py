@@ -289,6 +289,7 @@ class TestOutages:
         assert parts.client.config(subject) is None
 
 
+@pytest.mark.core
 def test_a_plan_s_pair_says_how_it_repairs(parts: Parts) -> None:
     plan = parts.plan()
     (pair,) = allowed_pairs(plan)
