@@ -72,6 +72,7 @@ class TestApplyInParts:
         world.roll_back(tmp_path / "j")
         assert world.registry.dump() == before
 
+    @pytest.mark.slow
     def test_what_others_did_to_the_rest_does_not_stop_a_part(self, world: World, tmp_path: Path) -> None:
         plan = world.plan()
         world.registry.seed(PHANTOM, W1)

@@ -219,6 +219,7 @@ class TestRebuild:
     def test_a_global_store_is_one_task(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
         self.both(broker, tmp_path, asked(subtopology=None))
 
+    @pytest.mark.slow
     def test_beside_other_stores_and_other_tasks(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
         first = asked(store="other", subtopology=0, partitions=(1, 2))
         beside = rebuilt(broker, tmp_path / "first", [first])

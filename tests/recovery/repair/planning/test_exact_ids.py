@@ -54,7 +54,9 @@ class TestInheritedMetadata:
         client.set_config(PHANTOM, {"compatibility": "NONE"})
         assert client.register(PHANTOM, Schema(text=W1)) not in (1, 2)
 
-    @pytest.mark.parametrize("keep", [Keep.AUTO, Keep.LIVE, pytest.param(Keep.SOFT_DELETED, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize(
+        "keep", [Keep.AUTO, *(pytest.param(keep, marks=pytest.mark.slow) for keep in (Keep.LIVE, Keep.SOFT_DELETED))]
+    )
     def test_with_exact_ids_it_is_carried_out_and_undone(self, world: World, tmp_path: Path, keep: Keep) -> None:
         before = world.registry.dump()
         plan = world.plan(exact_ids=True, keep=keep)
@@ -74,6 +76,7 @@ class TestInheritedMetadata:
         assert world.client().mode(PHANTOM) == "READWRITE"
         undone(world, tmp_path / "journal", before)
 
+    @pytest.mark.slow
     def test_as_shell_it_leaves_the_registry_as_apply_leaves_it(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(exact_ids=True)
         script = tmp_path / "repair.sh"
@@ -174,6 +177,7 @@ class TestKilled:
                 world.apply(plan, tmp_path / "journal")
         assert world.registry.dump() == before
 
+    @pytest.mark.slow
     def test_others_that_change_the_mode_meanwhile_are_noticed(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(exact_ids=True)
         with pytest.MonkeyPatch.context() as patch, killed_at(patch, "after write", 1):

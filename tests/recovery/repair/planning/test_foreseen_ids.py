@@ -92,6 +92,7 @@ class TestOneContentWithTwoIds:
         assert planned(plan) == [(1, False, False)]
         carried_out(world, plan, tmp_path)
 
+    @pytest.mark.slow
     def test_both_ids_in_the_records_are_one_registration(self, world: World, tmp_path: Path) -> None:
         world.put("users", ("b", value(900)))
         world.commit("shop", users=2)
@@ -182,6 +183,7 @@ class TestInANamedContext:
         assert any("under one more subject gets 1 instead" in line for line in plan.price)
         carried_out_and_undone(in_context, plan, tmp_path)
 
+    @pytest.mark.slow
     def test_a_subject_that_has_the_content_under_the_other_id_gets_this_one_too(
         self, in_context: World, tmp_path: Path
     ) -> None:
@@ -193,6 +195,7 @@ class TestInANamedContext:
         assert planned(plan) == [(1, False, True)]
         carried_out(in_context, plan, tmp_path)
 
+    @pytest.mark.slow
     def test_a_new_id_will_not_do_either(self, in_context: World, tmp_path: Path) -> None:
         gone(in_context, "elsewhere-value" if in_context.path else ":.eu:elsewhere-value")
         with pytest.raises(PlanError, match="--exact-ids"):
@@ -234,6 +237,7 @@ class TestNormalize:
         config = empty.client().config(PHANTOM)
         assert (None if config is None else config.fields.get("normalize")) is (True if scope else None)
 
+    @pytest.mark.slow
     def test_texts_that_become_one_are_registered_once(self, empty: World, tmp_path: Path) -> None:
         empty.registry.seed(SOURCE_SUBJECT, UNSORTED)
         empty.registry.seed("another-value", UNSORTED.replace('"zeta":1,"alpha":2', '"zeta":1,"beta":3,"alpha":2'))
