@@ -183,6 +183,7 @@ class TestPartitionCounter:
         assert counted(runs, limit, native=True) == counted(runs, limit)
         assert counted([list(chain.from_iterable(runs))] if runs else [], limit, native=True) == counted(runs, limit)
 
+    @pytest.mark.core
     def test_an_empty_partition_has_nothing(self) -> None:
         found = counted([], 0)
         assert (found.records, found.restore_limit, found.values) == (0, 0, model([], 0, Role.VALUE))

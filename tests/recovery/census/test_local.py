@@ -30,6 +30,17 @@ def records(partition: int, rows: Sequence[Row]) -> list[ProducedRecord]:
     return [ProducedRecord(topic=TOPIC, partition=partition, key=key, value=value) for key, value in rows]
 
 
+def counted_on(
+    broker: EmbeddedBroker,
+    partitions: tuple[int, ...],
+    committed: Mapping[int, int | None] | None,
+    *,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+) -> Census:
+    request = CensusRequest(topic=Topic(TOPIC), partitions=partitions, committed=committed, isolation=isolation)
+    return LocalCensus({"bootstrap.servers": broker.bootstrap_servers}).count(request)
+
+
 def count(
     produced: Sequence[ProducedRecord],
     *,
@@ -40,14 +51,7 @@ def count(
     with EmbeddedBroker(topics={TOPIC: partitions}) as broker:
         if produced:
             broker.produce(produced)
-        return LocalCensus({"bootstrap.servers": broker.bootstrap_servers}).count(
-            CensusRequest(
-                topic=Topic(TOPIC),
-                partitions=tuple(range(partitions)),
-                committed=committed,
-                isolation=isolation,
-            )
-        )
+        return counted_on(broker, tuple(range(partitions)), committed, isolation=isolation)
 
 
 def of_id(
@@ -171,9 +175,7 @@ class TestReading:
     def test_a_log_that_has_lost_its_start_is_read_from_where_it_starts(self) -> None:
         with EmbeddedBroker(topics={TOPIC: 1}) as broker:
             broker.produce(records(0, [(str(n).encode(), v(1, b"x" * 60_000)) for n in range(120)]))
-            census = LocalCensus({"bootstrap.servers": broker.bootstrap_servers}).count(
-                CensusRequest(topic=Topic(TOPIC), partitions=(0,), committed={0: 10})
-            )
+            census = counted_on(broker, (0,), {0: 10})
         partition = census.partitions[0]
         assert 10 < partition.start_offset < partition.end_offset == 120
         assert partition.records == 120 - partition.start_offset
@@ -192,9 +194,7 @@ class TestReading:
                 return answer
 
             monkeypatch.setattr(Cluster, "watermarks", look_and_write)
-            census = LocalCensus({"bootstrap.servers": broker.bootstrap_servers}).count(
-                CensusRequest(topic=Topic(TOPIC), partitions=(0, 1), committed=None)
-            )
+            census = counted_on(broker, (0, 1), None)
         assert [(p.end_offset, p.records) for p in census.partitions] == [(700, 700), (30, 30)]
         assert census.ids(Role.VALUE) == (1,)
 

@@ -139,10 +139,6 @@ class TestRecordAt:
         assert record.headers == (("h", b"1"), ("h", None))
         assert record.timestamp == 1_590_000_000_003
 
-    def test_records_can_be_asked_for_in_any_order(self, cluster: Cluster) -> None:
-        values = [record.value for offset in (4, 0, 2) if (record := cluster.record_at("orders", 1, offset))]
-        assert values == [b"v4", b"v0", b"v2"]
-
     def test_a_tombstone_and_a_null_key_are_none(self, cluster: Cluster) -> None:
         record = cluster.record_at("orders", 2, 0)
         assert record is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import cast
@@ -11,8 +11,6 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from srfix.fixtures.broker import STREAMS_METADATA, EmbeddedBroker
-from srfix.recovery import Cluster
 from srfix.recovery.cluster import Commit
 from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.serde import AccessDeniedError, ClusterError, Topic
@@ -79,6 +77,7 @@ def at(offset: int) -> Commit:
 
 
 class TestABrokerThatAnswersWithoutNames:
+    @pytest.mark.core
     def test_no_partition_is_named_and_a_group_is_asked_once(self) -> None:
         broker = Broker({"shop": {("orders", 1): 7}})
         answers = ask(broker, ["gone", "shop", "gone-too", "shop"])
@@ -137,33 +136,3 @@ class TestABrokerThatDoesNot:
         broker = Broker({"shop": {("orders", 1): 7}})
         assert ask(broker, ["shop"], []) == {"shop": {}}
         assert broker.unnamed == []
-
-
-PARTITIONS = 600
-GROUPS = 40
-
-
-def committed(offset: int) -> Commit:
-    return Commit(offset=offset, metadata=STREAMS_METADATA)
-
-
-@pytest.fixture(scope="module")
-def embedded() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(topics={"wide": PARTITIONS, "users": 1}) as broker:
-        for number in range(0, GROUPS, 3):
-            broker.commit(f"group-{number}", {("wide", number): number, ("wide", PARTITIONS - 1 - number): 5})
-        yield broker
-
-
-class TestOnTheEmbeddedBroker:
-    def test_many_at_once_are_answered_as_one_by_one(self, embedded: EmbeddedBroker) -> None:
-        every = [("wide", number) for number in range(PARTITIONS)] + [("users", 0)]
-        groups = [f"group-{number}" for number in range(GROUPS)]
-        with Cluster({"bootstrap.servers": embedded.bootstrap_servers}) as cluster:
-            many = cluster.committed_by(groups, every)
-            one_by_one = {
-                group: {where: committed(o) for where, o in cluster.committed(group, every).items() if o is not None}
-                for group in groups
-            }
-        assert many == one_by_one
-        assert sum(map(len, one_by_one.values())) == 2 * len(range(0, GROUPS, 3))

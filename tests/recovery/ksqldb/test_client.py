@@ -28,6 +28,7 @@ def client(server: KsqldbServer) -> Iterator[KsqldbClient]:
 
 
 class TestSurvey:
+    @pytest.mark.core
     def test_a_query_comes_with_its_topology_state_error_and_the_topics_of_what_it_reads(
         self, client: KsqldbClient, server: KsqldbServer
     ) -> None:
@@ -141,7 +142,6 @@ class TestSurvey:
             KsqldbClient("ftp://x")
 
 
-@pytest.mark.core
 @pytest.mark.parametrize(
     ("version", "says"),
     [

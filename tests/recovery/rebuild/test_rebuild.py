@@ -59,6 +59,7 @@ def checkpoint(target: Path, task: str) -> str:
 
 
 class TestRange:
+    @pytest.mark.core
     def test_is_up_to_what_is_committed(self, tmp_path: Path) -> None:
         target = tmp_path / "shop"
         report = rebuild(asked(), TopicOfRecords(RECORDS, {0: 8, 1: None}), target, request={})

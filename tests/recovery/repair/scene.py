@@ -14,6 +14,9 @@ from srfix.recovery import Plan
 from srfix.recovery.repair import apply, rollback
 from srfix.serde import RegistryClient, RetryPolicy, Schema
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, killed_at, plan_of
+from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+
+TILLS = "tills-orders-changelog-value"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +85,19 @@ def staged_scene(folder: Path, *, emulate: Release = "7.9") -> Iterator[Scene]:
             plan, before = plan_of(client), registry.dump()
             registry.forget_requests()
             yield Scene(registry=registry, client=client, journal=folder / "journal", plan=plan, before=before)
+
+
+@contextmanager
+def two_applications() -> Iterator[World]:
+    """`shop` has two live rows without their schemas, `tills` has one."""
+    with world_of({"users": 1, "orders": 1}) as made:
+        made.registry.seed(SOURCE_SUBJECT, W1)
+        made.registry.seed(SOURCE_SUBJECT, W2)
+        made.registry.seed(PHANTOM, R)
+        made.registry.seed("orders-value", W2.replace("tier", "badge"))
+        made.registry.seed(TILLS, R.replace("USERID", "BADGE").replace("long", "string"))
+        made.put("users", ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)))
+        made.put("orders", ("o", value(4, ONE_LONG_AND_NULL)))
+        made.commit("shop", users=2)
+        made.commit("tills", orders=1)
+        yield made

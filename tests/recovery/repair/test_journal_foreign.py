@@ -60,6 +60,7 @@ class TestForeignFiles:
         assert path.read_bytes() == content
         assert os.listdir(tmp_path) == ["notes"]
 
+    @pytest.mark.slow
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(content=st.binary(min_size=1, max_size=200) | st.text(min_size=1).map(str.encode))
     @example(content=b'{"at": "')

@@ -13,27 +13,14 @@ from srfix.recovery.repair.apply import LeftForLater, StepDone, StepFound, apply
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.part import part_of, shared_subjects
 from srfix.serde import UsageError
-from tests.recovery.repair.scene import mostly_slow
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, killed_at
-from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
-
-OTHER = "tills-orders-changelog-value"
-W3 = W2.replace("tier", "badge")
+from tests.recovery.repair.scene import TILLS, mostly_slow, two_applications
+from tests.recovery.staging import PHANTOM, W1, clock, killed_at
+from tests.recovery.world import World
 
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    """Two applications, `shop` and `tills`, each with a store that lacks schema ids."""
-    with world_of({"users": 1, "orders": 1}) as made:
-        made.registry.seed(SOURCE_SUBJECT, W1)
-        made.registry.seed(SOURCE_SUBJECT, W2)
-        made.registry.seed(PHANTOM, R)
-        made.registry.seed("orders-value", W3)
-        made.registry.seed(OTHER, R.replace("USERID", "BADGE").replace("long", "string"))
-        made.put("users", ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)))
-        made.put("orders", ("o", value(4, ONE_LONG_AND_NULL)))
-        made.commit("shop", users=2)
-        made.commit("tills", orders=1)
+    with two_applications() as made:
         yield made
 
 
@@ -44,7 +31,7 @@ def subjects(plan: Plan) -> set[str]:
 class TestPartOf:
     def test_it_holds_the_steps_and_the_expectations_of_one_application(self, world: World) -> None:
         part = part_of(world.plan(), ["tills"])
-        assert subjects(part) == {OTHER} == set(part.expects)
+        assert subjects(part) == {TILLS} == set(part.expects)
         assert [finding.application for finding in part.findings] == ["tills"]
         assert [known.application for known in part.applications] == ["tills"]
 
@@ -73,7 +60,7 @@ class TestApplyInParts:
         plan, client = world.plan(), world.client()
         events = list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
         done = [event.action.subject for event in events if isinstance(event, StepDone)]
-        assert set(done) == {OTHER}
+        assert set(done) == {TILLS}
         left = tuple(action.step for action in plan.actions if action.subject == PHANTOM)
         assert events[-1] == LeftForLater(steps=left)
         assert client.versions(PHANTOM, deleted=True) == (1,)
@@ -85,6 +72,7 @@ class TestApplyInParts:
         world.roll_back(tmp_path / "j")
         assert world.registry.dump() == before
 
+    @pytest.mark.slow
     def test_what_others_did_to_the_rest_does_not_stop_a_part(self, world: World, tmp_path: Path) -> None:
         plan = world.plan()
         world.registry.seed(PHANTOM, W1)
@@ -110,7 +98,7 @@ class TestApplyInParts:
         events = list(apply_plan(plan, client, tmp_path / "j", clock=clock))
         assert {type(event) for event in events} <= {StepDone, StepFound}
         registered = {action.subject for action in plan.actions if isinstance(action, Register)}
-        assert registered == {PHANTOM, OTHER}
+        assert registered == {PHANTOM, TILLS}
         assert not world.examine().diagnosis.has_findings
         world.roll_back(tmp_path / "j")
         assert world.registry.dump() == before
@@ -123,6 +111,6 @@ class TestApplyInParts:
             list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
         with pytest.raises(
             PlanError,
-            match=f"in the midst of {OTHER}, which --only leaves out: .* srfix apply without --only, .* srfix rollback",
+            match=f"in the midst of {TILLS}, which --only leaves out: .* srfix apply without --only, .* srfix rollback",
         ):
             list(apply_plan(plan, client, tmp_path / "j", only=["shop"], clock=clock))

@@ -16,8 +16,6 @@ from srfix.serde.registry import RegistryUnreachableError
 from tests.recovery.repair.scene import Scene
 from tests.recovery.staging import PHANTOM
 
-pytestmark = pytest.mark.core
-
 
 def obstacles(scene: Scene, client: RegistryClient | None = None) -> list[str]:
     return [obstacle.what for obstacle in preflight(scene.plan, client or scene.client, scene.journal)]
@@ -28,6 +26,7 @@ def deny(registry: FixtureRegistry, method: str, path: str, status: int = 403) -
     registry.intercept(Fault(method=method, path=path, action=Answer(status=status, body=body)))
 
 
+@pytest.mark.core
 class TestPreflight:
     def test_nothing_is_missing_where_everything_is_in_order_and_no_write_is_sent(self, scene: Scene) -> None:
         assert obstacles(scene) == []
@@ -68,6 +67,7 @@ class TestPreflight:
 
 
 class TestDeniedPermissions:
+    @pytest.mark.core
     def test_nothing_is_denied_to_who_may_write_and_nothing_is_changed_by_asking(self, scene: Scene) -> None:
         assert list(denied_permissions(scene.plan, scene.client)) == []
         assert scene.registry.dump() == scene.before

@@ -75,7 +75,7 @@ def test_the_compatibility_is_what_it_was_or_somebody_says_how_to_put_it_back(
 
 @pytest.mark.parametrize(
     "switch",
-    [pytest.param(at, marks=() if at in (0, 10, 18, 26) else pytest.mark.slow) for at in range(0, REQUESTS, 2)],
+    [pytest.param(at, marks=() if at in (10, 26) else pytest.mark.slow) for at in range(0, REQUESTS, 2)],
 )
 def test_one_run_within_the_other(tmp_path: Path, switch: int) -> None:
     """The first sends some requests, the second all of its own, and the first goes on."""
@@ -83,8 +83,6 @@ def test_one_run_within_the_other(tmp_path: Path, switch: int) -> None:
     assert "done" in ended or "part" in ended
 
 
-@pytest.mark.parametrize(
-    "ahead", [pytest.param(n, marks=() if n in (0, 4) else pytest.mark.slow) for n in range(0, 12, 2)]
-)
+@pytest.mark.parametrize("ahead", [pytest.param(n, marks=() if n == 4 else pytest.mark.slow) for n in range(0, 12, 2)])
 def test_by_turns_both_stop_and_one_of_them_says_what_stands(tmp_path: Path, ahead: int) -> None:
     carry_out_twice([*[0] * ahead, *[1, 0] * REQUESTS], tmp_path, back_first=1)

@@ -45,6 +45,7 @@ def entry(topic: str, partition: int, offset: int | None) -> CheckpointEntry:
 
 
 class TestReadCheckpoint:
+    @pytest.mark.core
     def test_a_reused_source_topic_stands_where_a_changelog_would(self) -> None:
         path = DATA / "2.6.3/xe5dc1e-app/1_0/.checkpoint"
         assert read_checkpoint(path) == Checkpoint(path=str(path), entries=(entry("xe5dc1e-ts", 0, 1),))
@@ -114,6 +115,7 @@ class TestParseCheckpoint:
             parse_checkpoint(content, path="D/app/0_0/.checkpoint")
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("offset", "meaning", "start"),
     [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.state.directory import ApplicationState, StoreKind, Traces
+from srfix.recovery.state.directory import ApplicationState, Traces
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.restore_sources import stores_on_disk
 from srfix.serde import UsageError
@@ -49,6 +49,7 @@ class TestReadStateDirectory:
             has_offsets_column_families=families,
         )
 
+    @pytest.mark.core
     def test_tasks_stores_and_topics_of_2_6_3(self) -> None:
         found = only(DATA / "2.6.3")
         assert found.application == "xe5dc1e-app"
@@ -63,11 +64,6 @@ class TestReadStateDirectory:
         assert found.tasks[-1].topics == ("xe5dc1e-glob",)
         assert not found.problems
 
-    def test_window_and_session_stores_are_segmented(self) -> None:
-        kinds = {s.name: s.kind for task in only(DATA / "3.9.2").tasks if task.name == "3_0" for s in task.stores}
-        assert kinds["win"] is kinds["sess"] is StoreKind.SEGMENTED
-        assert kinds["oj-outer-shared-join-store"] is StoreKind.KEY_VALUE
-
     def test_stores_of_4_3_name_their_topics_themselves(self) -> None:
         found = only(DATA / "4.3.1")
         topics = {s.name: s.offsets.topics for task in found.tasks for s in task.stores if s.offsets is not None}
@@ -78,6 +74,7 @@ class TestReadStateDirectory:
             "glob": ("x3bc6f6-glob",),
         }
 
+    @pytest.mark.core
     def test_a_copy_under_another_name_is_known_by_its_changelogs(self, tmp_path: Path) -> None:
         shutil.copytree(DATA / "2.6.3" / "xe5dc1e-app", tmp_path / "copy")
         assert only(tmp_path / "copy").application == "xe5dc1e-app"
@@ -177,12 +174,6 @@ class TestReadStateDirectory:
         (problem,) = found.problems
         assert problem.reason.startswith("a process holds its lock")
         assert only(tmp_path / "d").is_in_use is False
-
-    def test_nothing_in_the_directory_changes(self, tmp_path: Path) -> None:
-        shutil.copytree(DATA / "4.3.1", tmp_path / "d")
-        before = sorted((str(p), p.stat().st_mtime_ns) for p in (tmp_path / "d").rglob("*"))
-        only(tmp_path / "d")
-        assert sorted((str(p), p.stat().st_mtime_ns) for p in (tmp_path / "d").rglob("*")) == before
 
     def test_what_is_no_state_directory_is_refused_with_what_to_give(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\. Give"):

@@ -107,12 +107,6 @@ class TestWhatIsNotSwept:
                 assert own != view
             assert (view / "000004.sst").read_text() == "000004.sst"
 
-    def test_another_view_of_this_process(self, database: Path) -> None:
-        with linked_view(database) as first, linked_view(database) as second:
-            assert sweep_views() == ()
-            assert (first / "CURRENT").exists()
-            assert (second / "CURRENT").exists()
-
     def test_what_links_lead_to_and_what_is_named_otherwise(self, database: Path, tmp_path: Path) -> None:
         view = killed_view(database)
         precious = tmp_path / "precious"
@@ -167,10 +161,6 @@ class TestASharedTemporaryDirectory:
         view = killed_view(database)
         assert sweep_views() == (view,)
         assert not view.parent.exists()
-
-    def test_one_that_cannot_be_listed_is_no_error(self, monkeypatch: pytest.MonkeyPatch, tmp: Path) -> None:
-        monkeypatch.setattr("tempfile.tempdir", str(tmp / "absent"))
-        assert sweep_views() == ()
 
 
 def test_a_sweep_between_making_a_lock_and_taking_it_costs_no_view(

@@ -219,6 +219,7 @@ class TestRebuild:
     def test_a_global_store_is_one_task(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
         self.both(broker, tmp_path, asked(subtopology=None))
 
+    @pytest.mark.slow
     def test_beside_other_stores_and_other_tasks(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
         first = asked(store="other", subtopology=0, partitions=(1, 2))
         beside = rebuilt(broker, tmp_path / "first", [first])
@@ -295,6 +296,7 @@ class TestWorker:
         with pytest.raises(type(error)):
             answered(Failing(error=error), str(tmp_path))
 
+    @pytest.mark.core
     def test_what_does_not_heal_is_an_answer(self, tmp_path: Path) -> None:
         denied = AccessDeniedError("no", acl="Read on topic 'users'")
         error = answered(Failing(error=denied), str(tmp_path)).error

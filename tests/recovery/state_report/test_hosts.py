@@ -188,7 +188,6 @@ def test_the_newest_record_of_a_key_is_found_whatever_stands_beside_it(
     assert found.record.value == b"newer"
 
 
-@pytest.mark.core
 @pytest.mark.parametrize(
     ("key", "hashed", "of_6", "of_4"),
     [

@@ -69,7 +69,6 @@ class TestOptions:
         assert (options.compressions, options.compactions, options.logs_errors_alone) == (("lz4",), ("fifo",), False)
         assert len(options_that_hurt(options)) == 2
 
-    @pytest.mark.core
     @pytest.mark.parametrize(
         ("before", "after", "said"),
         [

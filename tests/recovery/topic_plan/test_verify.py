@@ -42,6 +42,19 @@ def journal(tmp_path: Path) -> Path:
     return tmp_path / "p.json.journal.jsonl"
 
 
+@pytest.fixture
+def plan() -> TopicPlan:
+    return planned(world())
+
+
+@pytest.fixture
+def made(plan: TopicPlan, journal: Path) -> World:
+    """With a seed carried out."""
+    filled = world()
+    applied(plan, filled, journal)
+    return filled
+
+
 class TestSeed:
     def test_before_it_is_applied_nothing_is_there(self) -> None:
         made = world()
@@ -50,47 +63,40 @@ class TestSeed:
         assert seen(planned(made), made) == [(FAILS, 0, 0), (FAILS, 0, 0)]
 
     @pytest.mark.parametrize("has_journal", [True, False])
-    def test_applied_it_holds_compacted_or_not(self, journal: Path, has_journal: bool) -> None:
-        made = world()
-        plan = planned(made)
-        applied(plan, made, journal)
+    def test_applied_it_holds_compacted_or_not(
+        self, made: World, plan: TopicPlan, journal: Path, has_journal: bool
+    ) -> None:
         for _ in range(2):
             assert seen(plan, made, journal if has_journal else None) == [(HOLDS, 2, 0), (HOLDS, 1, 0)]
             made.compact(CHANGELOG)
 
-    def test_what_the_application_wrote_since_is_no_loss(self, journal: Path) -> None:
-        made = world()
-        plan = planned(made)
-        applied(plan, made, journal)
+    def test_what_the_application_wrote_since_is_no_loss(self, made: World, plan: TopicPlan, journal: Path) -> None:
         made.put(CHANGELOG, b"bob", b"new", 9_000)
         made.put(CHANGELOG, b"zoe", b"new", 9_000)
         assert seen(plan, made, journal) == [(HOLDS, 1, 1), (HOLDS, 1, 0)]
         assert seen(plan, made) == [(NOT_KNOWN, 1, 1), (HOLDS, 1, 0)]
 
-    def test_a_row_that_is_gone_is_a_loss_where_nobody_else_has_written(self, journal: Path) -> None:
-        made = world()
-        plan = planned(made)
-        applied(plan, made, journal)
+    def test_a_row_that_is_gone_is_a_loss_where_nobody_else_has_written(
+        self, made: World, plan: TopicPlan, journal: Path
+    ) -> None:
         log = made.logs[CHANGELOG][0]
         log.records = [record for record in log.records if record.key != b"bob"]
         assert seen(plan, made, journal)[0] == (FAILS, 1, 0)
         made.put(CHANGELOG, b"zoe", b"new", 9_000)  # the application may have deleted bob, and the tombstone be gone
         assert seen(plan, made, journal)[0] == (NOT_KNOWN, 1, 0)
 
-    def test_of_a_source_that_has_changed_the_digest_tells_or_nothing_does(self, journal: Path) -> None:
-        made = world()
-        plan = planned(made)
-        applied(plan, made, journal)
+    def test_of_a_source_that_has_changed_the_digest_tells_or_nothing_does(
+        self, made: World, plan: TopicPlan, journal: Path
+    ) -> None:
         made.put(SOURCE, b"bob", b"later", 9_000)
         made.compact(SOURCE)
         assert seen(plan, made, journal) == [(HOLDS, 2, 0), (HOLDS, 1, 0)]
         made.put(CHANGELOG, b"bob", b"later", 9_000)
         assert seen(plan, made, journal)[0] == (NOT_KNOWN, 0, 0)
 
-    def test_a_topic_that_was_recreated_or_lets_rows_go_fails(self, journal: Path) -> None:
-        made = world()
-        plan = planned(made)
-        applied(plan, made, journal)
+    def test_a_topic_that_was_recreated_or_lets_rows_go_fails(
+        self, made: World, plan: TopicPlan, journal: Path
+    ) -> None:
         made.configs[CHANGELOG]["cleanup.policy"] = "delete"
         assert seen(plan, made, journal)[0] == (FAILS, 0, 0)
         made.with_topic(CHANGELOG, 2)
@@ -98,10 +104,7 @@ class TestSeed:
         made.with_topic(CHANGELOG, 3)
         assert seen(plan, made, journal) == [(FAILS, 0, 0)]
 
-    def test_rolled_back_it_fails(self, journal: Path) -> None:
-        made = world()
-        plan = planned(made)
-        applied(plan, made, journal)
+    def test_rolled_back_it_fails(self, made: World, plan: TopicPlan, journal: Path) -> None:
         rolled_back(made, journal)
         assert seen(plan, made, journal) == [(FAILS, 0, 0)]
 

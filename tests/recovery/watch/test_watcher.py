@@ -103,6 +103,7 @@ class TestWithoutAPlan:
         parts.watch(from_here_on, lambda: parts.raw_record(frame_id(1, b"")), nothing)
         assert read == [("users", 1, 4, 5)]
 
+    @pytest.mark.slow
     def test_a_new_changelog_like_subject_brings_a_full_look(self, parts: Parts) -> None:
         def another_store() -> None:
             parts.registry.seed(f"{parts.staged.application}-other-changelog-value", '"string"')
@@ -153,6 +154,7 @@ class TestAllowed:
         assert "its registration was rolled back" in withheld.why
         assert parts.registry.dump() == before
 
+    @pytest.mark.slow
     def test_nothing_is_done_for_a_plan_that_was_rolled_back(self, parts: Parts) -> None:
         plan = parts.applied()
         journal = default_journal_path(parts.plan_path)
@@ -164,6 +166,7 @@ class TestAllowed:
         assert f"was rolled back, as its journal {journal} says" in event.why
         assert parts.registry.dump() == before
 
+    @pytest.mark.slow
     def test_an_id_that_is_not_under_the_source_s_own_subject_is_only_told(self, parts: Parts) -> None:
         plan = parts.applied()
         foreign = parts.registry.seed("another-value", NEXT_SCHEMA)
@@ -190,6 +193,7 @@ class TestAllowed:
         assert said in event.why
         assert parts.registry.writes == 0
 
+    @pytest.mark.slow
     def test_a_store_that_is_not_examined_is_told_once(self, parts: Parts) -> None:
         writer = parts.writer(parts.plan())
         pairs = tuple(replace(pair, source_topic=Topic("others")) for pair in writer.pairs)
@@ -211,6 +215,7 @@ class TestAnotherRepairAtTheSameTime:
         assert parts.client.config(subject) is None
         assert parts.phantom() == {parts.staged.internal_id: True, 1: False, 2: False}
 
+    @pytest.mark.slow
     def test_another_configuration_than_was_signed_off_is_not_written_to(self, parts: Parts) -> None:
         plan = parts.plan()
         parts.client.set_config(parts.staged.phantom_subject, {"compatibility": "FULL"})
@@ -250,6 +255,7 @@ class TestOutages:
         assert [type(event) for event in events] == [LookEnded, OutageBegan, OutageEnded, LookEnded]
         assert events[1] == OutageBegan(end=End.KAFKA, why="The Kafka cluster does not answer.")
 
+    @pytest.mark.slow
     def test_what_a_look_has_seen_when_an_end_stops_answering_is_told_and_registered_by_the_next(
         self, parts: Parts, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -278,6 +284,7 @@ class TestOutages:
         assert parts.phantom() == {parts.staged.internal_id: True, 1: False, 2: False}
         assert parts.client.config(parts.staged.phantom_subject) is None
 
+    @pytest.mark.slow
     def test_a_refusal_in_the_middle_is_put_back_and_tried_again(self, parts: Parts) -> None:
         plan, subject = parts.plan(), parts.staged.phantom_subject
         with parts.registry.intercept(Fault(method="POST", path="/versions$", calls=(2,), action=REFUSED)):
@@ -289,6 +296,7 @@ class TestOutages:
         assert parts.client.config(subject) is None
 
 
+@pytest.mark.core
 def test_a_plan_s_pair_says_how_it_repairs(parts: Parts) -> None:
     plan = parts.plan()
     (pair,) = allowed_pairs(plan)

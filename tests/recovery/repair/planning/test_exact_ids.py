@@ -34,6 +34,12 @@ def world() -> Iterator[World]:
         yield made
 
 
+def undone(world: World, journal: Path, before: object) -> None:
+    """Rolls back, and holds that all is as before."""
+    assert not [event for event in world.roll_back(journal) if isinstance(event, Left)]
+    assert world.registry.dump() == before
+
+
 def kinds(plan: Plan) -> list[str]:
     return [action.kind for action in plan.actions]
 
@@ -48,7 +54,9 @@ class TestInheritedMetadata:
         client.set_config(PHANTOM, {"compatibility": "NONE"})
         assert client.register(PHANTOM, Schema(text=W1)) not in (1, 2)
 
-    @pytest.mark.parametrize("keep", [Keep.AUTO, Keep.LIVE, pytest.param(Keep.SOFT_DELETED, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize(
+        "keep", [Keep.AUTO, *(pytest.param(keep, marks=pytest.mark.slow) for keep in (Keep.LIVE, Keep.SOFT_DELETED))]
+    )
     def test_with_exact_ids_it_is_carried_out_and_undone(self, world: World, tmp_path: Path, keep: Keep) -> None:
         before = world.registry.dump()
         plan = world.plan(exact_ids=True, keep=keep)
@@ -59,17 +67,16 @@ class TestInheritedMetadata:
         assert world.client().mode(PHANTOM) is None
         assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
         assert not world.examine().diagnosis.has_findings
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
     def test_a_mode_of_its_own_is_put_back(self, world: World, tmp_path: Path) -> None:
         world.client().set_mode(PHANTOM, "READWRITE")
         before = world.registry.dump()
         world.apply(world.plan(exact_ids=True), tmp_path / "journal")
         assert world.client().mode(PHANTOM) == "READWRITE"
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
+    @pytest.mark.slow
     def test_as_shell_it_leaves_the_registry_as_apply_leaves_it(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(exact_ids=True)
         script = tmp_path / "repair.sh"
@@ -148,8 +155,7 @@ class TestKilled:
         world.apply(plan, tmp_path / "journal")
         assert not world.examine().diagnosis.has_findings
         assert world.client().mode(PHANTOM) is None
-        assert not [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
     @pytest.mark.parametrize(
         ("moment", "number"), mostly_slow([("after write", n) for n in range(1, 7)], quick=[("after write", 2)])
@@ -160,8 +166,7 @@ class TestKilled:
         before = world.registry.dump()
         with killed_at(monkeypatch, moment, number):
             world.apply(world.plan(exact_ids=True), tmp_path / "journal")
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
     def test_a_registry_whose_modes_cannot_be_changed_is_left_as_it_was(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(exact_ids=True)
@@ -172,6 +177,7 @@ class TestKilled:
                 world.apply(plan, tmp_path / "journal")
         assert world.registry.dump() == before
 
+    @pytest.mark.slow
     def test_others_that_change_the_mode_meanwhile_are_noticed(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(exact_ids=True)
         with pytest.MonkeyPatch.context() as patch, killed_at(patch, "after write", 1):

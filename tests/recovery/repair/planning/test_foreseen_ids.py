@@ -66,6 +66,13 @@ def gone(world: World, subject: str) -> None:
         world.client().delete_subject(subject, permanent=permanent)
 
 
+def carried_out_and_undone(world: World, plan: Plan, tmp_path: Path) -> None:
+    before = world.registry.dump()
+    carried_out(world, plan, tmp_path)
+    world.roll_back(tmp_path / "journal")
+    assert world.registry.dump() == before
+
+
 def carried_out(world: World, plan: Plan, tmp_path: Path) -> None:
     world.apply(plan, tmp_path / "journal")
     assert {type(event) for event in world.verify(plan)} == {Confirmed}
@@ -74,13 +81,10 @@ def carried_out(world: World, plan: Plan, tmp_path: Path) -> None:
 
 class TestOneContentWithTwoIds:
     def test_the_last_registration_decides(self, world: World, tmp_path: Path) -> None:
-        before = world.registry.dump()
         plan = world.plan()
         assert planned(plan) == [(900, False, False)]
         assert any("Records carry schema id 1" in line and "as id 900" in line for line in plan.price)
-        carried_out(world, plan, tmp_path)
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
+        carried_out_and_undone(world, plan, tmp_path)
 
     def test_so_does_a_soft_delete(self, world: World, tmp_path: Path) -> None:
         world.client().delete_subject("again-value")
@@ -88,6 +92,7 @@ class TestOneContentWithTwoIds:
         assert planned(plan) == [(1, False, False)]
         carried_out(world, plan, tmp_path)
 
+    @pytest.mark.slow
     def test_both_ids_in_the_records_are_one_registration(self, world: World, tmp_path: Path) -> None:
         world.put("users", ("b", value(900)))
         world.commit("shop", users=2)
@@ -173,14 +178,12 @@ class TestInANamedContext:
             in_context.plan()
 
     def test_exactly_the_id_is_registered_and_undone(self, in_context: World, tmp_path: Path) -> None:
-        before = in_context.registry.dump()
         plan = in_context.plan(exact_ids=True)
         assert planned(plan) == [(1, False, True)]
         assert any("under one more subject gets 1 instead" in line for line in plan.price)
-        carried_out(in_context, plan, tmp_path)
-        in_context.roll_back(tmp_path / "journal")
-        assert in_context.registry.dump() == before
+        carried_out_and_undone(in_context, plan, tmp_path)
 
+    @pytest.mark.slow
     def test_a_subject_that_has_the_content_under_the_other_id_gets_this_one_too(
         self, in_context: World, tmp_path: Path
     ) -> None:
@@ -192,6 +195,7 @@ class TestInANamedContext:
         assert planned(plan) == [(1, False, True)]
         carried_out(in_context, plan, tmp_path)
 
+    @pytest.mark.slow
     def test_a_new_id_will_not_do_either(self, in_context: World, tmp_path: Path) -> None:
         gone(in_context, "elsewhere-value" if in_context.path else ":.eu:elsewhere-value")
         with pytest.raises(PlanError, match="--exact-ids"):
@@ -214,17 +218,13 @@ class TestNormalize:
 
     def test_what_is_in_force_is_kept_while_the_level_is_relaxed(self, empty: World, tmp_path: Path) -> None:
         self.stage(empty, SORTED)
-        before = empty.registry.dump()
         plan = empty.plan()
         (relaxed,) = [action for action in plan.actions if isinstance(action, SetCompatibility)]
         assert relaxed.inherited == {"normalize": True}
         assert """\n{"normalize": true, "compatibility": "NONE"}\n""" in shell_script(plan)
         assert plan_from(plan_document(plan), where="the plan") == plan
         assert planned(plan) == [(1, False, False)]
-        carried_out(empty, plan, tmp_path)
-        assert empty.client().config(PHANTOM) is None
-        empty.roll_back(tmp_path / "journal")
-        assert empty.registry.dump() == before
+        carried_out_and_undone(empty, plan, tmp_path)
 
     @pytest.mark.parametrize("scope", ["", PHANTOM])
     def test_a_text_that_is_written_anew_gets_any_id(self, empty: World, tmp_path: Path, scope: str) -> None:
@@ -237,6 +237,7 @@ class TestNormalize:
         config = empty.client().config(PHANTOM)
         assert (None if config is None else config.fields.get("normalize")) is (True if scope else None)
 
+    @pytest.mark.slow
     def test_texts_that_become_one_are_registered_once(self, empty: World, tmp_path: Path) -> None:
         empty.registry.seed(SOURCE_SUBJECT, UNSORTED)
         empty.registry.seed("another-value", UNSORTED.replace('"zeta":1,"alpha":2', '"zeta":1,"beta":3,"alpha":2'))

@@ -12,6 +12,7 @@ import pytest
 
 from srfix.recovery import Keep, Plan, Reader, plan_document
 from srfix.recovery.actions.actions import Register, SoftDelete
+from srfix.recovery.census import NoCensus
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import ChangelogSubject, Role, Schema, Subject, Topic
@@ -75,6 +76,7 @@ class TestWhatIsRegistered:
         assert registered(world.plan(width=Width.ONLY_LIVE)) == [1, 2]
         carried_out_and_undone(world, world.plan(), tmp_path / "journal")
 
+    @pytest.mark.slow
     def test_a_soft_deleted_version_is_where_records_use_it(self, world: World, tmp_path: Path) -> None:
         world.registry.seed(SOURCE_SUBJECT, W3)
         for number in (1, 3):
@@ -82,6 +84,7 @@ class TestWhatIsRegistered:
         assert registered(world.plan()) == [1, 2]
         carried_out_and_undone(world, world.plan(), tmp_path / "journal")
 
+    @pytest.mark.slow
     def test_what_is_there_soft_deleted_already_is_not(self, world: World, tmp_path: Path) -> None:
         world.registry.seed(PHANTOM, W1)
         world.client().delete_version(PHANTOM, 2)
@@ -116,7 +119,7 @@ class TestWhatNeedNotBe:
         ("how", "width"),
         [
             ({"reader": Reader.PLAIN}, Width.WIDE),
-            ({"reader": Reader.DUAL}, Width.ONLY_LIVE),
+            pytest.param({"reader": Reader.DUAL}, Width.ONLY_LIVE, marks=pytest.mark.slow),
             pytest.param({"reader": Reader.DUAL}, Width.ALL_VERSIONS, marks=pytest.mark.slow),
             ({"streams_version": "2.7"}, Width.WIDE),
         ],
@@ -131,6 +134,7 @@ class TestWhatNeedNotBe:
         assert f"`srfix plan --application shop --store {STORE} --also SRF001 -o plan.json`" in of_note
         assert registered(world.plan(width=width, also=("SRF001",), **how)) == [1, 2]
 
+    @pytest.mark.slow
     def test_what_is_masked_is_planned_when_asked_for_if_ids_are_missing(self, world: World, tmp_path: Path) -> None:
         for text in (W1, W2):
             world.registry.seed(PHANTOM, text)
@@ -180,7 +184,38 @@ def nullable(name: str, of: str) -> str:
     return f'{{"name":"{name}","type":["null","{of}"],"default":null}}'
 
 
-QUICK = {(Keep.AUTO, "BACKWARD"), (Keep.LIVE, "BACKWARD"), (Keep.SOFT_DELETED, "FULL"), (Keep.LIVE, "NONE")}
+class TestWithoutACensus:
+    """Every version of the source's subject."""
+
+    def test_it_is_carried_out_verified_and_undone_without_reading_a_record(
+        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def read(*_args: object, **_kwargs: object) -> None:
+            raise AssertionError("the topic was read")
+
+        unused = world.registry.seed(SOURCE_SUBJECT, W3)
+        for number in (1, 3):
+            world.client().delete_version(SOURCE_SUBJECT, number)
+        world.registry.seed(PHANTOM, W1)
+        with monkeypatch.context() as patch:
+            patch.setattr("srfix.recovery.census.local.LocalCensus.count", read)
+            plan = world.plan(width=Width.ALL_VERSIONS, engine=NoCensus())
+        assert registered(plan) == [2, unused]
+        assert any(line.startswith("No census was made of users") for line in plan.price)
+        carried_out_and_undone(world, plan, tmp_path / "journal")
+        world.registry.seed(PHANTOM, W2)
+        assert world.examine(engine=NoCensus()).diagnosis.is_inconclusive
+
+    @pytest.mark.slow
+    def test_keys_are_repaired_where_a_key_schema_was_registered(self, world: World) -> None:
+        world.registry.seed("users-key", '"long"')
+        for roles in ({Role.VALUE}, {Role.KEY, Role.VALUE}):
+            plan = world.plan(width=Width.ALL_VERSIONS, engine=NoCensus())
+            assert {finding.role for finding in plan.findings} == roles
+            world.registry.seed(PHANTOM_KEY, '"string"')
+
+
+QUICK = {(Keep.AUTO, "BACKWARD"), (Keep.LIVE, "BACKWARD")}
 
 
 class TestKeep:
@@ -194,6 +229,7 @@ class TestKeep:
         assert [action.schema_id for action in plan.actions if isinstance(action, SoftDelete)] == [2]
         carried_out_and_undone(world, plan, tmp_path / "journal")
 
+    @pytest.mark.slow
     def test_auto_judges_by_the_applications_own_schema_not_by_what_a_repair_has_left_live(
         self, tmp_path: Path
     ) -> None:
@@ -242,6 +278,7 @@ class TestKeep:
         else:
             assert world.client().register(PHANTOM, NEXT) > 0
 
+    @pytest.mark.slow
     def test_registrations_that_refuse_each_other_relax_the_level_even_under_a_new_subject(
         self, world: World, tmp_path: Path
     ) -> None:
@@ -307,6 +344,7 @@ class TestThePriceOfTheNextSchema:
         assert "schema id 2, which this repair leaves live" in refusal
         assert "--keep auto" in refusal
 
+    @pytest.mark.slow
     def test_a_transitive_level_asks_every_live_version(self, world: World) -> None:
         world.client().set_config(PHANTOM, {"compatibility": "BACKWARD_TRANSITIVE"})
         assert "schema id 1, 2, which this repair leaves live" in self.refusal(world.plan(keep=Keep.LIVE))

@@ -124,6 +124,7 @@ class TestVerify:
         assert (unseen.subject, unseen.what) == (PHANTOM, "users partition 1: no record came for 30 s")
         assert any(isinstance(event, Confirmed) for event in events)
 
+    @pytest.mark.slow
     def test_content_that_is_registered_under_another_id_satisfies_the_reader_and_is_told(
         self, world: World, repaired: Plan
     ) -> None:
@@ -165,6 +166,7 @@ class TestVerify:
             unseen = NotLookedAt(subject=keys_miss.subject, what="w")
             assert outcome_of("shop", plan, [keys_miss, unseen]) is Verified.NOT_SEEN
 
+    @pytest.mark.slow
     def test_a_text_that_the_registry_does_not_take_any_more_is_a_problem(self, world: World, repaired: Plan) -> None:
         body = json.dumps({"error_code": 42201, "message": "no such reference"})
         with world.registry.intercept(
@@ -181,12 +183,6 @@ class TestVerify:
             pytest.raises(RegistryAnswerError),
         ):
             world.verify(repaired)
-
-    def test_the_topic_that_is_verified_is_the_plans(self, world: World, repaired: Plan) -> None:
-        (finding,) = repaired.findings
-        elsewhere = replace(repaired, findings=(replace(finding, source_topic=Topic("nowhere")),))
-        assert problems(world, elsewhere)[0].startswith("topic nowhere, ")
-        assert "nowhere" not in world.broker.topics
 
 
 class StoppedEarly:

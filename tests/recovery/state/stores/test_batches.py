@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
@@ -174,12 +175,7 @@ def walk(form: StoreFormat, databases: Iterable[Database]) -> Iterator[StateRow 
                 yield number, f"key {key.hex()}: {error.message}"
 
 
-@settings(max_examples=EXAMPLES)
-@given(told=stores(), size=st.sampled_from([1, 3, 1_000]), data=st.data())
-def test_columns_and_what_is_sought_are_what_a_walk_finds(
-    told: tuple[StoreFormat, tuple[Database, ...]], size: int, data: st.DataObject
-) -> None:
-    form, databases = told
+def as_a_walk_finds(form: StoreFormat, databases: tuple[Database, ...], size: int, data: st.DataObject) -> None:
     found = list(walk(form, databases))
     rows = [each for each in found if isinstance(each, StateRow)]
     with tempfile.TemporaryDirectory() as folder:
@@ -190,6 +186,23 @@ def test_columns_and_what_is_sought_are_what_a_walk_finds(
         odd = [(damage.rows_before, damage.problem) for damage in store.damage]
         assert odd == [each for each in found if not isinstance(each, StateRow)]
         sought(store, rows, data)
+
+
+@settings(max_examples=8)
+@given(told=stores(), data=st.data())
+def test_columns_and_what_is_sought_are_what_a_walk_finds(
+    told: tuple[StoreFormat, tuple[Database, ...]], data: st.DataObject
+) -> None:
+    as_a_walk_finds(*told, 3, data)
+
+
+@pytest.mark.slow
+@settings(max_examples=EXAMPLES)
+@given(told=stores(), size=st.sampled_from([1, 3, 1_000]), data=st.data())
+def test_so_they_are_of_many_stores(
+    told: tuple[StoreFormat, tuple[Database, ...]], size: int, data: st.DataObject
+) -> None:
+    as_a_walk_finds(*told, size, data)
 
 
 def sought(store: StateStore, rows: list[StateRow], data: st.DataObject) -> None:
