@@ -20,8 +20,6 @@ import sys
 from typing import Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from srfix.serde.compatibility import CompatibilityLevel, incompatibilities
 from srfix.serde.errors import SchemaError, UsageError
@@ -209,26 +207,8 @@ class TestBadSchemas:
         with pytest.raises(SchemaError):
             incompatibilities(new='"int"', existing=[text], level="FULL")
 
-    @given(
-        st.recursive(
-            st.none() | st.booleans() | st.integers() | st.text(),
-            lambda inner: (
-                st.lists(inner)
-                | st.dictionaries(
-                    st.sampled_from(["type", "name", "fields", "items", "symbols", "size", "aliases", "namespace"]),
-                    inner,
-                )
-            ),
-            max_leaves=12,
-        )
-    )
-    def test_any_json_is_taken_or_refused_in_one_way(self, value: Json) -> None:
-        try:
-            incompatibilities(new=json.dumps(value), existing=[], level="NONE")
-        except SchemaError:
-            return
 
-
+@pytest.mark.slow
 class TestImport:
     def test_importing_the_module_does_not_load_avro(self) -> None:
         code = "import sys, srfix.serde.compatibility; sys.exit('avro' in sys.modules)"

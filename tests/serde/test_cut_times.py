@@ -94,16 +94,20 @@ class TestMilliseconds:
 
 
 class TestMicroseconds:
-    @given(
-        at=st.datetimes(timezones=st.just(datetime.UTC)),
-        time=st.times(),
-    )
-    def test_what_is_written_under_microseconds_is_read_back(self, at: datetime.datetime, time: datetime.time) -> None:
+    def test_what_is_written_under_microseconds_is_read_back(self, client: RegistryClient) -> None:
         schema = json.dumps(record(A=logical("long", "timestamp-micros"), T=["null", logical("long", "time-micros")]))
-        with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
-            write = plan_write(client, "t", schema=schema).serializer()
+        write = plan_write(client, "t", schema=schema).serializer()
+        read = plan_read(client, "t", "A TIMESTAMP, T TIME").deserializer()
+        alone = AvroDeserializer(ById(client), columns="A TIMESTAMP, T TIME")
+
+        @given(at=st.datetimes(timezones=st.just(datetime.UTC)), time=st.times())
+        def check(at: datetime.datetime, time: datetime.time) -> None:
             payload = write({"A": at, "T": time}, _CONTEXT)
-            columns = "A TIMESTAMP, T TIME"
-            read = plan_read(client, "t", columns).deserializer()
-            alone = AvroDeserializer(ById(client), columns=parse_columns(columns))
             assert read(payload, _CONTEXT) == alone(payload, _CONTEXT) == {"A": at, "T": time}
+
+        check()
+
+    def test_a_local_time_is_cut_towards_the_past(self, client: RegistryClient) -> None:
+        text = json.dumps(record(A=logical("long", "local-timestamp-millis")))
+        write = AvroSerializer.for_schema(client, text, cut_times=True)
+        assert write({"A": AT.replace(tzinfo=None)}, _CONTEXT) == write({"A": CUT.replace(tzinfo=None)}, _CONTEXT)

@@ -189,7 +189,7 @@ class TestGuids:
     def guid(self, client: RegistryClient) -> UUID:
         return UUID(client.version("orders-value", 1).guid or "")
 
-    def test_it_is_resolved_in_front_and_in_headers_and_asked_for_once(
+    def test_in_front_and_in_headers_it_is_resolved_and_asked_for_once(
         self, client: RegistryClient, guid: UUID
     ) -> None:
         asked: list[UUID] = []

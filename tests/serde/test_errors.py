@@ -44,9 +44,7 @@ class TestTree:
         assert of_recovery == {recovery_errors.__name__}
 
     @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-    def test_every_error_ends_in_error_says_what_it_means_and_is_drawn_in_the_tree(
-        self, kind: type[SrfixError]
-    ) -> None:
+    def test_every_error_is_called_one_says_what_it_means_and_is_in_the_tree(self, kind: type[SrfixError]) -> None:
         assert kind.__name__.endswith("Error")
         assert kind.__doc__
         drawn = (errors.__doc__ or "") + (importlib.import_module(kind.__module__).__doc__ or "")

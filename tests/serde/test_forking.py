@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import select
 import signal
 import threading
@@ -16,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,17 +65,28 @@ CONNECTIONS = {
 }  # fmt: skip
 
 
-def calls(names: set[str]) -> Iterator[tuple[str, str]]:
-    """File and class of every call of one of these names, and of every call that is given one to call."""
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
-            where = str(path.relative_to(ROOT))
-            for holder in ast.parse(path.read_text()).body:
-                for node in ast.walk(holder):
-                    for called in (node.func, *node.args) if isinstance(node, ast.Call) else ():
-                        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
-                        if name in names:
-                            yield where, getattr(holder, "name", "")
+NAMES = re.compile(rf"\b({'|'.join(BARE | CONNECTIONS | {'ForkLock'})})\b")
+
+
+@cache
+def all_calls() -> set[tuple[str, str, str]]:
+    """File, class and name of every call, and of what it is given to call, in files that have one of the names."""
+    return {
+        (str(path.relative_to(ROOT)), getattr(holder, "name", ""), getattr(called, "attr", getattr(called, "id", "")))
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+        if NAMES.search(path.read_text())
+        for holder in ast.parse(path.read_text()).body
+        for node in ast.walk(holder)
+        if isinstance(node, ast.Call)
+        for called in (node.func, *node.args)
+        if isinstance(called, ast.Attribute | ast.Name)
+    }
+
+
+def calls(names: set[str]) -> set[tuple[str, str]]:
+    """File and class of every call of one of these names."""
+    return {(where, holder) for where, holder, name in all_calls() if name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +231,10 @@ def succeeds(scene: Scene) -> None:
 
 class TestLocks:
     def test_none_is_made_elsewhere(self) -> None:
-        assert set(calls(BARE)) - ON_THE_DRIVER == {(HOME, "ForkLock")}
+        assert calls(BARE) - ON_THE_DRIVER == {(HOME, "ForkLock")}
 
     def test_each_has_a_scene(self) -> None:
-        assert set(calls({"ForkLock"})) == set(SCENES)
+        assert calls({"ForkLock"}) == set(SCENES)
 
     @pytest.mark.parametrize("scene", SCENES.values(), ids=lambda scene: str(scene.__name__))
     def test_a_child_works_though_another_thread_held_it(self, scene: Callable[[], Scene]) -> None:
@@ -309,7 +322,7 @@ def answering() -> Iterator[ScriptedRegistry]:
 
 class TestConnections:
     def test_each_place_that_makes_them_is_tested(self) -> None:
-        assert set(calls(CONNECTIONS)) == set(SESSIONS)
+        assert calls(CONNECTIONS) == set(SESSIONS)
 
     @pytest.mark.parametrize("client", sorted(SESSIONS.values()))
     def test_a_child_opens_its_own_and_the_parents_lives_on(self, client: str, answering: ScriptedRegistry) -> None:

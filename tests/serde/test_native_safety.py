@@ -213,6 +213,7 @@ class TestMemory:
                 WORK[work](serdes)
             grown.append({name: count - before[name] for name, count in _held(serdes).items()})
         least = {name: min(growth[name] for growth in grown) for name in before}
+        least["blocks"] = max(0, least["blocks"])  # other tests' may be freed meanwhile
         assert {name: growth for name, growth in least.items() if abs(growth) > _TIMES * 0.75} == {}
 
     @pytest.mark.slow
@@ -287,30 +288,6 @@ class TestThreads:
                 stop.set()
 
         _in_threads([change, read])
-
-    @pytest.mark.slow
-    def test_a_row_may_change_while_it_is_written(self, registry: MemoryRegistry, payload: bytes) -> None:
-        serdes = _Serdes(registry, payload)
-        row: Any = {**serdes.row, "M": {f"k{number}": {"A": number} for number in range(300)}}
-        stop = threading.Event()
-
-        def change() -> None:
-            number = 0
-            while not stop.is_set():
-                number += 1
-                row["M"].pop(f"k{number % 300}", None)
-                row["M"][f"k{(number * 7) % 400}"] = {"A": None}
-                row["R"] = [{"A": 1}] * (number % 50)
-
-        def write() -> None:
-            try:
-                for _ in range(400):
-                    with suppress(SrfixError, RuntimeError):
-                        assert serdes.deserialize(serdes.serialize(row, VALUE), VALUE)
-            finally:
-                stop.set()
-
-        _in_threads([change, write])
 
     def test_a_small_stack_holds_a_row_that_nests_as_deep_as_any_may(self, registry: MemoryRegistry) -> None:
         text = '{"type":"record","name":"N","fields":[{"name":"next","type":["null","N"]}]}'

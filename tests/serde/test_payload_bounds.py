@@ -161,6 +161,11 @@ class TestRemembered:
         assert len(own) == len(shapes._remembered)
         assert sum(sys.getsizeof(key) for keys in own for key in keys) <= payload_bounds().shape_bytes
 
+    def test_a_set_that_would_displace_all_others_is_not_remembered(self) -> None:
+        readers = _Readers(CaseRule.UNIQUE)
+        assert readers.of(parse_columns("A STRUCT<X INT>")[0].type, "$")({"k" * 1_000_000: 1, "x": 2}) == {"X": 2}
+        assert not readers.shapes._remembered
+
     def test_refused_guids_that_begin_alike_are_found_without_a_search(self) -> None:
         """Each payload of a batch was compared with all refused ones of the same first five bytes."""
         registry = MemoryRegistry()

@@ -13,6 +13,7 @@ def test_every_property_that_a_registry_takes_is_shown() -> None:
     assert all(is_known(name) and shown(name) == name for name in _KNOWN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["http.answer.deadline.ms"])
 def test_a_bound_that_is_no_number_is_named(name: str) -> None:
     done = srfix("subjects", "--registry", "http://127.0.0.1:1", "-R", f"{name}=x")

@@ -32,7 +32,7 @@ from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
-from srfix.serde.errors import ColumnError, SchemaError, UsageError
+from srfix.serde.errors import ColumnError, NothingFedError, SchemaError, UsageError
 from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.formats.table import Format
@@ -155,6 +155,13 @@ class TestDeserializer:
         assert isinstance(second, dict)
         first["tags"].append("mine")  # type: ignore[union-attr]
         assert second["tags"] == ["new"]
+
+    def test_another_record_type_gets_no_defaults(self) -> None:
+        registry = MemoryRegistry()
+        order = {"type": "record", "name": "Order", "fields": [{"name": "total", "type": "long"}]}
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(NEW))
+        with pytest.raises(NothingFedError):
+            read(framed(registry, order, {"total": 1}), USERS)
 
     def test_a_record_without_fields_that_avro_resolves_is_its_defaults(self) -> None:
         registry = MemoryRegistry()
@@ -312,6 +319,16 @@ class TestPlans:
         ksqldb = plan_read(client, "users", NEWEST, case_rule=CaseRule.KSQLDB)
         assert ksqldb.reader is None
         assert "as ksqlDB's: aliases and defaults in the schemas do not" in ksqldb.explain().splitlines()[1]
+
+    def test_the_jvm_engine_refuses_a_default_that_java_has_no_word_for(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        old = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
+        new = {**old, "fields": [*old["fields"], {"name": "b", "type": "double", "default": "NaN"}]}
+        registry.seed("users-value", json.dumps(old))
+        plan = plan_read(client, "users", "`a` INT, `b` DOUBLE", reader_schema=json.dumps(new))
+        with pytest.raises(Exception, match="Java does not take the default"):
+            jvm_read(plan)
 
     def test_what_they_cannot_mean(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         self._seed(registry)

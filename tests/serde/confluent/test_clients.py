@@ -80,11 +80,19 @@ class TestErrors:
     def test_a_context_that_is_missing_where_it_is_needed(self, client: Client) -> None:
         with pytest.raises(UsageError, match="there is no context"):
             AvroSerializer(client, RECORD)({"a": 1})
+        with pytest.raises(UsageError, match="has no record name"):
+            AvroSerializer(client, '["null","int"]', conf={"subject.name.strategy.type": "RECORD"})(1, CTX)
         with pytest.raises(UsageError, match=r"^to_dict is called with a context"):
             AvroSerializer(client, RECORD, _to_dict)(1)
         payload = AvroSerializer(client, RECORD)({"a": 1}, CTX)
         with pytest.raises(UsageError, match=r"^from_dict is called with a context"):
             AvroDeserializer(client, from_dict=lambda row, ctx: row)(payload)
+
+    def test_a_registry_without_guids(self) -> None:
+        with FixtureRegistry() as server, RegistryClient(server.url) as client:
+            serialize = AvroSerializer(client, RECORD, conf={"schema.id.serializer": Framing.HEADER_GUID})
+            with pytest.raises(EncodeError, match=r"only Confluent 8\.0 and later do"):
+                serialize({"a": 1}, peers.context(headers=[]))
 
     def test_an_asynchronous_client_is_refused(self, server: FixtureRegistry) -> None:
         client = cast("AnyClient", AsyncSchemaRegistryClient({"url": server.url}))

@@ -175,9 +175,7 @@ def test_a_schema_of_another_type_is_refused(server: FixtureRegistry, client: Cl
         JSONSerializer(Schema('{"title":"R"}'), client)
 
 
-def test_reading_as_the_latest_needs_the_writers_schema_under_the_subject(
-    server: FixtureRegistry, client: Client
-) -> None:
+def test_reading_as_the_latest_needs_the_schema_under_the_subject(server: FixtureRegistry, client: Client) -> None:
     """As there; the words are ours: it is the incident, met by a plain reader."""
     schema_id = server.seed("source-value", RECORD)
     server.seed("t-value", EMPTY)

@@ -110,17 +110,13 @@ def test_rows_and_tombstones_make_the_round_trip(bootstrap: str, ours: RegistryC
     assert ours.subjects() == ("round-trip-key", "round-trip-value")
 
 
-def test_a_row_that_does_not_fit_is_a_serialization_error_with_ours_as_its_cause(
-    bootstrap: str, ours: RegistryClient
-) -> None:
+def test_a_row_that_does_not_fit_is_a_serialization_error_by_ours(bootstrap: str, ours: RegistryClient) -> None:
     with pytest.raises(ValueSerializationError, match=r"->ID needs an integer") as caught:
         _produce(bootstrap, ours, "bad-row", ("k", {"ID": "x"}))
     assert isinstance(caught.value.__context__, EncodeError)
 
 
-def test_the_incident_is_a_deserialization_error_with_the_historical_words(
-    bootstrap: str, ours: RegistryClient
-) -> None:
+def test_the_incident_is_a_deserialization_error_in_the_old_words(bootstrap: str, ours: RegistryClient) -> None:
     _produce(bootstrap, ours, "incident", ("k", {"ID": 1}))
     phantom = ChangelogSubject(application="app", store="store")
     read = AvroDeserializer(UnderOneSubject(ours, phantom))

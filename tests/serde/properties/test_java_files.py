@@ -220,6 +220,13 @@ class TestSorting:
         assert "consumer's" not in repr(found)
         assert found.left_out == {"consumer.…": 2, "producer.…": 1}
 
+    def test_ksql_streams_win_likewise_and_values_over_keys(self) -> None:
+        fronts = ("ksql.streams.consumer.", "ksql.streams.", "")
+        given = {f"{front}security.protocol": front or "none" for front in fronts}
+        assert sorted_out("f", given).kafka == {"security.protocol": "ksql.streams.consumer."}
+        converters = {f"{half}.converter.schema.registry.url": f"http://{half}" for half in ("value", "key")}
+        assert sorted_out("f", converters).registry == {"url": "http://value"}
+
     def test_a_registrys_properties_are_found_behind_their_prefixes(self) -> None:
         for prefix in ("", "ksql.", "value.converter.", "key.converter."):
             given = {

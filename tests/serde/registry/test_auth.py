@@ -28,9 +28,7 @@ class TestSecret:
         assert secret.reveal() == "second"
 
     @pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
-    def test_a_reference_to_a_file_is_its_content_without_the_last_line_break(
-        self, ending: str, tmp_path: Path
-    ) -> None:
+    def test_a_reference_to_a_file_is_its_text_without_the_last_line_break(self, ending: str, tmp_path: Path) -> None:
         (tmp_path / "password").write_bytes(f" pässword \n{ending}".encode())
         expected = " pässword \n" if ending else " pässword "
         assert Secret.parse(f"file:{tmp_path / 'password'}").reveal() == expected
@@ -92,6 +90,8 @@ class TestBasicAuth:
         kind, _, token = BasicAuth(username, Secret(password)).header().partition(" ")
         assert kind == "Basic"
         assert b64decode(token).decode() == f"{username}:{password}"
+        undecodable = BasicAuth("reader", Secret(b"p\xff".decode(errors="surrogateescape"))).header()
+        assert b64decode(undecodable.removeprefix("Basic ")) == b"reader:p\xff"
 
 
 SECRET = "s3cret"
@@ -154,6 +154,8 @@ class TestBearerAuth:
     def test_a_function_that_fails_is_named_and_what_it_said_is_not(self) -> None:
         with pytest.raises(SecretError, match="The bearer token cannot be had: partial raised") as caught:
             BearerAuth(functools.partial(burst, SECRET)).credentials()
+        with pytest.raises(SecretError, match="The secret file:/no/such cannot be read"):  # our own errors pass
+            BearerAuth(Secret.parse("file:/no/such").reveal).credentials()
         assert caught.value.__context__ is None
         shown = everything_shown_of(caught.value)
         assert SECRET not in shown

@@ -246,6 +246,10 @@ class TestListings:
         assert "(http.listing.max.pages)" in said(server)
         assert server.requests == 5
 
+    def test_pages_that_take_too_long_together(self) -> None:
+        server = asked(self.pages(), AnswerBounds(listing_deadline_s=0.1), pause_s=0.06)
+        assert "(http.listing.deadline.ms)" in said(server)
+
     def test_names_without_end(self) -> None:
         numbers = iter(range(10**9))
         names = lambda: [answer(json.dumps([f"{next(numbers)}{'n' * 500}" for _ in range(100)]).encode())]  # noqa: E731

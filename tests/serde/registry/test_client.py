@@ -28,6 +28,7 @@ AVRO = Schema(text=TEXT)
 VERSION = {"subject": "s", "version": 1, "id": 7, "schema": TEXT}
 CALLS: list[tuple[Callable[[RegistryClient], object], object, str]] = [
     (lambda client: client.schema_by_id(7, subject=":.c/x:s/x"), {"schema": TEXT}, "GET /schemas/ids/7?subject=%3A.c%2Fx%3A"),
+    (lambda client: client.schema_by_id(7, subject="s"), {"schema": TEXT}, "GET /schemas/ids/7"),
     (lambda client: client.gives_id_to("s/x", 7), {"schema": TEXT}, "GET /schemas/ids/7?subject=s%2Fx"),
     (lambda client: client.schema_by_guid("5a2e61c3"), {"schema": TEXT}, "GET /schemas/guids/5a2e61c3"),
     (lambda client: client.ids_of_guid("5a2e61c3"), [], "GET /schemas/guids/5a2e61c3/ids"),
@@ -64,6 +65,9 @@ class TestRequests:
         (request,) = server.seen
         assert request.headers["Content-Type"] == "application/vnd.schemaregistry.v1+json"
         assert request.body == json.dumps({"schema": TEXT}, separators=(",", ":")).encode()
+        server.answers([])
+        client.subjects()
+        assert not {"Content-Type", "Authorization"} & server.seen[1].headers.keys()
 
 
 class TestLookup:

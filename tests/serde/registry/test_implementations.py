@@ -198,7 +198,7 @@ class TestListings:
 
 @pytest.mark.parametrize("cut", [CutBefore(), CutAfter()])
 def test_each_write_whose_answer_is_lost_takes_effect_once_and_succeeds(cut: CutBefore | CutAfter) -> None:
-    with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(sleep=bool)) as client:
+    with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(sleep=lambda _: None)) as client:
         registry.seed(PHANTOM, INTERNAL)
         before = registry.dump()
         writes: list[Callable[[], object]] = [

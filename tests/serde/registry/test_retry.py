@@ -19,6 +19,7 @@ from srfix.serde.registry.errors import (
     RegistryProtocolError,
     RegistryUnreachableError,
     StoreError,
+    SubjectNotFoundError,
     UnknownLeaderError,
 )
 from srfix.serde.registry.http.retry import RetryPolicy, retry_after_s
@@ -171,6 +172,19 @@ class TestFailOver:
         with pytest.raises(OperationNotPermittedError):
             make_client(server.url, other_server.url).register("s", Schema(text='"int"'))
         assert (len(server.seen), len(other_server.seen)) == (1, 1)
+
+    def test_a_leader_that_is_being_elected_is_waited_for_beside_a_follower(
+        self, server: ScriptedRegistry, other_server: ScriptedRegistry, make_client: MakeClient
+    ) -> None:
+        server.fails(500, 50003)
+        other_server.always({"error_code": 42205, "message": "no"}, status=422)
+        server.answers({"id": 7})
+        client = make_client(server.url, other_server.url)
+        assert client.register("s", Schema(text='"int"')) == 7
+        server.fails(404, 40401)
+        with pytest.raises(SubjectNotFoundError):  # an answer, and no reason to ask another
+            client.versions("a-value")
+        assert len(other_server.seen) == 1
 
     @pytest.mark.parametrize("status", [502, 503, 504])
     def test_the_next_url_is_asked_at_once_when_one_refuses_or_is_out_of_work(

@@ -70,6 +70,7 @@ class TestSubjectsInPaths:
 
 class TestUrlList:
     def test_a_comma_separated_text_and_a_sequence_mean_the_same(self) -> None:
+        assert RegistryClient("http://bücher.example:8081").url == "http://xn--bcher-kva.example:8081"
         assert RegistryClient("http://a:8081, https://b/base/ ,").url == "http://a:8081,https://b/base"
         assert RegistryClient(["http://a:8081", "https://b/base/"]).url == "http://a:8081,https://b/base"
 
@@ -156,6 +157,11 @@ class TestContextUrl:
         assert [one.subject for one in client.schemas()] == ["a-value"]
         server.answers([version])
         assert client.versions_of_id(1) == (SubjectVersion(subject=Subject("a-value"), version=1),)
+
+    @pytest.mark.parametrize("path", ["", "contexts", "contexts/.", "contexts/:.:", "apis/ccompat/v7"])
+    def test_elsewhere_a_qualified_name_stays_one(self, path: str, server: ScriptedRegistry) -> None:
+        server.answers([":.ctx:a-value", "a-value"])
+        assert RegistryClient(f"{server.url}/{path}").subjects() == (":.ctx:a-value", "a-value")
 
     def test_what_holds_for_all_is_asked_with_what_it_inherits(
         self, server: ScriptedRegistry, make_client: MakeClient

@@ -26,6 +26,7 @@ class TestPackages:
 
     def test_3_5_is_built_with_scala_2_12(self) -> None:
         assert packages("3.5.9").coordinates[0] == "org.apache.spark:spark-avro_2.12:3.5.1"
+        assert packages("4.3.1-SNAPSHOT") == packages("4.3.0")
         assert packages("3.5.9", scala="2.13").coordinates[0] == "org.apache.spark:spark-avro_2.13:3.5.1"
 
     @pytest.mark.parametrize(
@@ -53,9 +54,6 @@ class TestPackages:
         found = packages(version)
         assert found.coordinates == packages(f"{line}.0").coordinates
         assert f"Which jars work with Spark {version} is not known: these are" in (found.note or "")
-
-    def test_a_snapshot_is_of_its_line(self) -> None:
-        assert packages("4.3.1-SNAPSHOT") == packages("4.3.0")
 
     @pytest.mark.parametrize("text", ["", "four", "4", "4.x"])
     def test_what_is_no_version_is_refused(self, text: str) -> None:

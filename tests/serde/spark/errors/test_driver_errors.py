@@ -12,6 +12,7 @@ from srfix.serde.errors import (
     EngineRefusedError,
     JarMissingError,
     SparkError,
+    SrfixError,
     WorkerPackageError,
 )
 from srfix.serde.registry.errors import RegistryUnreachableError
@@ -51,6 +52,7 @@ class TestRaisedOnAWorker:
         )
         assert type(error) is RegistryUnreachableError
         assert error.message == "The registry http://r:8081 cannot be reached."
+        assert type(srfix_error_of(RuntimeError("\nsrfix.serde.later.NewError: Words.\n"))) is SrfixError
 
     def test_a_worker_that_lacks_srfix(self) -> None:
         said = "The Spark worker on w1 (Python 3.11.9, /usr/bin/python3) has no srfix. Install it there."

@@ -58,6 +58,8 @@ class TestKafkaErrorOf:
         assert type(error) is UsageError
         assert named in error.message
         assert "hunter2" not in error.message
+        jaas = "java.lang.IllegalArgumentException: Could not find a 'KafkaClient' entry in the JAAS configuration."
+        assert "kafka.sasl.jaas.config" in str(kafka_error_of(jaas))
 
     @pytest.mark.parametrize("said", ["", "The topic is not there.", "java.util.concurrent.TimeoutException: no Kafka"])
     def test_what_is_not_kafkas_is_left_alone(self, said: str) -> None:

@@ -86,9 +86,7 @@ class TestTheSchemas:
             ("A INT, NONE STRING, NOT1 DECIMAL(9, 2), NOR2 TIMESTAMP", ("int",)),
         ],
     )
-    def test_what_is_read_under_the_columns_names_and_types_needs_no_cast(
-        self, columns: str, types: tuple[Json, ...]
-    ) -> None:
+    def test_what_has_the_columns_names_and_types_needs_no_cast(self, columns: str, types: tuple[Json, ...]) -> None:
         (shape,) = jvm_read(plan_of(columns, record(**dict(zip("abcd", types, strict=False))))).shapes
         assert shape.is_exact
 

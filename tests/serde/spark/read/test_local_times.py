@@ -10,22 +10,15 @@ and back again, for every 64-bit number.
 from __future__ import annotations
 
 import datetime
-import json
-from collections.abc import Iterator
-from typing import Final, cast
+from typing import Final
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.batches.batches import deserialize_many
 from srfix.serde.batches.rows import BadRow, Reason
-from srfix.serde.errors import EncodeError
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import SchemaId, frame_id
 from tests.serde.spark.jvm.plans import Json, array, logical, plan_of, record
@@ -83,7 +76,7 @@ def local_body(number: int) -> bytes:
 
 
 @given(drawn=st.lists(local_numbers(), min_size=1, max_size=8))
-def test_a_number_is_the_clock_time_that_its_unit_says_to_the_deserializer_and_a_worker(
+def test_a_number_is_the_same_clock_time_to_the_deserializer_and_a_worker(
     drawn: list[tuple[str, int]],
 ) -> None:
     words = sorted(LOCAL_UNITS)
@@ -100,31 +93,3 @@ def test_a_number_is_the_clock_time_that_its_unit_says_to_the_deserializer_and_a
             each = {"SEEN": wanted, "EACH": [wanted], "NAMED": {"k": wanted}, "ROW_": {"SEEN": wanted}}
             assert row == each
             assert got["row"] == {**each, "NAMED": [("k", wanted)]}
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[RegistryClient]:
-    with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
-        yield client
-
-
-@given(
-    word=st.sampled_from(["local-timestamp-millis", "local-timestamp-micros"]),
-    time=st.datetimes(),
-    cut=st.booleans(),
-)
-def test_what_is_written_is_read_again_and_a_finer_time_is_refused_or_cut_towards_the_past(
-    client: RegistryClient, word: str, time: datetime.datetime, cut: bool
-) -> None:
-    text = json.dumps(record(SEEN=logical("long", word)))
-    write = AvroSerializer.for_schema(client, text, cut_times=cut)
-    exact, rest = divmod((time - _EPOCH) // datetime.timedelta(microseconds=1) * LOCAL_UNITS[word], 10**6)
-    if rest and not cut:
-        with pytest.raises(EncodeError, match=r"needs whole milliseconds \(cut_times=True cuts"):
-            write({"SEEN": time}, SerdeContext("t"))
-        return
-    payload = cast("bytes", write({"SEEN": time}, SerdeContext("t")))
-    assert payload[5:] == _zigzag(exact)
-    plan = plan_of("SEEN TIMESTAMP_NTZ", record(SEEN=logical("long", word)))
-    (row,) = deserialize_many([frame_id(SchemaId(1), payload[5:])], SerdeContext("t"), plan.deserializer())
-    assert row == {"SEEN": meant(word, exact)}

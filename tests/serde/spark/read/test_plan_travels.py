@@ -115,17 +115,10 @@ class TestPickling:
 class TestDigest:
     def test_is_the_same_in_another_process(self, client: RegistryClient) -> None:
         plan = plan_read(client, "users", COLUMNS, policy=POLICIES["dual"](client))
-        code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).digest)"
-        for seed in ("1", "2"):
-            ran = subprocess.run(
-                [sys.executable, "-c", code],
-                input=pickle.dumps(plan),
-                env={**os.environ, "PYTHONHASHSEED": seed},
-                capture_output=True,
-                timeout=60,
-                check=True,
-            )
-            assert ran.stdout.decode().strip() == plan.digest
+        command = [sys.executable, "-c", "import pickle, sys; print(pickle.load(sys.stdin.buffer).digest)"]
+        env = {**os.environ, "PYTHONHASHSEED": "1"}
+        ran = subprocess.run(command, input=pickle.dumps(plan), env=env, capture_output=True, timeout=60, check=True)
+        assert ran.stdout.decode().strip() == plan.digest
 
     def test_is_another_for_whatever_decides_how_a_payload_is_read(
         self, registry: FixtureRegistry, client: RegistryClient

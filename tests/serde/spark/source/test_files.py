@@ -78,6 +78,10 @@ class TestCapturedTopic:
         assert [row["topic"] for row in rows(captured, ("topic", "value"), "users")] == ["users", "users"]
         assert len(rows(captured, ("value",), "users")) == 2
 
+    def test_records_of_other_topics_are_left_out(self, tmp_path: Path) -> None:
+        pq.write_table(pa.concat_tables([records(2), records(3, "orders")]), tmp_path / "a.parquet")
+        assert len(rows(captured_topic(str(tmp_path), NAMES), ("value",), "orders")) == 3
+
     def test_every_column_is_of_the_type_that_sparks_source_has(self, tmp_path: Path) -> None:
         table = records(1).set_column(3, "partition", pa.array([0], pa.int64()))
         pq.write_table(table.set_column(1, "value", pa.array([b"x"], pa.large_binary())), tmp_path / "a.parquet")

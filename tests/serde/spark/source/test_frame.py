@@ -160,6 +160,12 @@ class TestWithColumns:
         names = [field["name"] for field in json.loads(spark_json(frame_of(found)))["fields"]]
         assert names == ["userId", "NAME", "_srfix_reason"]
 
+    def test_columns_that_were_named_and_records_as_they_are_ask_nobody(self, registry: FixtureRegistry) -> None:
+        for more in ({"columns": "ID long"}, {"format": "raw"}, {"format": "json"}):
+            given = self.given(registry, **more)
+            assert with_columns(given) is given
+        assert registry.requests == ()
+
     def test_a_bare_value_is_asked_for_wrap(self) -> None:
         with FixtureRegistry() as registry:
             registry.seed("users-value", '"long"')

@@ -36,6 +36,8 @@ class TestSourceOptions:
         assert found.case_rule is CaseRule.UNIQUE
         assert found.isolation is Isolation.READ_COMMITTED
         assert found.tombstones is Tombstones.KEEP
+        of_sinks = LEAST | {"checkpointLocation": "/somewhere"}  # which Spark tells sinks
+        assert source_options(of_sinks, Use.WRITE).tombstones is Tombstones.REFUSE
 
     def test_names_come_in_any_letter_case_as_spark_hands_them_over(self) -> None:
         found = options(Use.STREAM, startingoffsets="earliest", MAXOFFSETSPERTRIGGER="7")

@@ -135,6 +135,10 @@ class TestPlanDecoder:
         decode = _travelled(plan_read(client, "users", COLUMNS, format=format_))
         assert _rows(decode(pa.array([payload, None], pa.binary()))) == [(ROW, None), (None, "TOMBSTONE")]
 
+    def test_a_key_of_kafkas_own_serializers(self) -> None:
+        decode = _travelled(plan_read(None, "users", "ID INT KEY", role=Role.KEY, format=Format.KAFKA))
+        assert _rows(decode(pa.array([b"\0\0\0\7", b"\0"], pa.binary()))) == [({"ID": 7}, None), (None, "TRUNCATED")]
+
 
 class TestWhatTheRegistryIsAsked:
     def test_once_for_an_id_that_the_plan_does_not_hold(
@@ -191,6 +195,14 @@ class TestRememberedRefusals:
         assert policy.resolve(1, topic="users", role=Role.VALUE).schema.text == '"long"'
         assert policy.resolve(1, topic="users", role=Role.VALUE).schema.text == '"long"'
         assert len(registry.calls) == 2
+
+    def test_topics_and_roles_are_refused_apart(self) -> None:
+        registry = MemoryRegistry()
+        policy = RememberedRefusals(ById(registry), clock=lambda: 0.0)
+        for topic, role in (("a", Role.KEY), ("a", Role.VALUE), ("b", Role.VALUE), ("a", Role.KEY)):
+            with pytest.raises(ResolveError):
+                policy.resolve(1, topic=topic, role=role)
+        assert len(registry.calls) == 3
 
     def test_garbage_does_not_fill_the_memory(self) -> None:
         registry = MemoryRegistry()
