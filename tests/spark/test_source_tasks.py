@@ -358,7 +358,4 @@ class TestWriting:
         monkeypatch.setattr(source_writing, "lacks_source_stream_writer", lambda: lacking)
         with pytest.raises(EngineRefusedError) as caught:
             source_writing.stream_writer({}, StructType(), overwrite=False)
-        assert caught.value.message == (
-            f"{lacking}. Write each micro-batch: writeStream.foreachBatch(lambda df, _: "
-            'df.write.format("srfix").options(…).mode("append").save()).'
-        )
+        assert f"{lacking}. Write each micro-batch: writeStream.foreachBatch" in caught.value.message
