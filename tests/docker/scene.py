@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-import fastavro
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from parts.streams.application import StreamsApplication
-from parts.streams.model import JavaCause, ProjectedColumn, StreamsError, StreamsSetup
+from parts.streams.model import JavaCause, StreamsError, StreamsSetup
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
 from srfix.serde.subjects.strategies import ChangelogSubject
-from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import dump_over_http, srfix
+from tests.stack.scene import COLUMNS, DATA_EXCEPTION, REST_CLIENT_EXCEPTION, SERIALIZATION_EXCEPTION, framed
 
-COLUMNS: Final = (
-    ProjectedColumn(name="USERID", field="userId", type="INT64"),
-    ProjectedColumn(name="FULLNAME", field="fullName"),
-)
 PARTITIONS: Final = 3
 _FIELDS: Final = ({"name": "userId", "type": "long"}, {"name": "fullName", "type": "string"})
 _COUNTRY: Final = {"name": "homeCountry", "type": ["null", "string"], "default": None}
@@ -73,21 +67,18 @@ class Scene:
 
     def produce(self, version: int, users: Mapping[str, User | None]) -> None:
         """Writes users under the producers' first or second schema; None is a tombstone."""
-        schema = fastavro.parse_schema(json.loads(WRITER_SCHEMAS[version - 1]))
+        schema, schema_id = json.loads(WRITER_SCHEMAS[version - 1]), self.writer_ids[version - 1]
         producer = Producer({"bootstrap.servers": self.setup.bootstrap_servers, "partitioner": "murmur2_random"})
         for key, user in users.items():
-            body = io.BytesIO()
-            if user is not None:
-                fastavro.schemaless_writer(body, schema, user)
-            value = None if user is None else frame_id(self.writer_ids[version - 1], body.getvalue())
+            value = None if user is None else framed(schema, schema_id, user)
             producer.produce(self.setup.users, key=key, value=value)
         assert producer.flush(30) == 0
 
-    def srfix(self, *arguments: str, code: int = 0, registry: str | None = None) -> tuple[str, str]:
+    def srfix(self, *arguments: str, code: int = 0) -> tuple[str, str]:
         """Runs the installed command for this application; its two outputs."""
         environment = {
             "SRFIX_BOOTSTRAP_SERVERS": self.setup.bootstrap_servers,
-            "SRFIX_REGISTRY": registry or self.setup.registry,
+            "SRFIX_REGISTRY": self.setup.registry,
         }
         done = srfix(*arguments, env=environment, timeout_s=120)
         assert done.returncode == code, f"srfix {arguments} exited with {done.returncode}: {done.stdout}{done.stderr}"
@@ -98,11 +89,10 @@ class Scene:
         out, _ = self.srfix("diagnose", "--application", self.setup.application, "--output", "json", code=code)
         return [finding for finding in json.loads(out)["findings"] if finding["severity"] != "note"]
 
-    def make_plan(self) -> list[str]:
-        """Makes a plan of the repair, in a new file; the kinds of its steps."""
+    def make_plan(self) -> None:
+        """Makes a plan of the repair, in a new file."""
         self.plan = self.plan.with_name(f"plan-{uuid4().hex[:8]}.json")
         self.srfix("plan", "--application", self.setup.application, "-o", str(self.plan))
-        return [action["kind"] for action in json.loads(self.plan.read_text())["actions"]]
 
     def dump(self) -> dict[str, Any]:
         """All that the registry answers about itself."""
@@ -113,18 +103,12 @@ class Scene:
         changelog = changelog_topic(self.setup.application, self.setup.store)
         writer_id = self.writer_ids[version - 1]
         return (
+            JavaCause(class_name=DATA_EXCEPTION, message=f"Failed to deserialize data for topic {changelog} to Avro: "),
             JavaCause(
-                class_name="org.apache.kafka.connect.errors.DataException",
-                message=f"Failed to deserialize data for topic {changelog} to Avro: ",
-            ),
-            JavaCause(
-                class_name="org.apache.kafka.common.errors.SerializationException",
+                class_name=SERIALIZATION_EXCEPTION,
                 message=f"Error retrieving Avro value schema version for id {writer_id}",
             ),
-            JavaCause(
-                class_name="io.confluent.kafka.schemaregistry.client.rest.exceptions.RestClientException",
-                message="Schema not found; error code: 40403",
-            ),
+            JavaCause(class_name=REST_CLIENT_EXCEPTION, message="Schema not found; error code: 40403"),
         )
 
     def assert_unreadable(self, application: StreamsApplication, key: str, version: int) -> None:

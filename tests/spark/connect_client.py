@@ -253,7 +253,7 @@ def stores_on_disk(client: Client) -> None:
     (scanned,) = PartsOnSpark(client.spark).run(work, parts, doing="reading ts")
     assert [row.row.key for row in scanned.rows] == [b"t1", b"t2"]
     parts[0].directory = replace(parts[0].directory, path="/nowhere")
-    with pytest.raises(StateDirectoryError, match=r"^The Spark worker on \S+ sees no directory /nowhere\."):
+    with pytest.raises(StateDirectoryError, match=r"sees no directory /nowhere"):
         PartsOnSpark(client.spark).run(work, parts, doing="reading ts")
 
 

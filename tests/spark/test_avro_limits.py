@@ -91,9 +91,7 @@ def test_an_avro_that_skips_arrays_backwards_is_not_taken_for_what_would_be_skip
         assert row["_srfix_reason"] in (None, "DECODE_FAILED")
         return
     assert RELEASE == "3.5"
-    with pytest.raises(
-        EngineRefusedError, match=r"^Neither engine can read this plan here:\n- Spark's Avro is older than 1\.12:"
-    ):
+    with pytest.raises(EngineRefusedError, match=r"Avro is older than 1\.12"):
         choose_engine(plan, spark)
     assert choose_engine(plan, spark, "jvm").engine == "jvm"  # with a warning
     assert choose_engine(plan_of("A INT, B ARRAY<INT>", record(a="int", b=array("int"))), spark).engine == "jvm"
@@ -101,7 +99,7 @@ def test_an_avro_that_skips_arrays_backwards_is_not_taken_for_what_would_be_skip
 
 def test_in_a_session_of_others_auto_reads_with_arrow_and_warns(tmp_path: Path) -> None:
     if lacks_arrow() is not None:
-        with pytest.raises(AssertionError, match=r"EngineRefusedError: Neither engine can read this plan here:"):
+        with pytest.raises(AssertionError, match=r"EngineRefusedError: Neither engine can read"):
             ran(tmp_path, own=False, engine="auto")
         return
     warning, engine, *rows, numbers, lives = ran(tmp_path, own=False, engine="auto")

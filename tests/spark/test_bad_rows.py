@@ -129,22 +129,19 @@ class TestFail:
         good = world.payload(1)
         df = frame(spark, [good, None, good[:-1]]).transform(case.read(world.plan()))
         # Spark's own error is readable too; and neither a count nor a filter that the row's null would not pass hides it.
-        with pytest.raises(RAISED, match=r"srfix: the value of topic 'users', partition 3, offset 2 cannot be read"):
+        with pytest.raises(RAISED, match=r"'users', partition 3, offset 2 cannot be read"):
             df.count()
         with pytest.raises(BadRowError) as caught, clear_errors():
             df.where("value.ID > 100").collect()
         error = caught.value
         reason = Reason.TRUNCATED if case.engine == "arrow" else Reason.DECODE_FAILED
         assert (error.topic, error.partition, error.offset, error.reason) == ("users", 3, 2, reason)
-        assert error.message.startswith(
-            f"srfix: the value of topic 'users', partition 3, offset 2 cannot be read. {reason.value}: "
-        )
-        assert error.message.endswith(" To keep such rows apart, read with on_error='quarantine'.")
+        assert "on_error='quarantine'" in error.message
 
     def test_a_frame_without_places_says_what_it_can(self, spark: SparkSession, world: World) -> None:
         df = frame(spark, [b"junk"]).select("value", "offset").transform(from_registry(world.plan(), engine="arrow"))
         with (
-            pytest.raises(BadRowError, match=r"^srfix: the value, offset 0 cannot be read\. BAD_MAGIC: ") as caught,
+            pytest.raises(BadRowError, match=r"offset 0 cannot be read\. BAD_MAGIC") as caught,
             clear_errors(),
         ):
             df.collect()

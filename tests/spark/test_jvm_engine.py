@@ -16,10 +16,9 @@ from pyspark.sql import functions as F
 from srfix.serde.batches.batches import deserialize_many
 from srfix.serde.batches.rows import BadRow, Reason
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import EngineRefusedError, ResolveError
+from srfix.serde.errors import ResolveError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.spark.interface import OnBadRow, PlannedRefusal
-from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.releases import lacks_arrow
@@ -257,10 +256,6 @@ class TestTraps:
         schema = record(a=logical("long", "timestamp-micros"), b=logical("bytes", "decimal", precision=10, scale=2))
         payload = payload_of(1, schema, {"a": 1_700_000_000_123, "b": (1234).to_bytes(2, "big")})
         assert check(spark, plan_of("A TIMESTAMP, B DECIMAL(12, 4)", schema), [payload]) == [None]
-
-    def test_narrowing_is_refused_where_a_cast_would_fail_the_job(self) -> None:
-        with pytest.raises(EngineRefusedError, match="int64 does not feed a column of int32"):
-            jvm_read(plan_of("A INT", record(a="long")))
 
     @pytest.mark.parametrize("ansi", ["true", "false"])
     @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])

@@ -36,9 +36,9 @@ class TestReadTopic:
 
     def test_a_broker_that_is_not_there_ends_within_its_bound(self, spark: SparkSession, world: World) -> None:
         impatient = {"kafka.default.api.timeout.ms": "2000", "kafka.request.timeout.ms": "1500"}
-        with pytest.raises(ClusterError, match=r"^No broker of the Kafka cluster at 127\.0\.0\.1:1 answered"):
+        with pytest.raises(ClusterError, match=r"at 127\.0\.0\.1:1 answered"):
             read_topic(spark, world.plan(), bootstrap_servers="127.0.0.1:1", options=impatient)
-        with pytest.raises(ClusterError, match=r"^Spark does not find the Kafka cluster at nowhere\.invalid:9092"):
+        with pytest.raises(ClusterError, match=r"does not find .*nowhere\.invalid:9092"):
             read_topic(spark, world.plan(), bootstrap_servers="nowhere.invalid:9092", options=impatient)
 
     def test_an_option_that_kafka_refuses_is_named_without_its_value(

@@ -170,15 +170,6 @@ class TestWriting:
         read = AvroDeserializer(ById(client), columns="SEEN timestamp_ntz")
         assert read(bytes(row["value"]), SerdeContext("users")) == {"SEEN": GAP}
 
-    def test_an_instant_is_not_written_as_one_nor_one_as_an_instant(
-        self, spark: SparkSession, client: RegistryClient, engine: Engine
-    ) -> None:
-        local = plan_write(client, "users", "SEEN timestamp_ntz")
-        instants = plan_write(client, "others", "SEEN timestamp")
-        for plan, literal in ((local, "TIMESTAMP'2024-01-01'"), (instants, "TIMESTAMP_NTZ'2024-01-01'")):
-            with pytest.raises(Exception, match=r"which is not written as|datetime with"):
-                spark.sql(f"SELECT {literal} AS seen").transform(to_registry(plan, engine=engine)).collect()
-
 
 def test_the_source_without_jars_reads_and_writes_them(
     spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry

@@ -190,9 +190,7 @@ class TestWriteStream:
 
         query = self.started(spark, plan, tmp_path, "b:1", leave)
         try:
-            with pytest.raises(
-                StreamingQueryException, match="quarantine= was left by SystemExit with the bad rows of batch 0"
-            ):
+            with pytest.raises(StreamingQueryException, match="was left by SystemExit"):
                 query.awaitTermination(30)
         finally:
             query.stop()
@@ -208,9 +206,9 @@ class TestWriteStream:
     def test_rows_that_go_nowhere_and_a_place_for_none_are_refused(self, spark: SparkSession, world: World) -> None:
         plan = plan_write(world.client, "users-kept", self.COLUMNS)
         stream = spark.readStream.format("rate").load()
-        with pytest.raises(UsageError, match=r"^on_error='quarantine' of a stream needs to know where bad rows go: "):
+        with pytest.raises(UsageError, match=r"needs to know where bad rows go"):
             write_stream(stream, plan, bootstrap_servers="b:1", on_error="quarantine")
-        with pytest.raises(UsageError, match=r"^quarantine= keeps rows that on_error='fail' fails of\. "):
+        with pytest.raises(UsageError, match=r"keeps rows that on_error='fail' fails of"):
             write_stream(stream, plan, bootstrap_servers="b:1", quarantine=lambda bad, batch_id: None)
         no_functions: tuple[tuple[Any, str], ...] = (
             ("/tmp/bad", "str cannot be called"),

@@ -78,7 +78,7 @@ class TestFromRegistry:
             rows = df.transform(read).select("value.ID", "_srfix_reason", "_srfix_message").collect()
         assert rows[0][:2] == ((5, None) if case.workers_have_srfix else (None, "UNKNOWN_ID"))
         assert [row["_srfix_reason"] for row in rows[1:]] == ["TOMBSTONE", "BAD_FRAMING", "TOMBSTONE"]
-        assert "The record header __value_schema_id holds 2 bytes; it must hold" in rows[2]["_srfix_message"]
+        assert "__value_schema_id holds 2 bytes" in rows[2]["_srfix_message"]
 
     def test_a_frame_of_payloads_alone_is_read_too(self, spark: SparkSession, world: World, case: EngineCase) -> None:
         files = frame(spark, [world.payload(4)]).select(F.col("value").alias("a `body` of.old"))
@@ -187,9 +187,7 @@ class TestFrames:
 
     def test_a_stream_takes_a_name_and_no_observation(self, spark: SparkSession, world: World) -> None:
         stream = spark.readStream.format("rate").load().select(F.lit(b"").alias("value"))
-        with pytest.raises(
-            UsageError, match=r"^A stream has no Observation: its micro-batches are counted one by one\."
-        ):
+        with pytest.raises(UsageError, match=r"A stream has no Observation"):
             stream.transform(from_registry(world.plan(), engine="arrow", observe=Observation("x")))
 
 

@@ -102,7 +102,7 @@ class TestBatch:
         assert dict(map(tuple, silent)) == {None: 1, "TRUNCATED": 1, "UNKNOWN_ID": 1, "BAD_MAGIC": 1}
 
     def test_a_misspelt_option_is_named_with_the_right_ones(self, spark: SparkSession, topic: Topic) -> None:
-        with pytest.raises(UsageError, match=r"^There is no option colums\. Did you mean columns\? "), clear_errors():
+        with pytest.raises(UsageError, match=r"Did you mean columns\?"), clear_errors():
             read(spark, topic, colums=COLUMNS)
 
 

@@ -118,9 +118,7 @@ class TestBatches:
         task: ReadTask = pickle.loads(read.task)
         assert task.records is not None
         deaf = replace(task.records, kafka={"bootstrap.servers": "127.0.0.1:1"})
-        with pytest.raises(
-            ClusterError, match=r"no record for 0\.3 s at offset 0 of 1 \(kafkaConsumer\.pollTimeoutMs\)"
-        ):
+        with pytest.raises(ClusterError, match=r"no record for 0\.3 s at offset 0"):
             list(replace(task, records=deaf).read((0, 0, 1)))
 
     def test_keys_are_read_as_values_are(self, topic: Topic) -> None:
@@ -129,7 +127,7 @@ class TestBatches:
         assert (row["_srfix_reason"], row["_srfix_payload"], row["value"]) == ("BAD_MAGIC", b"k0", b"x")
 
     def test_a_topic_that_is_not_there_is_not_created(self, topic: Topic) -> None:
-        with pytest.raises(ClusterError, match=r"^There is no topic 'nowhere' on the Kafka cluster at "):
+        with pytest.raises(ClusterError, match=r"There is no topic 'nowhere'"):
             planned(replace(topic, name="nowhere"), format="raw")
         assert "nowhere" not in topic.broker.topics
 
@@ -139,9 +137,7 @@ class TestBatches:
         admin = AdminClient({"bootstrap.servers": topic.broker.bootstrap_servers})
         for future in admin.delete_records([TopicPartition(topic.name, 0, 3)]).values():
             future.result()
-        with pytest.raises(
-            DataLossError, match=r"^Records were lost before they were read: the offset 0 of .*\[0\] is gone"
-        ):
+        with pytest.raises(DataLossError, match=r"offset 0 of .*\[0\] is gone"):
             batches(strict)
         assert sum(batch.num_rows for batch in batches(lenient)) == 5
 
@@ -187,7 +183,7 @@ class TestStreams:
         delete_topic(topic)
         topic.broker.create_topic(topic.name, 2)
         topic.fill([b"x"] * 20)
-        with pytest.raises(DataLossError, match=r"was deleted and created anew \(its id is another\)"):
+        with pytest.raises(DataLossError, match=r"was deleted and created anew"):
             streamed(topic).latest(begun)
         lenient = streamed(topic, failOnDataLoss="false")
         end = lenient.latest(begun, 6)
@@ -266,9 +262,7 @@ class TestWriting:
         )
 
     def test_a_tombstone_is_refused_unless_asked_for(self, topic: Topic) -> None:
-        with pytest.raises(
-            EncodeError, match=r"^Row 1 of the batch: _srfix_reason says TOMBSTONE\. Written, it would delete"
-        ):
+        with pytest.raises(EncodeError, match=r"Row 1 .*_srfix_reason says TOMBSTONE"):
             write(topic, self.batch(None, "TOMBSTONE"), self.SCHEMA, metadata="key")
         assert write(topic, self.batch(None, "TOMBSTONE"), self.SCHEMA, metadata="key", tombstones="write") == 2
         found = rows(planned(topic, columns=COLUMNS, metadata="key"))
@@ -276,15 +270,11 @@ class TestWriting:
 
     def test_a_row_of_nulls_is_not_taken_for_one_by_accident(self, topic: Topic) -> None:
         batch, schema = self.batch(None).select(["ID", "NAME"]), struct(ID="long", NAME="string")
-        with pytest.raises(
-            EncodeError, match=r"^Row 0 of the batch: every column is NULL\. .* add a column _srfix_reason"
-        ):
+        with pytest.raises(EncodeError, match=r"Row 0 .*every column is NULL"):
             write(topic, batch, schema)
 
     def test_a_bad_row_is_not_written_back(self, topic: Topic) -> None:
-        with pytest.raises(
-            EncodeError, match=r"^Row 0 of the batch could not be read \(_srfix_reason says TRUNCATED\)"
-        ):
+        with pytest.raises(EncodeError, match=r"Row 0 .*_srfix_reason says TRUNCATED"):
             write(topic, self.batch("TRUNCATED"), self.SCHEMA, metadata="key", tombstones="write")
 
     def test_raw_records_are_written_as_they_are(self, topic: Topic) -> None:
@@ -308,9 +298,7 @@ class TestWriting:
             )
             for mark in (True, False)
         )
-        with pytest.raises(
-            EncodeError, match=r"^Row 0 of the batch: _srfix_tombstone is true\. Written, it would delete"
-        ):
+        with pytest.raises(EncodeError, match=r"Row 0 .*_srfix_tombstone is true"):
             write(topic, marked, schema, metadata="key")
         for batch in (marked, other):
             assert write(topic, batch, schema, metadata="key", tombstones="write") == 1
@@ -319,18 +307,14 @@ class TestWriting:
 
     def test_a_raw_null_is_not_written_by_accident(self, topic: Topic) -> None:
         batch = pa.RecordBatch.from_pydict({"value": pa.array([None], pa.binary())})
-        with pytest.raises(
-            EncodeError, match=r"^Row 0 of the batch: the value is NULL\. Written, it would delete its key"
-        ):
+        with pytest.raises(EncodeError, match=r"Row 0 .*the value is NULL"):
             write(topic, batch, struct(value="binary"), format="raw")
         assert write(topic, batch, struct(value="binary"), format="raw", tombstones="write") == 1
 
     def test_a_record_that_is_not_taken_fails_the_task(self, broker: KraftBroker, registry: FixtureRegistry) -> None:
         small = Topic.created(broker, registry, 1, max_message_bytes="200")
         batch = pa.RecordBatch.from_pydict({"NAME": ["x" * 1000]})
-        with pytest.raises(
-            ClusterError, match=r"^1 of 1 records were not written to the topic .*: partition 0: .*too large"
-        ):
+        with pytest.raises(ClusterError, match=r"1 of 1 records were not written .*too large"):
             write(small, batch, struct(NAME="string"))
 
     @pytest.mark.parametrize(
@@ -358,7 +342,4 @@ class TestWriting:
         monkeypatch.setattr(source_writing, "lacks_source_stream_writer", lambda: lacking)
         with pytest.raises(EngineRefusedError) as caught:
             source_writing.stream_writer({}, StructType(), overwrite=False)
-        assert caught.value.message == (
-            f"{lacking}. Write each micro-batch: writeStream.foreachBatch(lambda df, _: "
-            'df.write.format("srfix").options(…).mode("append").save()).'
-        )
+        assert f"{lacking}. Write each micro-batch: writeStream.foreachBatch" in caught.value.message

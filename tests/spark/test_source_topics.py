@@ -76,7 +76,7 @@ class TestBatch:
         registry.configure(f"{second.name}-value", {"compatibility": "NONE"})
         registry.seed(f"{second.name}-value", RENAMED)
         given = named(first, subscribe=f"{first.name},{second.name}")
-        with pytest.raises(UsageError, match=r"^The newest schemas of the topics .* have other columns: ") as caught:
+        with pytest.raises(UsageError, match=r"newest schemas .* have other columns") as caught:
             columns_of_topics(source_options(given, Use.SCHEMA))
         assert "ID BIGINT, NAME STRING" in caught.value.message
         df = spark.read.format("srfix").options(**given, columns="ID long").load()
@@ -91,7 +91,7 @@ class TestBatch:
             batch_read(*options(topic, Use.BATCH, subscribePattern="nowhere-.*"))
         given = named(topic, columns=COLUMNS, subscribe=f"{topic.name},other", startingOffsets='{"other": {"0": 1}}')
         found = source_options(given, Use.BATCH)
-        with pytest.raises(UsageError, match=r"^The option startingOffsets is .* JSON of the offsets of every topic"):
+        with pytest.raises(UsageError, match=r"startingOffsets is .* JSON"):
             batch_read(found, frame_of(found))
 
 
@@ -160,7 +160,7 @@ class TestStream:
         stream = stream_read(*options(topic, subscribePattern=f"{topic.name}.*"))
         at = stream.latest(stream.initial())
         broker.create_topic(f"{topic.name}-more", 1)
-        with pytest.raises(ClusterError, match=r"^The topic '.*-more' matches subscribePattern=.*, and was born since"):
+        with pytest.raises(ClusterError, match=r"-more' matches subscribePattern=.* was born since"):
             stream.latest(at)
         stream.until_now()
         assert stream.latest(at) == at  # it is for the next run
@@ -168,7 +168,7 @@ class TestStream:
         after = again.latest(at)
         assert isinstance(again, StreamReads)
         one = stream_read(*options(topic, subscribePattern=f"{topic.name}"))
-        with pytest.raises(DataLossError, match=r"^The checkpoint has the topic '.*-more', which is read no more"):
+        with pytest.raises(DataLossError, match=r"-more', which is read no more"):
             one.latest(after)
         lenient = stream_read(*options(topic, subscribePattern=topic.name, failOnDataLoss="false"))
         assert lenient.latest(after) == at

@@ -148,14 +148,12 @@ class TestFrame:
     def test_the_plan_that_no_engine_reads_is_named_by_its_topic(self, spark: SparkSession, world: World) -> None:
         df = spark.sql("SELECT 't' AS topic, X'00' AS value")
         plans = [world.plan(), plan_read(None, "lines", "ID BIGINT", format=Format.JSON)]
-        with pytest.raises(EngineRefusedError, match=r"^The topic 'lines': The jvm engine cannot read this plan "):
+        with pytest.raises(EngineRefusedError, match=r"'lines': The jvm engine cannot read"):
             df.transform(from_registry(plans, engine="jvm", workers_have_srfix=False))
 
     def test_rows_that_do_not_say_their_topic_are_refused(self, spark: SparkSession, world: World) -> None:
         df = spark.sql("SELECT X'00' AS value")
-        with pytest.raises(
-            UsageError, match=r"^Plans of several topics read each row by its topic, and the frame has no"
-        ):
+        with pytest.raises(UsageError, match=r"each row by its topic, and the frame has no"):
             df.transform(from_registry([world.plan()]))
 
 
@@ -197,9 +195,7 @@ class TestKafka:
             ClusterError, match=rf"^One of the topics '{there}', '{lacking}' is not in the Kafka cluster"
         ):
             read_topic(spark, {there: plan, lacking: plan}, bootstrap_servers=at)
-        with pytest.raises(
-            UsageError, match=r"^subscribe_pattern= is no regular expression of Java's: Unclosed group, in"
-        ):
+        with pytest.raises(UsageError, match=r"no regular expression of Java's: Unclosed group"):
             read_topic(spark, plan, bootstrap_servers=at, subscribe_pattern="(")
         for read in (read_topic, read_stream):
             with pytest.raises(UsageError, match=r"names a partition that its topic lacks"):

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
@@ -23,11 +22,9 @@ from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.on_spark import EveryRowOnSpark
 from srfix.recovery.repair.verify.verify import verify
-from srfix.serde.errors import EngineRefusedError, RegistryError
+from srfix.serde.errors import RegistryError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.spark._pyspark.judging import judged
-from srfix.serde.spark.worker.judge import JudgedReader
 from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import SchemaId, frame_id
@@ -182,13 +179,3 @@ class TestEveryRowOnSpark:
         fault = Fault(method="GET", action=Answer(status=500, body='{"error_code": 50001, "message": "backend"}'))
         with incident.registry.intercept(fault), pytest.raises(RegistryError, match="50001"):
             incident.every_row(incident.of_values(), census)
-
-
-@pytest.mark.usefixtures("spark")
-def test_a_spark_without_functions_in_arrow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(F, "arrow_udf", raising=False)
-    reader = JudgedReader.__new__(JudgedReader)  # not looked at
-    with pytest.raises(
-        EngineRefusedError, match=r"begins with Spark 4\.1.* Verify without Spark \(--engine local\)\.$"
-    ):
-        judged(reader, F.lit(b""), F.lit(None))

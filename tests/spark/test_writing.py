@@ -294,14 +294,12 @@ class TestNullRows:
         with (
             pytest.raises(
                 BadRowError,
-                match=r"topic 'users', key k2, partition 3, offset 9 .*The row is null, and written it would delete its key",
+                match=r"topic 'users', key k2, partition 3, offset 9 .*written it would delete its key",
             ),
             clear_errors(),
         ):
             df.transform(to_registry(plan, engine=engine)).select("value").collect()
-        with pytest.raises(
-            UsageError, match=r"the frame has no column _srfix_tombstone: a null row may as well be one that could"
-        ):
+        with pytest.raises(UsageError, match=r"no column _srfix_tombstone"):
             df.transform(to_registry(plan, engine=engine, null_rows="tombstone"))
         marked = df.withColumn("_srfix_tombstone", F.col("value").isNull())
         assert payloads(marked.transform(to_registry(plan, engine=engine, null_rows="tombstone"))) == [
@@ -333,9 +331,7 @@ class TestNullRows:
             written = frame.transform(to_registry(plan, engine=engine, null_rows="tombstone"))
             assert payloads(written.where("n < 3")) == [b"\0\0\0\0\1\2\2", None]
             with (
-                pytest.raises(
-                    BadRowError, match=r"The row is null, and is not marked as a tombstone: it may be one that could"
-                ),
+                pytest.raises(BadRowError, match=r"is not marked as a tombstone"),
                 clear_errors(),
             ):
                 payloads(written)
@@ -363,7 +359,7 @@ class TestNullRows:
         ]
         with pytest.raises(BadRowError, match=r"The row could not be read \(TRUNCATED\)"), clear_errors():
             payloads(df.transform(write))
-        with pytest.raises(BadRowError, match=r"The row is null, and written it would delete its key"), clear_errors():
+        with pytest.raises(BadRowError, match=r"written it would delete its key"), clear_errors():
             payloads(df.where("_srfix_reason = 'TOMBSTONE'").transform(to_registry(plan, engine=engine)))
 
     @pytest.mark.parametrize("engine", ENGINES)
@@ -371,7 +367,7 @@ class TestNullRows:
         plan = plan_write(MemoryRegistry(), "users", "ID INT", wrap=False)
         df = spark.sql("SELECT 1 AS id UNION ALL SELECT NULL")
         with (
-            pytest.raises(BadRowError, match=r"The row is null, and written it would delete its key\."),
+            pytest.raises(BadRowError, match=r"written it would delete its key"),
             clear_errors(),
         ):
             df.transform(to_registry(plan, engine=engine)).select("value").collect()
@@ -428,7 +424,7 @@ class TestBadRows:
             assert row["value"] is None
             assert said in row["_srfix_message"]
         with (
-            pytest.raises(BadRowError, match=r"^srfix: a value for topic 'users', key k cannot be written\."),
+            pytest.raises(BadRowError, match=r"'users', key k cannot be written"),
             clear_errors(),
         ):
             df.transform(to_registry(plan, engine="arrow")).select("value").collect()
@@ -439,9 +435,7 @@ class TestBadRows:
         written = df.transform(to_registry(plan, on_error="quarantine")).collect()
         assert [row["value"] for row in written] == [b"\0\0\0\0\1\2\2\2\2n", None, b"\0\0\0\0\1\2\6\2\2n"]
         assert [row["_srfix_reason"] for row in written] == [None, "ENCODE_FAILED", None]
-        assert (
-            "->ID needs an integer from -2147483648 to 2147483647, got int 4294967296" in written[1]["_srfix_message"]
-        )
+        assert "got int 4294967296" in written[1]["_srfix_message"]
 
 
 class TestRefusals:
@@ -503,9 +497,7 @@ class TestRefusals:
 
     def test_a_required_field_that_is_missing(self, spark: SparkSession) -> None:
         plan = plan_write(MemoryRegistry(), "t", schema=TestBadRows.SCHEMA)
-        with pytest.raises(
-            ColumnError, match=r"->items is missing, and the schema has no default for it; ->two is missing"
-        ):
+        with pytest.raises(ColumnError, match=r"->items is missing.*->two is missing"):
             spark.sql("SELECT 'RED' AS color").transform(to_registry(plan))
 
     def test_a_column_to_spare(self, spark: SparkSession) -> None:

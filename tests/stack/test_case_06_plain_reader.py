@@ -31,18 +31,13 @@ def test_srfix_says_that_it_depends_on_the_reader_and_notes_it_where_that_is_kno
     (note,) = [finding for finding in diagnose(scene, "--reader", "plain", code=0) if finding["code"] == "SRF001"]
     assert (note["severity"], note["subject"]) == ("note", scene.phantom)
     assert [fault["id"] for fault in note["schema_ids"]] == [scene.writer_id]
-    assert "As a plain reader does not need that version, nothing fails because of it." in note["explanation"]
+    assert "a plain reader does not need that version" in note["explanation"]
     assert {finding["severity"] for finding in diagnose(scene, "--reader", "plain", code=0)} == {"note"}
 
     # Nothing tells whose reader it is: the words leave it open, where Connect's converter leaves no doubt.
-    for reader, words in (
-        ("unknown", "If the reader looks the version up under the subject, after"),
-        ("connect", "After"),
-    ):
+    for reader, is_open in (("unknown", True), ("connect", False)):
         (finding,) = [f for f in diagnose(scene, "--reader", reader, code=1) if f["severity"] != "note"]
         assert (finding["code"], finding["severity"]) == ("SRF001", "broken")
-        assert (
-            f" {words} a restore those rows cannot be read:"
-            f' "Error retrieving Avro value schema version for id {scene.writer_id}".'
-        ) in finding["explanation"]
+        assert ("If the reader looks the version up" in finding["explanation"]) is is_open
+        assert f"value schema version for id {scene.writer_id}" in finding["explanation"]
     assert registry.dump() == before

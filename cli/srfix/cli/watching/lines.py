@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
+from srfix.recovery.findings import Diagnosis, Severity, finding_order
 from srfix.recovery.ids_in_words import counted, listed
-
-if TYPE_CHECKING:
-    from srfix.recovery.findings import Diagnosis
-    from srfix.recovery.watch import Event
-    from srfix.serde.registry import Json
-    from srfix.serde.wire import SchemaId
-
+from srfix.recovery.watch import (
+    Deferred,
+    Event,
+    LookEnded,
+    LookFailed,
+    NewIds,
+    NewVersions,
+    NotExamined,
+    OutageBegan,
+    OutageEnded,
+    Registered,
+    StandsRelaxed,
+    Stopped,
+    Withheld,
+)
+from srfix.serde.registry import Json
+from srfix.serde.wire import SchemaId
 
 _MOST_IDS = 10
 
 
 def is_news(event: Event) -> bool:
     """False of a short look: it comes every few seconds, and says nothing where nothing is new."""
-    from srfix.recovery.watch import LookEnded
-
     return not (isinstance(event, LookEnded) and event.diagnosis is None)
 
 
 def in_words(event: Event) -> str:
     """One event in a line."""
-    from srfix.recovery.findings import Diagnosis
-    from srfix.recovery.watch import (
-        Deferred,
-        LookEnded,
-        LookFailed,
-        NewIds,
-        NewVersions,
-        NotExamined,
-        OutageBegan,
-        OutageEnded,
-        Registered,
-        StandsRelaxed,
-        Stopped,
-        Withheld,
-    )
-
     match event:
         case LookEnded(diagnosis=None):
             return "Looked for what is new."
@@ -85,22 +78,6 @@ def in_words(event: Event) -> str:
 
 def document(event: Event, *, at: str) -> dict[str, Json]:
     """One event as a document; `at` in ISO 8601, UTC."""
-    from srfix.recovery.watch import (
-        Deferred,
-        LookEnded,
-        LookFailed,
-        NewIds,
-        NewVersions,
-        NotExamined,
-        OutageBegan,
-        OutageEnded,
-        Registered,
-        StandsRelaxed,
-        Stopped,
-        Withheld,
-    )
-    from srfix.serde.registry import Json
-
     base: dict[str, Json] = {"schema": "srfix.watch/1", "at": at, "text": in_words(event)}
     match event:
         case LookEnded():
@@ -143,8 +120,6 @@ def document(event: Event, *, at: str) -> dict[str, Json]:
 
 
 def _found(diagnosis: Diagnosis | None) -> dict[str, Json]:
-    from srfix.recovery.findings import finding_order
-
     if diagnosis is None:
         return {}
     return {
@@ -165,8 +140,6 @@ def _found(diagnosis: Diagnosis | None) -> dict[str, Json]:
 
 
 def _summary(diagnosis: Diagnosis) -> str:
-    from srfix.recovery.severity import Severity
-
     wrong = [found for found in diagnosis.findings if found.severity is not Severity.NOTE]
     named = "; ".join(f"{found.code} {found.application}/{found.store}" for found in wrong[:_MOST_IDS])
     more = f"; {len(wrong) - _MOST_IDS} more" if len(wrong) > _MOST_IDS else ""

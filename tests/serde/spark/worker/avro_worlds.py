@@ -1,7 +1,7 @@
 """Whole topics, generated: writer schemas of one subject, columns made of one of them, and the payloads.
 
-Unlike `jvm_writers`, where schemas are made to feed given columns, the columns here are what `columns_from_avro` says of a
-schema, with some of them gone, renamed, or of another type; and the other schemas are what became of that one.
+The columns are what `columns_from_avro` says of a schema, with some of them gone, renamed, or of another type; and the other
+schemas are what became of that one.
 """
 
 from __future__ import annotations
