@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import nbformat
-from nbclient import NotebookClient
 
 FOLDER: Final = Path(__file__).parents[1] / "fixtures" / "notebooks"
 
@@ -21,6 +20,8 @@ class RanNotebook:
 
         :raises CellExecutionError: if a cell fails.
         """
+        from nbclient import NotebookClient  # it takes Jupyter, which only the slow tests do
+
         self._notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
         NotebookClient(self._notebook, timeout=timeout_s, resources={"metadata": {"path": str(folder)}}).execute()
 

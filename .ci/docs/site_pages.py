@@ -27,7 +27,8 @@ NOTEBOOKS: Final = ROOT / "fixtures" / "notebooks"
 DOCUMENTS: Final = ROOT / "cli" / "srfix" / "cli" / "documents"
 ACTION: Final = ROOT / ".github" / "actions" / "srfix" / "action.yml"
 
-COPIED: Final = {"index.md": "README.md", **{name: name for name in ("DESIGN.md", "SECURITY.md", "CHANGELOG.md")}}
+_AS_THEY_ARE: Final = ("DESIGN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+COPIED: Final = {"index.md": "README.md", **{name: name for name in _AS_THEY_ARE}}
 """Page → the file whose text it has. Links between them hold here as they do there."""
 
 MENU: Final = {
@@ -42,6 +43,7 @@ MENU: Final = {
     "confluent-kafka's drop-in": "drop-in.md",
     "Notebooks": "notebooks/",
     "Design": "DESIGN.md",
+    "Contributing": "CONTRIBUTING.md",
     "Security": "SECURITY.md",
     "Changes": "CHANGELOG.md",
 }

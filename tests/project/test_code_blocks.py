@@ -31,7 +31,7 @@ from tests.cli.kept_demo import Parts, srfix, staged_parts
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = [
-    *(ROOT / name for name in ("README.md", "DESIGN.md", "SECURITY.md", "CHANGELOG.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "DESIGN.md", "SECURITY.md", "CHANGELOG.md")),
     *sorted((ROOT / ".ci" / "docs" / "pages").rglob("*.md")),
 ]
 
