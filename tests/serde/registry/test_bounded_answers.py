@@ -11,6 +11,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,9 @@ def said(server: HostileServer) -> str:
     return str(server.message)  # type: ignore[attr-defined]
 
 
+@cache
 def bomb(size: int) -> bytes:
-    return gzip.compress(b"[" + b" " * size + b"]")
+    return gzip.compress(b"[" + b" " * size + b"]", 1)
 
 
 TOO_BIG: dict[str, Pieces] = {
