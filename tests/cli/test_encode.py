@@ -65,14 +65,6 @@ class TestThereAndBack:
         assert said(srfix("encode", "--role", "value", *half, '{"NAME": "a"}')) == ["020261"]
         assert said(srfix("encode", "--role", "value", "--unwrapped", *half, '"a"')) == ["0261"]
 
-    @pytest.mark.parametrize(
-        ("format_", "payload"),
-        [("avro", "020e020261"), ("json", '{"A":7,"B":"a"}'), ("json_sr", b'{"A":7,"B":"a"}'.hex())],
-    )
-    def test_columns_that_are_marked_as_key_make_a_key_of_any_format(self, format_: str, payload: str) -> None:
-        half = ("--format", format_, "--role", "key", "--columns", "A INT KEY, B STRING KEY, C INT")
-        assert said(srfix("encode", *half, '{"A": 7, "B": "a"}')) == [payload]
-
     def test_a_marked_key_may_stand_bare_and_be_named_in_the_row(self) -> None:
         half = ("--format", "json", "--role", "key", "--columns", "ID INT KEY")
         assert said(srfix("encode", *half, '{"ID": 7}', "7")) == ["7", "7"]
@@ -118,10 +110,6 @@ class TestUnderASchema:
         done = srfix("encode", "--columns", "ID INT, NAME STRING", "--schema", self.SCHEMA, '{"ID": 7}')
         assert done.returncode == 2
         assert "NAME" in done.stderr
-
-    def test_without_columns_a_row_is_the_schemas(self) -> None:
-        done = srfix("encode", "--schema", self.SCHEMA, "--frame", "3", '{"ID": 7, "EXTRA": ""}', "--as", "base64")
-        assert said(done) == ["AAAAAAMOAA=="]
 
     def test_a_schema_id_is_looked_up_and_framed_and_read_back(self, parts: Parts) -> None:
         record = next(record for record in parts.staged.records if record.row is not None)
@@ -174,14 +162,6 @@ class TestRules:
         assert [json.loads(line) for line in lines] == ([{"FOO": id_}] if error is None else [])
         if error is not None:
             assert error in done.stderr
-
-    def test_a_refusal_has_the_path_and_both_types(self) -> None:
-        schema = json.dumps({"type": "record", "name": "R", "fields": [{"name": "A", "type": "string"}]})
-        done = srfix("decode", "--columns", "A INT", "--schema", schema, "--payload", "0261")
-        assert done.returncode == 1
-        assert "string" in done.stderr
-        assert "int32" in done.stderr
-        assert "->A" in done.stderr
 
 
 class TestAnIdThatNoRegistryGives:

@@ -114,6 +114,7 @@ def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
 
 
 class TestClockMoved:
+    @pytest.mark.slow
     def test_between_runs_a_repair_is_resumed_and_rolled_back_all_the_same(
         self, jumping: Jumping, plan: Plan, registry: FixtureRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

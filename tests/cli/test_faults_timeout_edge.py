@@ -198,6 +198,7 @@ def undisturbed(
         return registry.dump(), len(registry.requests)
 
 
+@pytest.mark.slow
 class TestOneAnswerBehindTheEdge:
     @pytest.mark.parametrize("moment", ["before", "after"])
     def test_whichever_it_is_the_same_plan_completes_the_repair(
@@ -267,6 +268,7 @@ class TestAWriteThatArrivesAfterAll:
             assert registry.dump() == undisturbed[0]
 
 
+@pytest.mark.slow
 class TestAWriteThatArrivesAfterTheRepairIsOver:
     def test_leaves_the_level_none_which_verify_sees(
         self,

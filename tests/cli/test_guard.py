@@ -72,18 +72,6 @@ class TestByNames:
         assert found["looked_at"] == {"cluster": False, "registry": False, "rows": False}
         assert found["summary"] == {"certain": 0, "possible": 1, "cannot be told from here": 0, "notes": 0}
 
-    def test_what_nobody_handed_over_is_listed_and_hides_nothing(self, topology: Path) -> None:
-        said = ("--topology", topology, *SAID, "--optimization", "all")
-        listed = document(srfix("guard", *said, "--output", "json"), 1)["skipped"]
-        assert [(each["what"], each["could_hide_a_finding"]) for each in listed] == [
-            ("readers with use.latest.version", False),
-            ("the records of source topics", False),
-            ("the registry", False),
-            ("rows of shop/users-store on disk", False),
-        ]
-        words = " ".join(srfix("guard", *said).stdout.split())
-        assert "the registry: none was named (--registry); SRF005 and SRF015 are not told from it" in words
-
     def test_what_breaks_nothing_ends_in_0(self, topology: Path) -> None:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none", "--output", "json")
         assert document(done, 0)["foretold"] == []
@@ -96,25 +84,6 @@ class TestByNames:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--to", "3.9", "--output", "json")
         moments = [(each["code"], each["moment"]) for each in document(done, 1)["foretold"]]
         assert moments == [("SRF001", "restore"), ("SRF004", "upgrade"), ("SRF016", "upgrade")]
-
-    def test_a_person_reads_what_breaks_first_and_how_certain_it_is(self, topology: Path) -> None:
-        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all")
-        said = " ".join(done.stdout.split())
-        assert "compared with nothing: names alone" in said
-        assert "SRF001 shop/users-store, breaks on restore: possible" in said
-        assert "shop/users-store 2.6 reuses the source topic shop-users-store-changelog" in said
-        assert "shop-users-store-changelog-value 2.6 possible a reused source topic's (KAFKA-10179)" in said
-        assert done.stderr == (
-            "What breaks: 0 certain, 1 possible, 0 cannot be told from here; 0 notes; 1 store judged.\n"
-        )
-
-    def test_markdown_has_the_same(self, topology: Path) -> None:
-        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--output", "markdown")
-        assert "### SRF001 `shop`/`users-store`, breaks on restore: possible" in done.stdout
-
-    def test_nothing_that_breaks_is_said_too(self, topology: Path) -> None:
-        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none")
-        assert "Nothing that was looked at will break." in done.stdout
 
     def test_what_a_person_acknowledged_is_named_and_no_reason_to_fail(self, topology: Path) -> None:
         said = ("--topology", topology, *SAID, "--optimization", "all", "--ignore", "shop-*")
@@ -252,13 +221,6 @@ class TestUsage:
     def test_what_makes_no_sense_is_refused(self, options: tuple[str, ...], message: str, topology: Path) -> None:
         done = srfix("guard", *(str(topology) if word == "{topology}" else word for word in options))
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"srfix: {message}\n")
-
-    def test_what_is_no_topology_is_refused(self, tmp_path: Path) -> None:
-        path = tmp_path / "t.txt"
-        path.write_text("nothing of the kind")
-        done = srfix("guard", "--topology", path, "--application", "shop")
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"srfix: {path} holds no printed topology: ")
 
     def test_what_is_no_text_is_no_schema(self, tmp_path: Path) -> None:
         path = tmp_path / "s.avsc"

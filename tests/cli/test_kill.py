@@ -17,6 +17,7 @@ from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix, wait_for
+from tests.telling import slow_but
 
 WRITES = (
     ("PUT", "/config/", 1),
@@ -87,6 +88,7 @@ def journal(directory: Path) -> list[dict[str, Any]]:
 
 
 class TestKilled:
+    @pytest.mark.slow
     def test_at_every_write_before_and_after_it_takes_effect_it_is_taken_up_again(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
     ) -> None:
@@ -104,7 +106,7 @@ class TestKilled:
         assert registry.dump() == repaired
         assert journal(directory)[-1]["event"] == "finished"
 
-    @pytest.mark.parametrize("step", [2, 5])
+    @pytest.mark.parametrize("step", slow_but([2, 5], 2))
     def test_once_before_a_write_takes_effect(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json], step: int
     ) -> None:
@@ -206,6 +208,7 @@ class TestStoppedInPart:
         assert "was answered with error 42205" in done.stderr
         assert registry.dump() == before
 
+    @pytest.mark.slow
     def test_an_interrupt_on_the_way_is_130_and_the_same_command_goes_on(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
     ) -> None:
@@ -220,6 +223,7 @@ class TestStoppedInPart:
         assert registry.dump() == repaired
 
 
+@pytest.mark.slow
 class TestTwoAtOnce:
     def test_the_second_is_refused_and_the_first_is_not_disturbed(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]

@@ -32,12 +32,6 @@ class TestTheSchema:
         assert document["request"] == {"schema": document["avro"]}
         assert (document["registered"], document["acceptance"]) == (None, None)
 
-    def test_its_text_stands_on_a_line_of_its_own(self) -> None:
-        done = srfix("schema", "ID INT", "--full-name", "com.example.Row")
-        assert done.stdout.splitlines()[0].strip() == internal_schema(
-            parse_columns("ID INT"), full_name="com.example.Row"
-        )
-
     def test_columns_are_taken_from_a_subject(self, parts: Parts) -> None:
         first = schema(parts.srfix("schema", "--from-subject", "users-value", "--version", "1", "--output", "json"))
         latest = schema(parts.srfix("schema", "--from-subject", "users-value", "--output", "json"))
@@ -76,11 +70,6 @@ class TestTheSchema:
         done = srfix("schema", *arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr
-
-    def test_a_subject_that_is_not_there_is_a_sentence(self, parts: Parts) -> None:
-        done = parts.srfix("schema", "--from-subject", "nothing-value")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "40401" in done.stderr
 
 
 class TestWhereItStands:

@@ -85,6 +85,7 @@ class TestWhatIsWritten:
                 assert told["schema"] == "srfix.journal/1"
             check(told)
 
+    @pytest.mark.slow
     def test_the_ready_file_of_the_demo(self, tmp_path: Path) -> None:
         with kept_demo(tmp_path) as running:
             check(dict(running.ready))

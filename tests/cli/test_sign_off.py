@@ -34,12 +34,6 @@ def tampered(path: Path) -> None:
 
 
 class TestExpectDigest:
-    def test_plan_prints_it_once(self, parts: Parts, tmp_path: Path) -> None:
-        done = parts.srfix("plan", "-o", tmp_path / "p.json")
-        digest = load_plan(tmp_path / "p.json").digest
-        assert f"\ndigest {digest}\n" in done.stdout
-        assert (done.stdout + done.stderr).count(digest) == 1
-
     def test_the_reviewed_plan_goes_through_all_three(self, parts: Parts, path: Path) -> None:
         digest = load_plan(path).digest
         assert parts.srfix("apply", path, "--yes", "--expect-digest", digest).returncode == 0

@@ -105,15 +105,6 @@ class TestTheClasses:
         done = srfix("subjects", "--application", "Shop", env=zoo.environment)
         assert "No subject looks internal to the application 'Shop'." in done.stdout.replace("\n", " ")
 
-    def test_a_person_sees_them_class_by_class(self, zoo: Zoo) -> None:
-        done = srfix("subjects", env=zoo.environment)
-        assert done.returncode == 0
-        assert "Changelog without a topic (3)\n" in done.stdout
-        assert "  srfix diagnose\n" in done.stdout
-        assert "srfix explain SRF008" in done.stdout
-        assert "the list of consumer groups" in done.stderr
-        assert done.stderr.endswith("7 of 8 subjects look internal.\n")
-
 
 class TestTheRequests:
     def test_they_are_full_listings_only(self, zoo: Zoo) -> None:

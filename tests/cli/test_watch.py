@@ -111,6 +111,7 @@ class TestOnce:
         assert undone.returncode == 0, undone.stderr
         assert registry.dump() == before
 
+    @pytest.mark.slow
     def test_an_end_that_does_not_answer_is_2(self, parts: Parts) -> None:
         done = parts.srfix("watch", "--once", "--registry", "http://127.0.0.1:9")
         assert (done.returncode, done.stdout) == (2, "")
@@ -174,6 +175,7 @@ class TestRunning:
         assert [each["what"] for each in told] == ["look"]
         assert told[0]["findings"][0]["schema_ids"] == [1, 2]
 
+    @pytest.mark.slow
     def test_an_interrupt_ends_it_with_130(
         self, shared_parts: Parts, registry: FixtureRegistry, directory: Path
     ) -> None:
@@ -181,6 +183,7 @@ class TestRunning:
             wait_for(lambda: health(url)[0] == 200)
             assert ended(process, signal.SIGINT)[0] == 130
 
+    @pytest.mark.slow
     def test_a_registry_that_is_away_makes_it_unhealthy_until_it_is_back(
         self, shared_parts: Parts, registry: FixtureRegistry, directory: Path
     ) -> None:
@@ -212,6 +215,7 @@ class TestRunning:
         assert f"Nothing can listen on 127.0.0.1:{port} for --listen" in done.stderr
 
 
+@pytest.mark.slow
 class TestSignalWhileItWrites:
     def test_what_it_relaxed_is_put_back_before_it_ends(
         self, shared_parts: Parts, registry: FixtureRegistry, directory: Path

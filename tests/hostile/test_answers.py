@@ -20,6 +20,7 @@ import pytest
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from tests.hostile.attack import attack, judge
 from tests.hostile.evil import Behaviour, EvilServer, answer, serving
+from tests.telling import slow_but
 
 WALL_S = 200.0
 """When an answer that never ends has been given up for certain, on a machine that is busy."""
@@ -182,6 +183,7 @@ def given_up(kind: str, arguments: Sequence[str]) -> None:
     assert done.returncode == 2 or arguments[0] == "decode", done.stderr
 
 
+@pytest.mark.slow
 class TestEndless:
     @pytest.mark.parametrize("kind", [kind for kind in ENDLESS if kind not in WAITING])
     def test_a_registry_that_never_ends_is_given_up(self, kind: str, broker: EmbeddedBroker) -> None:
@@ -255,7 +257,9 @@ BODIES: dict[str, bytes] = {
 
 
 class TestWrong:
-    @pytest.mark.parametrize("kind", BODIES)
+    @pytest.mark.parametrize(
+        "kind", slow_but(BODIES, "deep lists", "escapes", "an id of 10^400", "an error with escapes")
+    )
     def test_an_answer_that_is_none_is_a_sentence(self, kind: str, broker: EmbeddedBroker) -> None:
         wrong = []
         for status in (b"200 OK", b"404 Not Found", b"500 \x1b[2J\x9b" + b"U" * 3_000):
@@ -275,7 +279,9 @@ class TestWrong:
                             wrong.append(f"{status[:20]!r} {name} {output}: {str(error)[-500:]}")
         assert not wrong, "\n\n".join(wrong)
 
-    @pytest.mark.parametrize("kind", BODIES)
+    @pytest.mark.parametrize(
+        "kind", slow_but(BODIES, "deep lists", "escapes", "an id of 10^400", "an error with escapes")
+    )
     def test_a_ksqldb_that_says_nonsense_is_a_sentence(self, kind: str, broker: EmbeddedBroker) -> None:
         from srfix.fixtures.registry.http.server import FixtureRegistry
 
@@ -289,7 +295,9 @@ class TestWrong:
                     )
                     judge(done, peak=500 * MB, most=200_000)
 
-    @pytest.mark.parametrize("kind", BODIES)
+    @pytest.mark.parametrize(
+        "kind", slow_but(BODIES, "deep lists", "escapes", "an id of 10^400", "an error with escapes")
+    )
     def test_a_saved_answer_of_ksqldb_is_read_with_the_same_care(
         self, kind: str, broker: EmbeddedBroker, tmp_path: Path
     ) -> None:
@@ -309,6 +317,7 @@ class TestWrong:
 SECRET = "Xa7Qk9Zb8Wm3"
 
 
+@pytest.mark.slow
 class TestHeaders:
     @pytest.mark.parametrize("status", [b"301 Moved", b"302 Found", b"307 Temporary Redirect", b"308 Permanent"])
     @pytest.mark.parametrize("user", ["in the URL", "basic", "token"])
@@ -422,12 +431,14 @@ def pages(connection: socket.socket, head: str) -> None:
     answer(body)(connection, head)
 
 
+@pytest.mark.slow
 def test_pages_without_end_are_not_followed_without_end(broker: EmbeddedBroker) -> None:
     with serving(pages) as server:
         judge(attack(*commands(server, broker)["subjects"], "-R", "max.retries=0", wall_s=WALL_S), most=20_000_000)
         assert len(server.heads) < 20_000
 
 
+@pytest.mark.slow
 def test_references_that_never_end_are_given_up(broker: EmbeddedBroker) -> None:
     """Each version that is asked for refers to two others."""
 

@@ -22,6 +22,7 @@ from tests.cli.kept_demo import SRFIX, Parts, environment, staged_parts
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.evil import answer, serving
 from tests.hostile.worlds import tree
+from tests.telling import slow_but
 
 MB = 1 << 20
 FIRST, SECOND = "Xa7Qk9Zb8W", "Vt5Rn2Lc6Y"
@@ -89,7 +90,7 @@ def reading(option: str, path: str | Path) -> tuple[str, ...]:
 
 
 class TestFiles:
-    @pytest.mark.parametrize("content", CONTENTS)
+    @pytest.mark.parametrize("content", slow_but(CONTENTS, "deep", "escapes in TOML", "half surrogates"))
     def test_whatever_a_file_holds_it_ends_in_a_report_or_a_sentence(self, content: str, staged: Parts, tmp_path: Path) -> None:  # fmt: skip
         path, wrong = tmp_path / "f", []
         path.write_bytes(CONTENTS[content])
@@ -105,7 +106,21 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         "kind",
-        ["checkpoint", "metadata", "deep metadata", "fifo", "loop", "many", "CURRENT", "names", "link out", "sparse"],
+        slow_but(
+            [
+                "checkpoint",
+                "metadata",
+                "deep metadata",
+                "fifo",
+                "loop",
+                "many",
+                "CURRENT",
+                "names",
+                "link out",
+                "sparse",
+            ],
+            "CURRENT",
+        ),
     )
     def test_a_state_directory_of_somebody_else(self, kind: str, staged: Parts, tmp_path: Path) -> None:
         task = tmp_path / "state" / staged.staged.application / "0_0"
@@ -168,7 +183,7 @@ def staged_attack(staged: Parts, *arguments: str | Path, views: Path) -> Done:
 
 class TestSecrets:
     @pytest.mark.parametrize(
-        "joined", ["=", " ", "  = ", "\t", ":", ": ", " : ", "\n", "==", "= =", "\x1f", "\\=", "\u00a0"]
+        "joined", slow_but(["=", " ", "  = ", "\t", ":", ": ", " : ", "\n", "==", "= =", "\x1f", "\\=", "\u00a0"], ": ")
     )
     def test_of_kafka_in_any_form(self, joined: str, staged: Parts, tmp_path: Path) -> None:
         for secret in (f"{FIRST}={SECOND}", f"{FIRST} {SECOND}", f"{FIRST}\n{SECOND}", f'"{FIRST}"{SECOND}', f"{FIRST},{SECOND}", f"{FIRST}%20{SECOND}", f"{FIRST};{SECOND}", f"{FIRST}\x1b[2J{SECOND}"):  # fmt: skip
@@ -190,44 +205,47 @@ class TestSecrets:
 
     @pytest.mark.parametrize(
         "given",
-        [
-            ("-R", f"basic.auth.user.info {FIRST}={SECOND}"),
+        slow_but(
+            [
+                ("-R", f"basic.auth.user.info {FIRST}={SECOND}"),
+                ("-R", f"basic.auth.user.info=ada {FIRST}={SECOND}"),
+                ("-R", f"basic.auth.user.info: ada:{FIRST}{SECOND}"),
+                ("-R", f"schema.registry.basic.auth.user.info ada:{FIRST}={SECOND}"),
+                ("-R", f"bearer.auth.token {FIRST}={SECOND}"),
+                ("-R", f"bearer.auth.token={FIRST}\n{SECOND}"),
+                ("-R", f"ssl.key.password {FIRST}={SECOND}"),
+                ("-R", f"basic.auth.user.info=ada:{FIRST}\r\nX-Evil: {SECOND}"),
+                ("-R", f"{FIRST}:{SECOND}"),
+                ("--registry", f"http://ada:{FIRST}/{SECOND}@127.0.0.1:1"),
+                ("--registry", f"http://ada:{FIRST}#{SECOND}@127.0.0.1:1"),
+                ("--registry", f"http://ada:{FIRST}?{SECOND}@127.0.0.1:1"),
+                ("--registry", f"http://ada:{FIRST}@{SECOND}@127.0.0.1:1"),
+                ("--registry", f"http:/ada:{FIRST}{SECOND}@127.0.0.1:1"),
+                ("--registry", f"ada:{FIRST}{SECOND}@127.0.0.1:1"),
+                ("--registry", f"http//ada:{FIRST}{SECOND}@127.0.0.1:1"),
+                ("--registry", f"http://ada:{FIRST}{SECOND}@127.0.0.1:port"),
+                ("--registry", f"http://ada:{FIRST}{SECOND}@[::1"),
+                ("--registry", f"http://ada:{FIRST}{SECOND}@"),
+                ("--registry", f"http://:{FIRST}{SECOND}@127.0.0.1:1"),
+                ("--registry", f"http://{FIRST}{SECOND}:@127.0.0.1:1"),
+                ("--registry", f"http://ada:{FIRST}{SECOND}@127.0.0.1:1,http://bob:{FIRST}@127.0.0.1:2"),
+                ("--registry", f"http://ada:{FIRST},{SECOND}@127.0.0.1:1"),
+                ("--registry", f"HTTP://ada:{FIRST}%2f{SECOND}@127.0.0.1:1"),
+                ("--registry", f"http://ada:{FIRST} {SECOND}@127.0.0.1:1"),
+                ("--registry", f"ftp://ada:{FIRST}{SECOND}@127.0.0.1:1"),
+                ("-R", f"proxy=http://ada:{FIRST}/{SECOND}@127.0.0.1:1"),
+                ("-R", f"proxy=ada:{FIRST}{SECOND}@127.0.0.1:1"),
+                ("--ksqldb", f"http://ada:{FIRST}{SECOND}@127.0.0.1:1"),
+                ("--ksqldb", f"http://ada:{FIRST}/{SECOND}@127.0.0.1:1"),
+                ("--ksqldb", f"ada:{FIRST}{SECOND}@127.0.0.1:port"),
+                ("--ksqldb", "http://127.0.0.1:1", "--ksqldb-user", f"ada {FIRST}={SECOND}"),
+                ("--ksqldb", "http://127.0.0.1:1", "--ksqldb-user", f"ada:{FIRST}:{SECOND}\n"),
+                ("--ksqldb-user", f"ada:{FIRST}{SECOND}"),
+                ("--bootstrap-servers", f"ada:{FIRST}{SECOND}@127.0.0.1:1"),
+                ("--bootstrap-servers", f"SASL_SSL://ada:{FIRST}{SECOND}@127.0.0.1:1"),
+            ],
             ("-R", f"basic.auth.user.info=ada {FIRST}={SECOND}"),
-            ("-R", f"basic.auth.user.info: ada:{FIRST}{SECOND}"),
-            ("-R", f"schema.registry.basic.auth.user.info ada:{FIRST}={SECOND}"),
-            ("-R", f"bearer.auth.token {FIRST}={SECOND}"),
-            ("-R", f"bearer.auth.token={FIRST}\n{SECOND}"),
-            ("-R", f"ssl.key.password {FIRST}={SECOND}"),
-            ("-R", f"basic.auth.user.info=ada:{FIRST}\r\nX-Evil: {SECOND}"),
-            ("-R", f"{FIRST}:{SECOND}"),
-            ("--registry", f"http://ada:{FIRST}/{SECOND}@127.0.0.1:1"),
-            ("--registry", f"http://ada:{FIRST}#{SECOND}@127.0.0.1:1"),
-            ("--registry", f"http://ada:{FIRST}?{SECOND}@127.0.0.1:1"),
-            ("--registry", f"http://ada:{FIRST}@{SECOND}@127.0.0.1:1"),
-            ("--registry", f"http:/ada:{FIRST}{SECOND}@127.0.0.1:1"),
-            ("--registry", f"ada:{FIRST}{SECOND}@127.0.0.1:1"),
-            ("--registry", f"http//ada:{FIRST}{SECOND}@127.0.0.1:1"),
-            ("--registry", f"http://ada:{FIRST}{SECOND}@127.0.0.1:port"),
-            ("--registry", f"http://ada:{FIRST}{SECOND}@[::1"),
-            ("--registry", f"http://ada:{FIRST}{SECOND}@"),
-            ("--registry", f"http://:{FIRST}{SECOND}@127.0.0.1:1"),
-            ("--registry", f"http://{FIRST}{SECOND}:@127.0.0.1:1"),
-            ("--registry", f"http://ada:{FIRST}{SECOND}@127.0.0.1:1,http://bob:{FIRST}@127.0.0.1:2"),
-            ("--registry", f"http://ada:{FIRST},{SECOND}@127.0.0.1:1"),
-            ("--registry", f"HTTP://ada:{FIRST}%2f{SECOND}@127.0.0.1:1"),
-            ("--registry", f"http://ada:{FIRST} {SECOND}@127.0.0.1:1"),
-            ("--registry", f"ftp://ada:{FIRST}{SECOND}@127.0.0.1:1"),
-            ("-R", f"proxy=http://ada:{FIRST}/{SECOND}@127.0.0.1:1"),
-            ("-R", f"proxy=ada:{FIRST}{SECOND}@127.0.0.1:1"),
-            ("--ksqldb", f"http://ada:{FIRST}{SECOND}@127.0.0.1:1"),
-            ("--ksqldb", f"http://ada:{FIRST}/{SECOND}@127.0.0.1:1"),
-            ("--ksqldb", f"ada:{FIRST}{SECOND}@127.0.0.1:port"),
-            ("--ksqldb", "http://127.0.0.1:1", "--ksqldb-user", f"ada {FIRST}={SECOND}"),
-            ("--ksqldb", "http://127.0.0.1:1", "--ksqldb-user", f"ada:{FIRST}:{SECOND}\n"),
-            ("--ksqldb-user", f"ada:{FIRST}{SECOND}"),
-            ("--bootstrap-servers", f"ada:{FIRST}{SECOND}@127.0.0.1:1"),
-            ("--bootstrap-servers", f"SASL_SSL://ada:{FIRST}{SECOND}@127.0.0.1:1"),
-        ],
+        ),
         ids=lambda given: (
             "-".join(given)[:50].replace(FIRST, "1").replace(SECOND, "2").encode("unicode_escape").decode()
         ),
@@ -269,6 +287,7 @@ class TestSecrets:
                 )
                 judge(done, secrets=(FIRST, SECOND, forms[2]))
 
+    @pytest.mark.slow
     def test_in_a_variable_or_a_file_that_is_not_there(self, staged: Parts, tmp_path: Path) -> None:
         (tmp_path / "secret").write_bytes(f"\ufeff{FIRST}\n{SECOND}\n".encode())
         for value in (f"file:{tmp_path}/secret", "file:/dev/zero", "file:/proc/self/environ", f"file:{tmp_path}", "env:NOBODY", "env:", "file:", f"env:{FIRST}={SECOND}"):  # fmt: skip
@@ -279,6 +298,7 @@ class TestSecrets:
                 judge(done, secrets=(FIRST, "HIDDEN="), peak=500 * MB)
 
 
+@pytest.mark.slow
 class TestEnds:
     def test_views_of_state_directories_are_gone_after_the_next_start(self, staged: Parts, tmp_path: Path) -> None:
         real = Path(__file__).parents[1] / "recovery/state/data/4.3.1"

@@ -19,6 +19,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import Parts, registry_like, staged_parts
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.worlds import signed, tree
+from tests.telling import slow_but
 
 FOREIGN = b'{"event": "begun", "of": "another tool"}\n{"precious": true}\n'
 
@@ -95,7 +96,9 @@ FOREIGN_FILES: dict[str, bytes] = {
 
 class TestForeignFiles:
     @pytest.mark.parametrize("kind", FOREIGN_FILES)
-    @pytest.mark.parametrize("where", ["named", "beside the plan", "through a link", "by a second name"])
+    @pytest.mark.parametrize(
+        "where", slow_but(["named", "beside the plan", "through a link", "by a second name"], "named")
+    )
     def test_no_byte_of_one_is_changed(
         self, kind: str, where: str, directory: Path, registry: FixtureRegistry, repaired: tuple[Any, list[str]]
     ) -> None:
@@ -133,25 +136,29 @@ class TestForeignFiles:
 
     @pytest.mark.parametrize(
         "kind",
-        [
+        slow_but(
+            [
+                "fifo",
+                "directory",
+                "socket",
+                "/dev/full",
+                "/dev/zero",
+                "/dev/null",
+                "dangling",
+                "loop",
+                "long",
+                "no such",
+                "/proc/self/mem",
+                "/proc/self/environ",
+                "sparse",
+                "the plan",
+                "NUL in the middle",
+                "surrogate",
+                "not ours to write",
+            ],
             "fifo",
-            "directory",
-            "socket",
-            "/dev/full",
-            "/dev/zero",
-            "/dev/null",
             "dangling",
-            "loop",
-            "long",
-            "no such",
-            "/proc/self/mem",
-            "/proc/self/environ",
-            "sparse",
-            "the plan",
-            "NUL in the middle",
-            "surrogate",
-            "not ours to write",
-        ],
+        ),
     )
     def test_what_is_no_file_is_a_sentence(self, kind: str, directory: Path, registry: FixtureRegistry) -> None:
         path = special(kind, directory)
@@ -169,6 +176,7 @@ class TestForeignFiles:
         judge(attack("verify", path, "--registry", registry.url, cwd=directory), codes=(1, 2))
         judge(apply(directory, registry, plan=os.fspath(path)), codes=(0, 2) if kind == "the plan" else (2,))
 
+    @pytest.mark.slow
     def test_the_plan_itself_is_no_place_for_a_plan(self, staged: Parts, directory: Path) -> None:
         for kind in ("fifo", "directory", "socket", "/dev/full", "loop", "long", "no such", "surrogate"):
             path = special(kind, directory)
@@ -262,6 +270,7 @@ WRONG: tuple[Any, ...] = (
 
 
 class TestPlans:
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
     def test_wrong_types_with_the_right_digest_end_in_a_sentence(self, seed: int, staged: Parts, registry: FixtureRegistry, directory: Path, plan_text: str) -> None:  # fmt: skip
         chance, plan = random.Random(seed), json.loads(plan_text)

@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from tests.cli.pages import assert_is_a_page
 from tests.hostile.attack import judge
 from tests.hostile.worlds import INTERNAL, USER, World, printed_commands, tree, user, world
+from tests.telling import slow_but
 
 MARK = "hurt"
 NAMES = {
@@ -86,7 +87,7 @@ def chosen(name: str) -> tuple[str, ...]:
     return (f"--application={name}", "--store=s-x", "--source=s-x=users")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_but(NAMES, "newline", "escape"))
 class TestPlans:
     def test_as_shell_does_what_apply_does_and_nothing_else(self, there: World, name: str, tmp_path: Path) -> None:
         for output in ((), ("--all-versions",)):
@@ -196,6 +197,7 @@ def with_http(there: World, subject: str) -> None:
         requests.delete(f"{path}/{number}?permanent=true", timeout=10)
 
 
+@pytest.mark.slow
 class TestLists:
     def test_subjects_that_are_hostile_are_listed(self, there: World, tmp_path: Path) -> None:
         for output in ("json", "table", "markdown"):
@@ -214,6 +216,7 @@ class TestLists:
 
 
 class TestScripts:
+    @pytest.mark.slow
     def test_a_schema_beyond_what_an_argument_may_be(self, tmp_path: Path) -> None:
         """Each level of quoting makes it longer; none of it may be an argument of a process."""
         big = {
@@ -242,6 +245,7 @@ class TestScripts:
                 k: v for k, v in before.items() if k != "subjects"
             }
 
+    @pytest.mark.slow
     def test_shellcheck_has_nothing_to_say(self, there: World, tmp_path: Path) -> None:
         checker = Path(sys.executable).with_name("shellcheck")
         found = str(checker) if checker.exists() else shutil.which("shellcheck")

@@ -13,6 +13,7 @@ import pytest
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from tests.hostile.attack import Done, judge
 from tests.hostile.worlds import World, avro_string, frame, long, user, world
+from tests.telling import slow_but
 
 NOT_FOUND = Answer(status=404, body='{"error_code":404,"message":"HTTP 404 Not Found"}')
 """What Java answers where the path holds no int of 32 bits with a sign."""
@@ -65,7 +66,7 @@ def everywhere(there: World, name: str, source: tuple[str, str], *more: str) -> 
 
 
 class TestIds:
-    @pytest.mark.parametrize("schema_id", [0, 2**31 - 1, *LARGE])
+    @pytest.mark.parametrize("schema_id", slow_but([0, 2**31 - 1, *LARGE], 2**31))
     def test_one_that_no_registry_gives_out_is_one_bad_row(self, there: World, schema_id: int) -> None:
         source = there.store("shop", [user(1), frame(schema_id, b"\x0e\x06Ada"), user(1, 8)])
         there.registry.forget_requests()
@@ -99,6 +100,7 @@ class TestIds:
         assert len(decoded.lines) == len(keys)
         assert [line["value"]["userId"] for line in decoded.lines] == list(range(len(keys)))
 
+    @pytest.mark.slow
     def test_an_id_that_nobody_knows_is_asked_for_once(self, there: World) -> None:
         source = there.store("shop", [user(1), *(frame(77_777, b"%d" % n) for n in range(3_000)), user(1, 8)])
         there.registry.forget_requests()
@@ -109,6 +111,7 @@ class TestIds:
         judge(there.attack("diagnose", "--application", "shop", *source, "--decode-values", "--output", "json"))
         assert len(there.registry.requests) < 200
 
+    @pytest.mark.slow
     def test_two_thousand_ids_that_nobody_knows_hide_nothing(self, there: World) -> None:
         values = [user(1), *(frame(10_000 + n, b"x") for n in range(2_000)), user(1, 8)]
         source = there.store("shop", values)
@@ -140,7 +143,7 @@ class TestIds:
         ],
         ids=["empty", "1", "16", "17", "18", "zeros", "an id", "ff", "300,000", "null"],
     )
-    @pytest.mark.parametrize("name", ["__value_schema_id", "__key_schema_id"])
+    @pytest.mark.parametrize("name", slow_but(["__value_schema_id", "__key_schema_id"], "__value_schema_id"))
     def test_headers_that_name_no_schema(self, there: World, guid: bytes | None, name: str) -> None:
         there.registry.seed("guid-value", '"string"')
         there.topic("guid", [b"\x06Ada", user(1)], headers=((name, guid), (name, guid)))
@@ -149,6 +152,7 @@ class TestIds:
         judge(there.attack("decode", "guid", "--role", "both"))
 
 
+@pytest.mark.slow
 class TestBodies:
     @pytest.mark.parametrize(
         ("schema", "good", "bad"),

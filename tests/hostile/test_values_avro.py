@@ -14,6 +14,7 @@ import pytest
 
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.worlds import avro_string, long
+from tests.telling import slow_but
 
 PEAK = 700 << 20
 """Of a payload below 1 MB, with the 50 MB that any command has, the text of it and what is printed."""
@@ -199,7 +200,7 @@ def test_missing_fields_of_many_items_are_not_made_for_nothing(columns: str, tmp
         ("a name twice", '{"type":"record","name":"E","fields":[{"name":"a","type":"int"},{"name":"a","type":"int"}]}', b"\x00\x00"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("columns", [False, True], ids=["as it is", "columns"])
+@pytest.mark.parametrize("columns", slow_but([False, True], False), ids=["as it is", "columns"])
 def test_a_schema_ends_in_rows_or_in_a_sentence(
     what: str, schema: str, body: bytes, columns: bool, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.test_values_avro import PEAK, rows
+from tests.telling import slow_but
 
 WIDE = "STRUCT<" + ", ".join(f"N{i} INT" for i in range(100)) + ">"
 BAD: dict[str, tuple[str, bytes, bytes]] = {
@@ -70,7 +71,10 @@ def decode(columns: str, *payloads: bytes, form: str = "json", more: tuple[str |
     )
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize(
+    "name",
+    slow_but(BAD, "an exponent of 10^9, DECIMAL", "300,000 digits, BIGINT", "arrays 100,000 deep", "half a surrogate"),
+)
 def test_a_document_that_wants_too_much_hides_no_good_one(name: str) -> None:
     columns, good, bad = BAD[name]
     around = [b'{"A":' + value + b"}" for value in (good, bad, good)]
@@ -108,7 +112,7 @@ REGEX = {"type": "object", "properties": {"A": {"type": "string", "pattern": "^(
         ("a decimal in base64", json.dumps({"type": "object", "properties": {"A": {"type": "string", "title": "org.apache.kafka.connect.data.Decimal", "connect.type": "bytes", "connect.parameters": {"scale": "2"}}}}), b'{"A":"' + b"fw" + b"AA" * 200_000 + b'AA=="}'),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("columns", ["", "A STRING", "A INT"])
+@pytest.mark.parametrize("columns", slow_but(["", "A STRING", "A INT"], ""))
 def test_a_json_schema_ends_in_rows_or_in_a_sentence(
     what: str, schema: str, payload: bytes, columns: str, tmp_path: Path
 ) -> None:
@@ -137,7 +141,7 @@ def test_a_json_schema_ends_in_rows_or_in_a_sentence(
         ("A STRING", '{"A": {"$object": ' * 30_000 + "1" + "}}" * 30_000),
     ],
 )
-@pytest.mark.parametrize("form", ["avro", "json_sr", "json"])
+@pytest.mark.parametrize("form", slow_but(["avro", "json_sr", "json"], "avro"))
 def test_what_is_to_be_encoded_is_read_with_the_same_care(columns: str, row: str, form: str) -> None:
     good = '{"A": null}'
     done = attack("encode", "--format", form, "--columns", columns, stdin=f"{good}\n{row}\n{good}\n".encode())
@@ -164,7 +168,7 @@ def test_what_is_to_be_encoded_is_read_with_the_same_care(columns: str, row: str
         "A INT" + " " * 100_000 + "KEY!",
     ],
 )
-@pytest.mark.parametrize("form", ["avro", "json_sr"])
+@pytest.mark.parametrize("form", slow_but(["avro", "json_sr"], "avro"))
 def test_columns_end_in_a_schema_or_in_a_sentence(columns: str, form: str) -> None:
     if "\x00" in columns:
         columns = columns.replace("\x00", "\x01")  # no argument holds a NUL

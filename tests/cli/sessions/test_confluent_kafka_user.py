@@ -11,6 +11,8 @@ import pytest
 from tests.cli.kept_demo import kept_demo
 from tests.cli.sessions.session import Session, block_of_readme
 
+pytestmark = pytest.mark.slow
+
 FRONT = "from dataclasses import dataclass\n\nfrom srfix.serde import RegistryClient\nfrom srfix.serde.confluent"
 
 EVERY_KIND_OF_REGISTRY = """
@@ -130,25 +132,6 @@ class TestInAScript:
 
 
 class TestInTheShell:
-    def test_rows_go_round_as_the_readme_types_it(self, session: Session) -> None:
-        schema, encode, decode = block_of_readme("srfix schema --columns").splitlines()
-        session.runs(schema, says=('"connect.type":"int32"', '"NAME"', "registered under no subject"))
-        assert session.runs(encode).out == "020e0206416461\n"
-        assert json.loads(session.runs(decode).out) == {"FOO": 2}
-
-    @pytest.mark.parametrize("format_", ["avro", "json_sr", "json"])
-    def test_what_encode_prints_is_what_decode_reads(self, session: Session, format_: str) -> None:
-        columns = "--columns 'ID INT, PRICE DECIMAL(6, 2)'"
-        [schema, *_] = session.runs(
-            f"srfix schema {columns} --format {format_ if format_ != 'json' else 'avro'}"
-        ).out.split("\n")
-        given = f"--schema '{schema.strip()}'" if format_ != "json" else columns
-        row = """'{"id": 7, "price": {"$decimal": "12.30"}}'"""
-        line = f"srfix encode --format {format_} {columns} {row} | srfix decode --payload - --format {format_} {given}"
-        shown = json.loads(session.runs(line).out)
-        assert shown["ID"] == 7
-        assert "12.3" in str(shown["PRICE"])
-
     def test_bytes_of_confluents_own_serializer_are_read_and_so_is_what_is_wrong_with_them(
         self, session: Session
     ) -> None:
@@ -161,18 +144,3 @@ class TestInTheShell:
             f"{read} {columns} --case-rule exact", stdin=payload, code=1, says=("'Id', 'fullName'", "letter case")
         )
         session.runs(read, stdin=f"{payload}hex:00\n", code=1, says=('"fullName": "Ada"', "1 of them not decoded"))
-
-    @pytest.mark.parametrize(
-        ("typed", "says"),
-        [
-            ("srfix encod", "Did you mean encode?"),
-            ("srfix encode", "--columns"),
-            ("srfix encode --colums 'ID INT'", "--columns"),
-            ("srfix decode user", "Did you mean 'users'?"),
-            ("srfix decode nowhere", "no topic 'nowhere'"),
-            ("srfix decode --payload hex:0g --format json --columns 'ID INT'", "hex"),
-        ],
-    )
-    def test_a_slip_of_the_keyboard_has_a_sentence(self, session: Session, typed: str, says: str) -> None:
-        screen = session.types(typed, code=2, says=(says,), height=12)
-        assert "srfix: " in screen.text

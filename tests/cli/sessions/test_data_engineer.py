@@ -16,6 +16,8 @@ from srfix.serde.arrow import to_arrow
 from tests.cli.kept_demo import kept_demo
 from tests.cli.sessions.session import Session
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = "ORDERID BIGINT, CUSTOMER STRING"
 ROWS = [
     {"ORDERID": 1, "CUSTOMER": "Ada"},
@@ -73,16 +75,6 @@ class TestWhatIsInIt:
         assert screen.words.count("orders-value") == 3
         session.runs("srfix scan USERS", code=2, says=("Did you mean 'users'?",))
 
-    def test_a_partial_scan_says_so(self, session: Session) -> None:
-        session.runs("srfix scan orders --max-records 2", code=2, says=("(partial)", "at least"))
-
-    def test_the_columns_are_in_no_subject_and_orders_would_take_them(self, session: Session) -> None:
-        session.runs(f"srfix schema --columns '{COLUMNS}' --subject orders-value", says=("no subject", "Yes."))
-
-    def test_subjects_go_through_grep(self, session: Session) -> None:
-        found = session.runs("srfix subjects | grep -c -- -changelog-value")
-        assert found.out == "1\n"
-
 
 class TestItsRows:
     def test_each_row_is_there_and_the_bad_one_with_its_reason_and_place(self, session: Session) -> None:
@@ -104,16 +96,6 @@ class TestItsRows:
         assert bad["errors"][0]["kind"] == "UnknownMagicByteError"
         assert lines[4]["value"] is None
         assert not lines[4]["errors"]
-
-    def test_the_exact_case_rule_says_why_it_feeds_nothing(self, session: Session) -> None:
-        read = f"srfix decode orders --columns '{COLUMNS}' --case-rule exact"
-        session.runs(read, code=1, says=("'orderId', 'customer'", "letter case", "0/0, 0/5", "4 of them not decoded"))
-
-    def test_head_ends_it_without_a_word(self, session: Session) -> None:
-        shown = session.runs(
-            "set +o pipefail; srfix decode orders --output json | head -1", never=("cannot be written",)
-        )
-        assert json.loads(shown.out)["value"] == {"orderId": 1, "customer": "Ada"}
 
 
 class TestInPython:
