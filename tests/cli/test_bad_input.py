@@ -217,34 +217,6 @@ class TestOddRecords:
         assert [f["code"] for f in document["findings"] if f["severity"] != "note"] == ["SRF001", "SRF013"]
         assert [s for s in document["skipped"] if s["could_hide_a_finding"]] == []
 
-    def test_an_undecided_source_is_told_with_what_differs_and_no_line_twice(self, odd: OddParts) -> None:
-        told = srfix("diagnose", "--details", "--application", "garbage", env=odd.environment)
-        assert told.returncode == 1
-        possible = told.stdout.partition("\nPossible sources\n\n")[2].partition("\n\n")[0].splitlines()
-        assert [line.split(". For it: ")[0] for line in possible[:2]] == ["- topic garbage-topic", "- topic guid-topic"]
-        assert re.match(r"- also possible: [a-z-]+(, [a-z-]+)* \(--output json has ", possible[5])
-        assert len(possible) == 6
-        # What speaks of the application holds for each of them.
-        assert told.stdout.count("named by the person") == 1
-        skipped = told.stdout.partition("\nNot looked at\n\n")[2].partition("\n\n")[0].splitlines()
-        assert skipped[0].endswith(" (could hide a finding)")
-        [policies] = [line for line in skipped if line.startswith("- cleanup.policy of topic ")]
-        assert " and 2 more: the cluster has no controller" in policies
-
-    def test_topics_that_were_not_chosen_are_named_in_one_line(self, odd: OddParts) -> None:
-        named = odd.kinds["unframed"]
-        told = srfix("diagnose", "--details", "--application", named.application, *named.source, env=odd.environment)
-        evidence = told.stdout.partition("\nEvidence\n\n")[2].partition("\n\n")[0].splitlines()
-        assert {line.partition(": ")[0] for line in evidence} == {
-            "- application unframed",
-            "- unframed-topic",
-            "- compared and not chosen",
-        }
-
-    def test_unframed_json_alone_is_no_clean_bill_of_health(self, odd: OddParts) -> None:
-        [finding] = diagnosis(odd, "unframed", 1)["findings"]
-        assert (finding["code"], finding["repairable"]) == ("SRF013", False)
-
     def test_header_framed_records_are_counted_and_said_to_be_unread(self, odd: OddParts) -> None:
         document = diagnosis(odd, "guid", 2)
         [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
@@ -304,10 +276,6 @@ class TestOddNames:
         assert srfix("verify", plan).returncode == 0
         assert srfix("rollback", plan, "--yes").returncode == 0
         assert odd.registry.dump() == before
-
-    def test_it_is_found_without_being_named(self, odd: OddParts) -> None:
-        done = srfix("diagnose", "--store", odd.kinds["names"].store, "--output", "json", env=odd.environment)
-        assert ODD_APPLICATION in {finding["application"] for finding in json.loads(done.stdout)["findings"]}
 
 
 @pytest.mark.slow

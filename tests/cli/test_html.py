@@ -158,11 +158,6 @@ class TestAbout:
         assert of_name(root, "dt") == ["cluster", "registry", "made", "by"]
         assert of_name(root, "dd")[-1] == f"srfix {version('srfix')}"
 
-    def test_names_of_the_document_are_code_and_so_are_commands(self) -> None:
-        blocks = (Paragraph("Topic users, not users-x: `srfix plan --store 'a'`."),)
-        root = assert_is_a_page(page_of(Report(document={"topic": "users"}, blocks=blocks)))
-        assert of_name(root, "code") == ["users", "srfix plan --store 'a'"]
-
 
 class TestHostile:
     def test_the_page_is_ascii_and_shows_every_letter(self) -> None:
@@ -193,10 +188,6 @@ class TestCommand:
             "This page is for a browser: run it again with > report.html at its end, and open that file.\n"
         )
 
-    def test_a_file_is_not(self, capsys: pytest.CaptureFixture[str]) -> None:
-        page_of(Report(document={}, blocks=(Heading("a"),)))
-        assert capsys.readouterr().err == ""
-
     @pytest.mark.parametrize("details", [(), ("--details",)])
     def test_a_diagnosis_has_the_picture_of_each_finding_and_ends_as_ever(
         self, parts: Parts, details: tuple[str, ...]
@@ -214,15 +205,6 @@ class TestCommand:
         assert {"cluster", "registry"} <= set(of_name(root, "dt"))
         assert "Evidence" in of_name(root, "h3")
         assert any("Evidence" in text for text in of_name(root, "details")) == (not details)
-
-    def test_a_plan_has_its_steps_in_order_its_price_and_its_command(self, parts: Parts) -> None:
-        done = parts.srfix("plan", "--output", "html")
-        assert done.returncode == 0
-        root = assert_is_a_page(done.stdout)
-        assert of_name(root, "h1")[0].endswith(": 6 steps; srfix rollback undoes them")
-        assert "What it costs" in of_name(root, "h2")
-        steps = [text for text in of_name(root, "td") if "schema id" in text]
-        assert steps == ["register schema id 1", "register schema id 2"]
 
     def test_a_verification_tells_what_came_of_each_id(self, parts: Parts, plan: str, tmp_path: Any) -> None:
         (path := tmp_path / "p.json").write_text(plan)

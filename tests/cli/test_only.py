@@ -47,12 +47,3 @@ def test_a_part_is_applied_verified_followed_by_the_rest_and_rolled_back(world: 
     assert srfix(world, "diagnose").returncode == 0
     assert srfix(world, "rollback", f"{plan}.journal.jsonl", "--yes").returncode == 0
     assert world.registry.dump() == before
-
-
-def test_an_application_that_the_plan_does_not_repair_is_refused(world: World, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-    assert srfix(world, "plan", "-o", plan).returncode == 0
-    refused = srfix(world, "apply", plan, "--yes", "--only", "nobody")
-    assert refused.returncode == 2
-    assert "The plan repairs nothing of an application 'nobody'." in refused.stderr
-    assert not plan.with_name("plan.json.journal.jsonl").exists()

@@ -304,26 +304,6 @@ class TestKeysThatAReaderWritesOtherwise:
         assert advice.startswith("What is down in shop can read its rows again, but its look-ups by key miss them")
 
 
-class TestWindowedKeys:
-    @pytest.mark.parametrize("suffix", [8, 12, 16])
-    def test_are_read_with_their_window(self, bare: World, suffix: int) -> None:
-        """Another record's keys are not what the reader writes, so the report is 1; but for that alone."""
-        at_ms = (1_592_265_600_000).to_bytes(8)
-        window = {8: at_ms, 12: at_ms + bytes(4), 16: at_ms * 2}[suffix]
-        bare.registry.seed(SOURCE_SUBJECT, W1)
-        key_id = bare.registry.seed(subject_for("users", Role.KEY), KEY)
-        bare.registry.seed(PHANTOM, W1)
-        bare.registry.seed(PHANTOM_KEY, KEY_R)
-        bare.put(*((frame_id(key_id, bytes([2 * number])) + window, ONE) for number in range(1, 10)))
-        bare.commit(9)
-        assert [finding["role"] for finding in bare.plan()["findings"]] == ["key"]
-        bare.apply()
-        told = bare.verify(1)
-        assert [what.partition(" ")[0] for what in told.problems] == ["store"]
-        assert f"1 live row with schema id {key_id}, one per partition, read under this subject alone" in told.confirmed
-        assert told.unseen == []
-
-
 class TestTypesWithoutASerde:
     def test_of_protobuf_the_membership_is_verified_and_the_decoding_is_not_looked_at(self, bare: World) -> None:
         with bare.client() as client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from tests.cli.pages import assert_is_a_page
 from tests.hostile.attack import judge
-from tests.hostile.worlds import INTERNAL, USER, World, printed_commands, tree, user, world
+from tests.hostile.worlds import INTERNAL, USER, World, tree, user, world
 from tests.telling import slow_but
 
 MARK = "hurt"
@@ -145,45 +144,6 @@ class TestPlans:
                 assert_is_a_page(page.stdout)
         assert tree(tmp_path) == {}
 
-    def test_printed_commands_parse_back_to_what_was_meant(self, there: World, name: str, tmp_path: Path) -> None:
-        done = judge(there.attack("diagnose", *chosen(NAMES[name]), cwd=tmp_path))
-        if done.returncode != 1 or "`" in NAMES[name]:
-            return
-        meant = [shlex.split(command) for command in printed_commands(done.stdout) if " plan " in command]
-        for arguments in meant:
-            given = " ".join(arguments)
-            if "--application" in given and "SRFIX_WORD_" not in given:
-                assert option(arguments, "--application") == NAMES[name], arguments
-        # A shell sees the same words and does nothing besides.
-        for command in printed_commands(done.stdout):
-            if "FILE" in command or "…" in command:
-                continue
-            shown = subprocess.run(
-                ["sh", "-c", f'srfix() {{ printf "%s\\0" "$@"; }}\n{command}'],
-                cwd=tmp_path,
-                capture_output=True,
-                timeout=30,
-                check=False,
-            )
-            if "SRFIX_WORD_" in command:
-                # What cannot be printed stands for itself in no command: a shell asks for it and starts nothing.
-                assert shown.returncode != 0
-                assert shown.stdout == b""
-                continue
-            assert shown.returncode == 0, (command, shown.stderr)
-            assert shown.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1] == shlex.split(command)[1:], command
-        assert tree(tmp_path) == {}
-
-
-def option(arguments: list[str], name: str) -> str | None:
-    """What an option was given, in either way to write it."""
-    for number, argument in enumerate(arguments):
-        if argument == name:
-            return arguments[number + 1]
-        if argument.startswith(f"{name}="):
-            return argument.partition("=")[2]
-    return None
-
 
 def with_http(there: World, subject: str) -> None:
     """Takes back what a script has registered: the versions after the first, and nothing else."""
@@ -195,24 +155,6 @@ def with_http(there: World, subject: str) -> None:
     for number in requests.get(f"{path}?deleted=true", timeout=10).json()[1:]:
         requests.delete(f"{path}/{number}", timeout=10)
         requests.delete(f"{path}/{number}?permanent=true", timeout=10)
-
-
-@pytest.mark.slow
-class TestLists:
-    def test_subjects_that_are_hostile_are_listed(self, there: World, tmp_path: Path) -> None:
-        for output in ("json", "table", "markdown"):
-            judge(there.attack("subjects", "--output", output, cwd=tmp_path))
-            judge(there.attack("diagnose", "--output", output, cwd=tmp_path), most=20 << 20)
-        assert tree(tmp_path) == {}
-
-    def test_all_names_at_once_in_commands(self, there: World, tmp_path: Path) -> None:
-        done = judge(there.attack("diagnose", "--source", "s-x=users", cwd=tmp_path), most=20 << 20)
-        for command in printed_commands(re.sub(r"\n +", " ", done.stdout)):
-            try:
-                shlex.split(command)
-            except ValueError:
-                # A name with a backquote in it ends the quotation of a sentence before the command ends.
-                assert "touch" in command or "](http" in command or command.endswith("'a"), command
 
 
 class TestScripts:
