@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from srfix.serde.registry.client import RegistryClient
 from tests.cli.kept_demo import SRFIX, KeptDemo, environment, kept_demo, srfix
 
 
@@ -100,14 +99,6 @@ class TestDiagnose:
         assert f"`srfix plan --config {config} --application" in findings(file)[0]["next"]
         assert (flags.returncode, variables.returncode, file.returncode) == (1, 1, 1)
 
-    def test_markdown_is_ready_for_a_ticket(self, demo: KeptDemo) -> None:
-        report = told(srfix("diagnose", "--details", "--output", "markdown", env=demo.environment), 1)
-        assert report.startswith("## SRF001, broken: ")
-        assert "\\" not in report
-        assert f"\n- **subject**: `{demo.ready['phantom_subject']}`\n" in report
-        assert "\n| schema id | partition | live keys | not yet committed | offsets |\n|---|" in report
-        assert "\n```sh\nsrfix plan -o plan.json\n" in report
-
     def test_report_and_summary_stand_in_order_where_both_go_to_one_file(self, demo: KeptDemo) -> None:
         done = subprocess.run(
             [SRFIX, "diagnose", "--output", "json"],
@@ -162,28 +153,6 @@ class TestPlan:
         told(srfix("rollback", "--yes", path), 0)
         assert demo.dump() == before
 
-    def test_a_subject_whose_latest_carries_metadata_is_repaired_with_exact_ids(
-        self, demo: KeptDemo, tmp_path: Path
-    ) -> None:
-        subject = demo.ready["phantom_subject"]
-        with RegistryClient(demo.ready["registry"]) as registry:
-            own = registry.version(subject, "latest")
-            version = registry.register_version(subject, own.schema, metadata={"properties": {"owner": "me"}}).version
-            try:
-                refused = srfix("plan", env=demo.environment)
-                assert refused.returncode == 2
-                assert "Plan with --exact-ids" in refused.stderr
-                before, path = demo.dump(), tmp_path / "p.json"
-                told(srfix("plan", "--exact-ids", "-o", path, env=demo.environment), 0)
-                told(srfix("apply", path, "--yes"), 0)
-                told(srfix("verify", path), 0)
-                told(srfix("rollback", "--yes", path), 0)
-                assert demo.dump() == before
-            finally:
-                assert version is not None
-                registry.delete_version(subject, version)
-                registry.delete_version(subject, version, permanent=True)
-
 
 class TestKeep:
     @pytest.mark.slow
@@ -201,11 +170,6 @@ class TestKeep:
         assert "  srfix rollback p.json  " in out
         assert out.endswith("Ctrl-C here ends it.\nStopped.\n")
         assert [path.name for path in tmp_path.iterdir()] == ["ready.json"]
-
-    def test_a_ready_file_that_cannot_be_written_is_a_sentence(self, tmp_path: Path) -> None:
-        done = srfix("demo", "--keep", "--ready-file", tmp_path / "missing" / "ready.json")
-        assert done.returncode == 2
-        assert done.stderr.endswith("ready.json cannot be written (No such file or directory).\n")
 
     def test_a_ready_file_without_keep_is_a_usage_error(self, tmp_path: Path) -> None:
         done = srfix("demo", "--ready-file", tmp_path / "ready.json")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
-from tests.cli.damaged_stores import ODD_APPLICATION, UNKNOWN_ID, OddParts, odd_parts
+from tests.cli.damaged_stores import ODD_APPLICATION, OddParts, odd_parts
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 
 SECRET = "hunter22-and-more"
@@ -212,33 +212,6 @@ def diagnosis(odd: OddParts, kind: str, code: int) -> dict[str, Any]:
 
 
 class TestOddRecords:
-    def test_garbage_beside_good_records_is_counted_and_hides_nothing(self, odd: OddParts) -> None:
-        document = diagnosis(odd, "garbage", 1)
-        assert [f["code"] for f in document["findings"] if f["severity"] != "note"] == ["SRF001", "SRF013"]
-        assert [s for s in document["skipped"] if s["could_hide_a_finding"]] == []
-
-    def test_header_framed_records_are_counted_and_said_to_be_unread(self, odd: OddParts) -> None:
-        document = diagnosis(odd, "guid", 2)
-        [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
-        assert skipped["what"] == "1 value of topic guid-topic, partition 0"
-        assert (
-            skipped["reason"] == "they name their schema by GUID, which a diagnosis does not look up under the subjects"
-        )
-
-    def test_an_id_that_the_registry_does_not_know_is_a_finding_without_a_plan(
-        self, odd: OddParts, tmp_path: Path
-    ) -> None:
-        document = diagnosis(odd, "unknown", 1)
-        [finding] = document["findings"]
-        assert (finding["code"], [fault["id"] for fault in finding["schema_ids"]]) == ("SRF011", [UNKNOWN_ID])
-        assert finding["repairable"] is False
-        options = ("--application", "unknown", *odd.kinds["unknown"].source, "--only-live")
-        done = srfix("plan", *options, "-o", tmp_path / "p.json", env=odd.environment)
-        assert done.returncode == 2
-        assert "Not in the plan: SRF011 unknown/users-store. " in done.stderr
-        assert odd.registry.writes == 0
-        assert list(tmp_path.iterdir()) == []
-
     @pytest.mark.parametrize("kind", ["truncated", "overlong"])
     def test_a_body_that_is_not_what_its_schema_says_is_found_by_verify(
         self, odd: OddParts, tmp_path: Path, kind: str

@@ -124,29 +124,6 @@ class TestTheReader:
         assert document["findings"][1]["application"] is None
         assert document["findings"][1]["store"] is None
 
-    @pytest.mark.parametrize("reader", ["connect", "ksqldb", "plain", "dual", "unknown", "latest"])
-    def test_a_reader_that_asks_the_subject_of_the_original_reads_all_of_it(self, mirrored: Parts, reader: str) -> None:
-        document = mirrored.check("--subject", "users-value", "--reader", reader, code=0)
-        assert document["findings"] == []
-        assert [each["subject"] for each in document["roles"]["key"]["ids"]] == ["users-key"]
-
-
-class TestTheGroup:
-    def test_what_it_has_read_is_told_apart_from_what_it_will_meet(self) -> None:
-        with staged(MIRRORED) as parts:
-            parts.broker.commit("connect-sink", {("source.users", 0): 1, ("source.users", 1): 0}, metadata="")
-            document = parts.check("--group", "connect-sink", "--role", "value", "--reader", "connect", code=1)
-            assert [(each["id"], each["standing"]) for each in document["roles"]["value"]["ids"]] == [
-                (1, "read"),
-                (2, "pending"),
-            ]
-            (finding,) = document["findings"]
-            assert [fault["id"] for fault in finding["schema_ids"]] == [2]
-            assert "that group connect-sink has not read yet carry schema id 2" in finding["explanation"]
-            assert (
-                "The same holds of schema id 1, but group connect-sink has read its records." in finding["explanation"]
-            )
-
 
 class TestWhatCannotBeAsked:
     @pytest.mark.parametrize(

@@ -34,20 +34,6 @@ def lines(done: subprocess.CompletedProcess[str], code: int = 0) -> list[dict[st
     return found
 
 
-class TestTimes:
-    COMMAND = ("decode", "--format", "json", "--columns", "A TIMESTAMP", "--payload", '{"A": 1700000000000000}')
-
-    def test_a_time_beyond_the_years_names_the_way_out(self) -> None:
-        done = srfix(*self.COMMAND)
-        assert done.returncode == 1
-        assert "is 1700000000000000, no time of the years 1 to 9999" in done.stdout + done.stderr
-        assert "times='integers'" in done.stdout + done.stderr
-
-    def test_the_way_out_reads_it(self) -> None:
-        done = srfix(*self.COMMAND, "--times", "integers")
-        assert (done.returncode, json.loads(done.stdout)) == (0, {"A": 1_700_000_000_000_000})
-
-
 class TestThePolicies:
     def test_by_id_every_row_is_read_and_the_incident_hidden(self, parts: Parts) -> None:
         done = parts.srfix("decode", "users", "--output", "json")

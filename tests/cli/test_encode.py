@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.registry.models import SchemaReference
 from tests.cli.kept_demo import Parts, srfix
 
 
@@ -122,27 +120,6 @@ class TestUnderASchema:
         assert (failed.returncode, failed.stdout) == (1, "")
         assert "SubjectVersionError: Error retrieving Avro value schema version for id" in failed.stderr
         assert parts.registry.writes == 0
-
-    def test_references_of_a_json_schema_are_found_by_their_names(self) -> None:
-        with FixtureRegistry() as registry:
-            registry.seed("part", '{"type":"integer","connect.type":"int32"}', schema_type="JSON")
-            text = '{"type":"object","properties":{"A":{"$ref":"part.json"}}}'
-            reference = SchemaReference(name="part.json", subject="part", version=1)
-            schema_id = registry.seed("whole", text, schema_type="JSON", references=(reference,))
-            asked = ("--format", "json_sr", "--registry", registry.url)
-            (payload,) = said(srfix("encode", *asked, "--columns", "A INT", "--schema-id", str(schema_id), '{"A": 7}'))
-            assert payload == f"00{schema_id:08x}" + b'{"A":7}'.hex()
-            printed = said(srfix("schema", *asked, "--from-subject", "whole", "--output", "json"))
-            assert json.loads("".join(printed))["columns"] == "A INTEGER"
-
-    def test_an_id_of_another_formats_schema_is_refused(self) -> None:
-        with FixtureRegistry() as registry:
-            schema_id = registry.seed("s", '"int"')
-            done = srfix(
-                "encode", "--format", "json_sr", "--registry", registry.url, "--schema-id", str(schema_id), "7"
-            )
-        assert done.returncode == 2
-        assert "The schema is of the type AVRO, not JSON." in done.stderr
 
 
 class TestRules:

@@ -68,11 +68,6 @@ class TestStateDir:
                 in done.stderr
             )
 
-    def test_one_without_a_store_says_so(self, parts: Parts, tmp_path: Path) -> None:
-        (tmp_path / damage.APPLICATION / "0_0").mkdir(parents=True)
-        done = parts.srfix("diagnose", "--state-dir", tmp_path)
-        assert f"holds the folder of the application {damage.APPLICATION}, but no store in it" in done.stderr
-
 
 class TestTopology:
     def test_it_is_conclusive_for_the_application_that_is_named(self, parts: Parts, tmp_path: Path) -> None:

@@ -70,14 +70,6 @@ class TestTheWallClock:
         }
         assert {path: len(places) for path, places in found.items()} == dict.fromkeys(SEAMS, 1), found
 
-    @pytest.mark.parametrize(
-        "text", ["import time\nt = time.time()", "from time import time", "import datetime\ndatetime.datetime.now()"]
-    )
-    def test_a_look_is_seen(self, text: str, tmp_path: Path) -> None:
-        module = tmp_path / "module.py"
-        module.write_text(text)
-        assert list(looks(module))
-
 
 class Jumping:
     """A wall clock that is set to any time within some years, back or forth, whenever it is looked at."""

@@ -14,7 +14,6 @@ import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from tests.cli.kept_demo import Parts, srfix
-from tests.recovery.ksqldb.server import ksqldb_server
 
 PHANTOM = f"{damage.APPLICATION}-{damage.STORE}-changelog-value"
 SOURCE = "users-value"
@@ -106,19 +105,6 @@ class TestByNames:
         assert (found["assumed"]["to"], found["assumed"]["optimization"]) == ("3.9", ["all"])
 
 
-class TestKsqldb:
-    def test_its_queries_topologies_are_judged(self) -> None:
-        with ksqldb_server() as server:
-            done = srfix("guard", "--ksqldb", server.url, "--output", "json")
-        found = json.loads(done.stdout)
-        assert done.returncode in (1, 2), done.stderr
-        assert {store["application"].startswith("_confluent-ksql-") for store in found["stores"]} == {True}
-
-    def test_one_that_does_not_answer_is_not_looked_at(self) -> None:
-        done = srfix("guard", "--ksqldb", "http://127.0.0.1:1", "--output", "json")
-        assert [each["could_hide_a_finding"] for each in document(done, 2)["skipped"]] == [True]
-
-
 class TestWithClusterAndRegistry:
     def test_the_incident_is_certain(self, parts: Parts, tmp_path: Path) -> None:
         topology = tmp_path / "topology.txt"
@@ -129,15 +115,6 @@ class TestWithClusterAndRegistry:
         assert (broken["code"], broken["certainty"], broken["subject"]) == ("SRF001", "certain", PHANTOM)
         assert broken["schema_ids"]
         assert {each["subject"]: each["exists"] for each in found["subjects"]}[PHANTOM] is True
-        assert parts.registry.writes == 0
-
-    def test_puts_of_an_application_that_registers_nothing_are_refused(self, parts: Parts, topology: Path) -> None:
-        given = ("--topology", topology, *SAID, "--optimization", "all", "--output", "json")
-        found = document(parts.srfix("guard", *given), 1)["foretold"]
-        assert "SRF015" not in {each["code"] for each in found}
-        found = document(parts.srfix("guard", *given, "--no-auto-register"), 1)["foretold"]
-        refused = {each["code"]: each for each in found if each["role"] == "value"}["SRF015"]
-        assert (refused["moment"], refused["subject"]) == ("put", "shop-users-store-changelog-value")
         assert parts.registry.writes == 0
 
 
@@ -161,22 +138,6 @@ class TestSchema:
         said = ("--topology", topology, *SAID, "--optimization", "all", "--subject", SOURCE, "--schema", schema)
         (each,) = document(srfix("guard", *said, "--output", "json"), 1)["foretold"]
         assert (each["code"], each["subject"]) == ("SRF001", "shop-users-store-changelog-value")
-
-    def test_a_registry_alone_makes_it_surer(self, parts: Parts, tmp_path: Path, schema: Path) -> None:
-        topology = tmp_path / "topology.txt"
-        topology.write_text(TABLE.replace("users-store", damage.STORE))
-        done = srfix(
-            "guard",
-            *("--topology", topology, "--application", damage.APPLICATION, "--streams-version", "2.6.3"),
-            *("--reader", "connect", "--subject", SOURCE, "--schema", schema, "--output", "json"),
-            env={"SRFIX_REGISTRY": parts.registry.url},
-        )
-        found = document(done, 1)
-        assert found["looked_at"] == {"cluster": False, "registry": True, "rows": False}
-        assert [(each["code"], each["certainty"]) for each in found["foretold"]] == [
-            ("SRF001", "certain"),
-            ("SRF012", "certain"),
-        ]
 
 
 class TestUsage:

@@ -131,22 +131,6 @@ class TestOrder:
         assert said.index("It is wrong.") < said.index("srfix plan\n")
         assert said.count("The thing") == 1
 
-    def test_a_heading_of_the_second_level_is_below_one_of_the_first_unless_it_stands_apart(self) -> None:
-        blocks = (
-            Heading("What"),
-            Heading("a", level=2),
-            Paragraph("1"),
-            Heading("b"),
-            Paragraph("2"),
-            Heading("c", level=2),
-            Paragraph("3"),
-            Heading("d", level=2, is_apart=True),
-            Paragraph("4"),
-        )
-        root = assert_is_a_page(page_of(Report(document={}, blocks=blocks)))
-        assert of_name(root, "h2") == ["a", "b", "d"]
-        assert of_name(root, "h3") == ["c"]
-
 
 class TestAbout:
     def test_it_says_of_what_when_and_by_what_it_was_made(self) -> None:

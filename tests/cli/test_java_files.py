@@ -40,13 +40,6 @@ def test_what_is_left_out_is_said_once_beside_the_report(tmp_path: Path) -> None
     )
 
 
-def test_a_mechanism_that_is_missing_is_asked_for(tmp_path: Path) -> None:
-    path = file(tmp_path, "bootstrap.servers=127.0.0.1:1\nsecurity.protocol=SASL_SSL\n")
-    done = srfix("scan", "users", "--kafka-config", path, "--registry", "http://127.0.0.1:1")
-    assert done.returncode == 2
-    assert "security.protocol=SASL_SSL asks for a log-in, and no sasl.mechanism says which." in done.stderr
-
-
 @pytest.mark.parametrize(
     ("text", "secret"),
     [

@@ -74,42 +74,6 @@ def of_code(document: dict[str, Any], code: str) -> dict[str, Any]:
     return dict(finding)
 
 
-class TestBodiesThatDoNotDecode:
-    def test_the_newest_is_decoded_always_and_the_record_can_be_looked_at(self, estate: Estate) -> None:
-        estate.registry.seed("users-value", WRITER)
-        estate.topic("users", frame_id(1, ROW), frame_id(1, ROW[:-1]))
-        estate.registry.seed(estate.reads("shop", "users", 2), WRITER)
-        document = estate.diagnosis(code=1)
-        finding = of_code(document, "SRF013")
-        assert (finding["severity"], finding["repairable"]) == ("broken", False)
-        [fault] = finding["schema_ids"]
-        assert (fault["id"], fault["live_keys"], fault["partial"]) == (1, 1, True)
-        assert [place["first_offset"] for place in fault["partitions"]] == [1]
-        assert "->name" in finding["explanation"]
-        command = finding["next"].partition("See the first one with `srfix ")[2].partition("`")[0]
-        looked = estate.srfix(*shlex.split(command), "--output", "json")
-        assert looked.returncode == 1
-        record = json.loads(looked.stdout)
-        assert (record["offset"], [error["kind"] for error in record["errors"]]) == (1, ["TruncatedBodyError"])
-        words = " ".join(estate.srfix("diagnose", "--details").stdout.split())
-        assert "At least, for not every row was decoded" in words
-
-    def test_an_older_one_is_found_when_all_are_decoded_and_not_called_proven_before(self, estate: Estate) -> None:
-        estate.registry.seed("users-value", WRITER)
-        estate.topic("users", frame_id(1, ROW[:-1]), frame_id(1, ROW))
-        estate.registry.seed(estate.reads("shop", "users", 2), WRITER)
-        sampled = estate.diagnosis(code=0)
-        assert codes(sampled) == ["SRF003"]
-        [skipped] = [skipped for skipped in sampled["skipped"] if skipped["what"].startswith("bodies of")]
-        assert "only the newest live one of each schema id and partition was decoded (1 of 2)" in skipped["reason"]
-        for document in (
-            estate.diagnosis("--decode-values", code=1),
-            estate.diagnosis(code=1, SRFIX_DECODE_VALUES="true"),
-        ):
-            assert codes(document) == ["SRF013", "SRF003"]
-            assert not [skipped for skipped in document["skipped"] if skipped["what"].startswith("bodies of")]
-
-
 class TestAPhantomSubjectThatIsMissingAltogether:
     """A restore before any put: nothing in the registry points to the store (40401)."""
 
@@ -215,19 +179,3 @@ class TestDiagnoseAndPlanAgree:
         asked = broken.srfix(*shlex.split(command)[1:-1], plan)
         assert asked.returncode == 0, asked.stderr
         assert {action["subject"] for action in json.loads(plan.read_text())["actions"]} == {"users-value"}
-
-
-class TestChangelogsThatExist:
-    def test_a_peek_says_how_all_are_read_and_that_finds_the_id(self, estate: Estate) -> None:
-        changelog = changelog_topic("shop", "totals")
-        known = estate.registry.seed(subject_for(changelog, Role.VALUE), WRITER)
-        estate.topic("orders", b"x")
-        ids = (known, 99, *[known] * 8)
-        estate.topic(changelog, *(frame_id(schema_id, ROW) for schema_id in ids))
-        estate.reads("shop", "orders", 1)
-        peeked = estate.diagnosis(code=0)
-        assert any("`srfix diagnose --changelogs`" in each["reason"] for each in peeked["skipped"])
-        (found,) = estate.diagnosis("--changelogs", code=1)["findings"]
-        assert (found["code"], found["application"], found["store"]) == ("SRF014", "shop", "totals")
-        assert [fault["id"] for fault in found["schema_ids"]] == [99]
-        assert found["repairable"] is False

@@ -85,13 +85,6 @@ class TestWhereItStands:
         ]
         assert document["registered_is_complete"] is True
 
-    def test_a_registry_without_a_listing_is_asked_for_changelog_like_subjects(self, parts: Parts) -> None:
-        nothing = Answer(status=404, body='{"error_code":404,"message":"HTTP 404 Not Found"}')
-        with parts.registry.intercept(Fault(path=r"^/schemas(\?|$)", action=nothing)):
-            document = schema(parts.srfix("schema", INTERNAL, "--output", "json"))
-        assert [held["subject"] for held in document["registered"]] == [parts.staged.phantom_subject]
-        assert document["registered_is_complete"] is False
-
     def test_a_schema_that_stands_nowhere_says_so(self, parts: Parts) -> None:
         done = parts.srfix("schema", "NOWHERE INT")
         assert (done.returncode, done.stderr) == (0, "")

@@ -119,8 +119,3 @@ class TestTheRequests:
             done = srfix("subjects", "--output", "json", env=zoo.environment)
         assert {entry["ids"] is None for entry in listed(done).values()} == {True}
         assert "Not looked at: the ids of the subjects" in done.stderr
-
-    def test_a_registry_without_internal_subjects_is_a_sentence(self, zoo: Zoo) -> None:
-        with FixtureRegistry() as empty:
-            done = srfix("subjects", env={**zoo.environment, "SRFIX_REGISTRY": empty.url})
-        assert (done.returncode, done.stdout) == (0, "No subject looks internal to Kafka Streams or ksqlDB.\n")

@@ -123,13 +123,6 @@ class TestRefused:
         assert (done.returncode, done.stdout) == (2, "")
         assert "is not the one that was signed off" in done.stderr
 
-    def test_a_signature_that_is_not_good(self, parts: Parts, directory: Path) -> None:
-        for name, text in (("p.sig", "no signature"), ("k.pub", "ssh-ed25519 AAAA a@b\n")):
-            (directory / name).write_text(text)
-        signed = ("--signature", directory / "p.sig", "--signer-key", directory / "k.pub")
-        done = parts.srfix("watch", "--once", "--allow", directory / "p.json", *signed)
-        assert (done.returncode, done.stdout) == (2, "")
-
     @pytest.mark.parametrize(
         ("options", "said"),
         [

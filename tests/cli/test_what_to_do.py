@@ -32,15 +32,6 @@ def document(text: str) -> dict[str, Any]:
     return parsed
 
 
-def ksqldb_text(folder: Path, version: str, *, state: str = "ERROR") -> Path:
-    """What a person saved of ksqlDB: its version, and the query of the incident."""
-    path = folder / f"ksqldb-{version}.json"
-    info = {"KsqlServerInfo": {"version": version, "ksqlServiceId": "default_", "serverStatus": "RUNNING"}}
-    query = {"id": "CSAS_J_0", "queryString": "CREATE STREAM J …", "state": state}
-    path.write_text(json.dumps(info) + json.dumps(query))
-    return path
-
-
 def stage_shop(parts: Parts, *, commit: bool = True) -> None:
     """A second application with the incident, which is no ksqlDB query."""
     parts.broker.create_topic("orders", 1)
@@ -53,23 +44,6 @@ def stage_shop(parts: Parts, *, commit: bool = True) -> None:
 
 def advice(told: dict[str, Any]) -> dict[str, list[str]]:
     return {each["application"]: each["advice"] for each in told["applications"]}
-
-
-class TestApply:
-    def test_it_ends_with_what_was_known_when_the_repair_was_planned(self, own_parts: Parts, tmp_path: Path) -> None:
-        text = ksqldb_text(tmp_path, "0.10.1")
-        stage_shop(own_parts)
-        planned = own_parts.srfix("plan", "-o", "p.json", "--ksqldb-text", text, cwd=tmp_path)
-        assert planned.returncode == 0, planned.stderr
-        applied = own_parts.srfix("apply", "p.json", "--yes", "--output", "json", cwd=tmp_path)
-        assert applied.returncode == 0, applied.stderr
-        following = document(applied.stdout)["next"]
-        of_query = [line for line in following if line.startswith(f"{damage.APPLICATION}: ")]
-        of_shop = [line for line in following if line.startswith("shop: ")]
-        assert len(of_query) + len(of_shop) == len(following)
-        assert any("ksqlDB 0.10.1 never retries a query" in line for line in of_query)
-        assert any("whether shop runs is not known" in line for line in of_shop)
-        assert not any("Before:" in line or "Repair:" in line for line in following)
 
 
 class TestVerify:

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,32 +37,22 @@ CONTENTS: dict[str, bytes] = {
     "NULs": bytes(100_000),
     "BOM": b"\xef\xbb\xbf{}",
     "UTF-16": '{"a": 1}'.encode("utf-16"),
-    "UTF-32": '{"a": 1}'.encode("utf-32"),
     "half surrogates": b'{"a": "\\ud800"}',
-    "raw surrogates": b'{"a": "\xed\xa0\x80"}',
     "deep": b"[" * 100_000,
-    "deep objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
     "deep TOML": b"a = " + b"[" * 100_000,
     "deep TOML tables": b"[" + b"a." * 50_000 + b"a]\n",
-    "deep TOML inline": b"a = " + b"{a=" * 50_000,
-    "a long number": b"9" * 300_000,
     "a long number in TOML": b"deadline = " + b"9" * 300_000 + b"\n",
-    "an exponent in TOML": b"deadline = 1e999999999\n",
     "nan in TOML": b"deadline = nan\nmax-records = 1\n",
     "wrong types in TOML": b"registry = [[[5]]]\napplication = {a = 1}\nsource = 1979-05-27T07:32:00Z\n",
-    "escapes": b"\x1b]0;owned\x07\x1b[2J = \x9b\n",
     "escapes in TOML": b'application = "\\u001b[2J"\nregistry = "\\u009b2J"\n',
     "an unknown key with escapes": b'"\\u001b]0;x\\u0007" = 1\n',
     "one long line": b"x" * 5_000_000,
     "a million lines": b"a=b\n" * 300_000,
     "many tasks": b"Topologies:\n" + b"   Sub-topology: 0\n    Source: KSTREAM-SOURCE-0000000000 (topics: [a])\n      --> none\n" * 20_000,
     "unclosed brackets": b"Topologies:\n   Sub-topology: 0\n    Source: x (topics: [" + b"[" * 200_000,
-    "arrows": b"Topologies:\n   Sub-topology: 0\n    Processor: p (stores: [])\n      --> " + b"p, " * 100_000,
     "continued lines": b"a=\\\n" * 200_000,
-    "unicode escapes": b"sasl.password=\\uD800\\u00\n",
     "a trace": b"Caused by: org.apache.kafka.common.errors.SerializationException: " + b"Error retrieving Avro value schema version for id " * 50_000,
     "a trace of dots": b"org.apache." * 200_000 + b"SerializationException",
-    "a trace of blanks": b"Caused by:" + b" " * 300_000 + b"x",
 }  # fmt: skip
 
 
@@ -243,22 +232,6 @@ class TestEnds:
         )
         assert (foreign / "CURRENT").read_text() == "precious"
         assert tree(state) == before
-
-    def test_a_view_of_one_that_runs_is_not_swept_by_another(self, staged: Parts, tmp_path: Path) -> None:
-        real = Path(__file__).parents[1] / "recovery/state/data/4.3.1"
-        views = tmp_path / "views"
-        views.mkdir()
-        env = {**staged.environment, "TMPDIR": str(views)}
-        arguments = ("diagnose", "--state-dir", str(real), "--output", "json")
-
-        def told() -> object:
-            document = judge(attack(*arguments, env=env)).document
-            return [document["findings"], document["skipped"]]
-
-        with ThreadPoolExecutor(4) as pool:
-            answers = [run.result() for run in [pool.submit(told) for _ in range(24)]]
-        assert all(said == answers[0] for said in answers)
-        assert list(views.iterdir()) == []
 
     def test_compatibility_of_wide_schemas_is_not_quadratic(self, tmp_path: Path) -> None:
         """A phantom and a source of unions with thousands of branches, and records of thousands of fields."""

@@ -47,10 +47,6 @@ def ids(done: Done, role: str = "value") -> dict[int, int]:
     }
 
 
-def asked(there: World, path: str = "/schemas/ids/") -> int:
-    return sum(path in seen.path for seen in there.registry.requests)
-
-
 def everywhere(there: World, name: str, source: tuple[str, str], *more: str) -> list[Done]:
     """All commands that read a topic, each judged."""
     return [
@@ -99,17 +95,6 @@ class TestIds:
         assert ids(scanned) == {1: len(keys)}
         assert len(decoded.lines) == len(keys)
         assert [line["value"]["userId"] for line in decoded.lines] == list(range(len(keys)))
-
-    @pytest.mark.slow
-    def test_an_id_that_nobody_knows_is_asked_for_once(self, there: World) -> None:
-        source = there.store("shop", [user(1), *(frame(77_777, b"%d" % n) for n in range(3_000)), user(1, 8)])
-        there.registry.forget_requests()
-        decoded = judge(there.attack("decode", "shop-topic", "--max-records", "9999", "--output", "json"), codes=(1,))
-        assert [row["userId"] for row in good_rows(decoded)] == [7, 8]
-        assert asked(there, "/schemas/ids/77777") <= 5
-        there.registry.forget_requests()
-        judge(there.attack("diagnose", "--application", "shop", *source, "--decode-values", "--output", "json"))
-        assert len(there.registry.requests) < 200
 
     @pytest.mark.slow
     def test_two_thousand_ids_that_nobody_knows_hide_nothing(self, there: World) -> None:
@@ -200,43 +185,6 @@ class TestBodies:
             assert ids(scanned) == {1: 5}
             assert len(decoded.lines) == 5
             assert len(good_rows(decoded)) >= 2
-
-    def test_a_broken_body_beside_a_repair_is_one_row_of_verify(self, there: World, tmp_path: Any) -> None:
-        values = [frame(1, avro_string(b"\x01")), frame(1, avro_string(b"\x7f" * 500_000))]
-        source = there.store("shop", values, writer=DECIMALS)
-        plan = tmp_path / "p.json"
-        before = there.registry.dump()
-        planned = judge(there.attack("plan", "--application", "shop", *source, "-o", plan))
-        if planned.returncode == 0:
-            judge(there.attack("apply", plan, "--yes"), codes=(0,))
-            done = judge(there.attack("verify", plan, "--output", "json"), codes=(1, 2))
-            assert done.document
-            judge(there.attack("rollback", plan, "--yes"), codes=(0,))
-        assert there.registry.dump() == before
-
-    def test_json_keys_and_values_that_are_all_different(self, there: World) -> None:
-        """Nothing that is kept for each of them may grow with them."""
-        columns = "A INT"
-        there.topic("wide", [b'{"' + b"k%d" % n * 300 + b'": 1, "a": %d}' % n for n in range(2_000)])
-        done = judge(
-            there.attack(
-                *(
-                    "decode",
-                    "wide",
-                    "--format",
-                    "json",
-                    "--columns",
-                    columns,
-                    "--max-records",
-                    "9999",
-                    "--output",
-                    "json",
-                )
-            ),
-            codes=(0,),
-            peak=400 << 20,
-        )
-        assert [row["A"] for row in good_rows(done)] == list(range(2_000))
 
     def test_windows_around_keys_that_have_none(self, there: World) -> None:
         bad = [

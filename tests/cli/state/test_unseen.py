@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.kept_demo import SRFIX, Parts, environment, srfix
-from tests.documents import check
 from tests.telling import slow_but
 
 KINDS = Path(__file__).parents[2] / "recovery" / "state" / "data" / "kinds"
@@ -76,31 +75,6 @@ class TestPermission:
         assert "cannot be read: not permitted, run as the user that Kafka Streams runs as" in done.stderr
         assert "amaged" not in done.stdout + done.stderr
         assert "To have it whole again" not in done.stderr
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("shut", ["1_0/rocksdb/ts", "3_0/win"])
-    def test_a_list_names_what_may_not_be_read(self, app: Path, shut: str) -> None:
-        with closed(app / shut):
-            done = as_anybody("ls", str(app))
-            document = json.loads(as_anybody("ls", str(app), "--output", "json").stdout)
-        check(document)
-        assert done.returncode == 2, (done.stdout, done.stderr)
-        assert "not permitted" in done.stdout
-        assert f"Not looked at: store {Path(shut.removesuffix('/CURRENT')).name} of task {shut[:3]}: " in done.stderr
-        assert "Damaged" not in done.stderr
-        stores = [each for task in document["applications"][0]["tasks"] for each in task["stores"]]
-        assert [each["not_permitted"] for each in stores].count(True) == 1
-
-    @pytest.mark.slow
-    def test_an_application_that_may_not_be_read_is_named_beside_those_that_may(
-        self, app: Path, tmp_path: Path
-    ) -> None:
-        (tmp_path / "other").mkdir(mode=0)
-        (tmp_path / "lost+found").mkdir(mode=0)
-        done = as_anybody("ls", str(tmp_path))
-        assert done.returncode == 2, (done.stdout, done.stderr)
-        assert f"Not looked at: {tmp_path / 'other'}: it may be an application's" in done.stderr
-        assert "lost+found" not in done.stderr
 
     @pytest.mark.slow
     def test_diagnose_names_them_too_or_the_one_that_it_is_asked_about(
