@@ -99,6 +99,7 @@ class TestDiagnose:
         assert f"`srfix plan --config {config} --application" in findings(file)[0]["next"]
         assert (flags.returncode, variables.returncode, file.returncode) == (1, 1, 1)
 
+    @pytest.mark.slow
     def test_report_and_summary_stand_in_order_where_both_go_to_one_file(self, demo: KeptDemo) -> None:
         done = subprocess.run(
             [SRFIX, "diagnose", "--output", "json"],

@@ -113,7 +113,7 @@ class TestPlansThatAreRefused:
 
 
 class TestAnswers:
-    @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"], ids=["no", "nothing", "end of file"])
+    @pytest.mark.parametrize("answer", ["n\n", pytest.param("\x04", marks=pytest.mark.slow)], ids=["no", "end of file"])
     def test_apply_at_a_terminal_declined(self, parts: Parts, plan: Path, answer: str) -> None:
         code, out, err = at_a_terminal(answer, "apply", plan)
         assert (code, out.strip()) == (130, "")

@@ -69,6 +69,7 @@ class TestWhatCannotBeReached:
         assert found["list the topics"]["outcome"] == found["list the subjects"]["outcome"] == "ok"
         assert "hush" not in done.stdout + done.stderr
 
+    @pytest.mark.slow
     def test_nobody_at_all_is_2_with_what_is_missing(self) -> None:
         done = srfix("doctor", "--bootstrap-servers", NOBODY, "--registry", f"http://{NOBODY}", "--output", "json")
         found = checks(done, code=2)

@@ -84,6 +84,7 @@ class TestTheInstalledCommand:
             assert process.wait(TIMEOUT_S) == ExitCode.PIPE_CLOSED
         assert said == ""
 
+    @pytest.mark.slow
     def test_an_interrupt_exits_with_130(self) -> None:
         terminal, other_end = pty.openpty()
         try:

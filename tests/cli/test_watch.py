@@ -194,6 +194,7 @@ class TestRunning:
         kinds = [each["what"] for each in told if each["what"] != "look"]
         assert kinds == ["registered", "outage", "outage-over", "new-versions", "registered"]
 
+    @pytest.mark.slow
     def test_a_port_that_is_taken_is_said(self, parts: Parts) -> None:
         port = parts.registry.url.rpartition(":")[2]
         done = parts.srfix("watch", "--listen", f"127.0.0.1:{port}")

@@ -102,6 +102,7 @@ def test_it_finds_the_incident_shows_it_in_the_summary_and_fails(tmp_path: Path)
     assert Path(ran.outputs["report"]).read_text(encoding="utf-8") == ran.summary
 
 
+@pytest.mark.slow
 def test_what_could_not_look_fails_with_its_own_code(tmp_path: Path) -> None:
     ran = run(tmp_path, {"registry": "http://127.0.0.1:1"})
     assert (ran.code, ran.outputs["exit-code"]) == (2, "2")
