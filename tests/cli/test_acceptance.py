@@ -142,18 +142,6 @@ class TestPlan:
         assert {action["subject"] for action in plan["actions"]} == {demo.ready["phantom_subject"]}
         assert done.stderr.startswith(f"Plan written to {tmp_path / 'p.json'}.")
 
-    def test_all_versions_reads_no_record_and_repairs_the_same(self, demo: KeptDemo, tmp_path: Path) -> None:
-        before = demo.dump()
-        path = tmp_path / "p.json"
-        done = srfix("plan", "--all-versions", "-o", path, "--output", "json", env=demo.environment)
-        plan = json.loads(told(done, 0))
-        assert [action["schema_id"] for action in plan["actions"] if action["kind"] == "register"] == [1, 2]
-        assert any(line.startswith("No census was made of ") for line in plan["price"])
-        told(srfix("apply", path, "--yes"), 0)
-        told(srfix("verify", path), 0)
-        told(srfix("rollback", "--yes", path), 0)
-        assert demo.dump() == before
-
 
 class TestKeep:
     @pytest.mark.slow

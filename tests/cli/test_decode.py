@@ -63,11 +63,6 @@ class TestThePolicies:
         assert {line["value_schema"]["subject"] for line in found if line["value_schema"]} == {"users-value"}
         assert "Schema id 1 is not registered under" in done.stderr
 
-    def test_columns_are_read_as_ksqldb_declares_them(self, parts: Parts) -> None:
-        columns = ("--columns", "FULLNAME STRING, NEW INT")
-        found = lines(parts.srfix("decode", "users", *columns, "--max-records", "1", "--output", "json"))
-        assert [line["value"] for line in found] == [{"FULLNAME": "Ada Lovelace", "NEW": None}]
-
 
 class TestWhichRecords:
     def test_from_an_offset_of_one_partition(self, parts: Parts) -> None:

@@ -182,12 +182,3 @@ class TestUsage:
     def test_what_makes_no_sense_is_refused(self, options: tuple[str, ...], message: str, topology: Path) -> None:
         done = srfix("guard", *(str(topology) if word == "{topology}" else word for word in options))
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"srfix: {message}\n")
-
-    def test_what_is_no_text_is_no_schema(self, tmp_path: Path) -> None:
-        path = tmp_path / "s.avsc"
-        path.write_bytes(b"\xff\xfe")
-        done = srfix("guard", "--subject", SOURCE, "--schema", path)
-        assert (done.returncode, done.stderr) == (
-            2,
-            f"srfix: The file '{path}' of --schema is not UTF-8 text; save it as UTF-8.\n",
-        )

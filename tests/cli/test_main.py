@@ -165,6 +165,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., object]]
 Register = Callable[[Callable[..., object]], None]
 
 
+@pytest.mark.core
 class TestMain:
     @pytest.mark.parametrize("code", list(ExitCode))
     def test_what_a_command_returns_is_the_exit_code(self, command: Register, code: ExitCode) -> None:
@@ -309,6 +310,7 @@ class TestSecretsAreNeverShown:
         assert "***" in err
 
 
+@pytest.mark.core
 class TestRedactor:
     def test_a_reference_is_shown_and_what_it_stands_for_is_not(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

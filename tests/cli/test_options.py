@@ -69,6 +69,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.core
 class TestPrecedence:
     def test_a_flag_wins_over_the_environment_and_that_over_the_file(self, config: Path) -> None:
         file = ("--config", str(config))

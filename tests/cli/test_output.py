@@ -149,6 +149,7 @@ class TestTable:
         assert lines[lines.index(command) + 1] == "and what comes then."
 
 
+@pytest.mark.core
 class TestJson:
     def test_it_is_one_document_in_ascii(self) -> None:
         text = render(OutputFormat.JSON)

@@ -114,12 +114,6 @@ class TestTheHolders:
 
 
 class TestWhatIsRefused:
-    def test_a_topic_that_is_not_there_suggests_names_that_are_near(self, parts: Parts) -> None:
-        done = parts.srfix("scan", "USER")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "There is no topic 'USER' among the 2 that this user may see. Did you mean 'users'?" in done.stderr
-        assert set(parts.broker.topics) == set(damage.TOPICS)  # asking created nothing
-
     def test_a_global_table_has_no_application(self, parts: Parts) -> None:
         done = parts.srfix("scan", "users", "--global", "--application", "a")
         assert (done.returncode, done.stdout) == (2, "")

@@ -121,11 +121,6 @@ class TestSignature:
         said = sentence(srfix("apply", path, "--yes", *self.options(signature, key)))
         assert said.startswith(f"The signer's key {key}.pub is not one public key of OpenSSH on one line")
 
-    def test_one_without_the_other(self, path: Path) -> None:
-        assert sentence(srfix("apply", path, "--yes", "--signature", path)).startswith(
-            "--signature and --signer-key belong together"
-        )
-
     def test_without_ssh_keygen(self, path: Path, key: Path) -> None:
         signature = self.signed(key, path)
         said = sentence(srfix("apply", path, "--yes", *self.options(signature, key), env={"PATH": "/nowhere"}))

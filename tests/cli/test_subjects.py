@@ -101,10 +101,6 @@ class TestTheClasses:
         assert found["shop-users-store-changelog-value"]["store"] == "users-store"
         assert found["shop-by-name-repartition-value"]["store"] is None
 
-    def test_one_of_which_there_is_nothing_is_named(self, zoo: Zoo) -> None:
-        done = srfix("subjects", "--application", "Shop", env=zoo.environment)
-        assert "No subject looks internal to the application 'Shop'." in done.stdout.replace("\n", " ")
-
 
 class TestTheRequests:
     def test_they_are_full_listings_only(self, zoo: Zoo) -> None:

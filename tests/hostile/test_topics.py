@@ -186,27 +186,6 @@ class TestBodies:
             assert len(decoded.lines) == 5
             assert len(good_rows(decoded)) >= 2
 
-    def test_windows_around_keys_that_have_none(self, there: World) -> None:
-        bad = [
-            b"",
-            b"\x00",
-            b"\xff" * 7,
-            b"\x7f" + b"\xff" * 7,
-            b"x" * 8 + b"\xff" * 8,
-            b"\x80" + b"\x00" * 15,
-            b"1" * 200_000,
-        ]
-        there.topic("windowed", [b"{}"] * len(bad), keys=bad)
-        for window in ("time", "session", "time-store"):
-            for output in ("json", "table"):
-                done = judge(
-                    there.attack(
-                        *("decode", "windowed", "--role", "key", "--format", "kafka", "--columns", "A BIGINT KEY"),
-                        *("--window", window, "--output", output),
-                    )
-                )
-        assert len(done.out.splitlines()) >= 1
-
 
 class TestTopicNames:
     @pytest.mark.parametrize(

@@ -55,9 +55,3 @@ class TestRebuild:
         done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "2.6.3")
         assert done.returncode == 2
         assert "--kind says what the store is" in done.stderr
-
-    def test_a_version_is_of_a_subject(self) -> None:
-        kind = ("--kind", "plain-kv", "--schema-version", "2")
-        done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "2.6.3", *kind)
-        assert done.returncode == 2
-        assert "--schema-version belongs to --subject" in done.stderr

@@ -67,11 +67,6 @@ class TestGet:
 
 
 class TestScan:
-    def test_the_option_that_is_missing_is_named_as_it_is_here(self) -> None:
-        done = srfix("state", "scan", OLD, "--store", "ts", "--value-format", "kafka")
-        assert done.returncode == 2
-        assert 'needs its column: --value-columns "ID BIGINT"' in done.stderr
-
     def test_it_is_bounded_by_keys_windows_and_a_limit(self) -> None:
         assert keys(lines("scan", OLD, "--store", "ts")) == ["t1", "t2"]
         assert keys(lines("scan", OLD, "--store", "ts", "--from", "t2")) == ["t2"]
