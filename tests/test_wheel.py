@@ -57,6 +57,7 @@ def test_its_man_pages_go_where_man_looks() -> None:
     assert "srfix.1" in {path.name for path in (ROOT / "cli" / "man").iterdir()}
 
 
+@pytest.mark.slow
 def test_nothing_in_it_imports_what_it_leaves_out(wheel: dict[str, Path]) -> None:
     here = {
         path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in wheel if path.endswith(".py")

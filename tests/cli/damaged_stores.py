@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from uuid import UUID
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
@@ -14,14 +13,12 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, subject_for
-from srfix.serde.wire import frame_guid, frame_id, schema_id_header
 
 WRITER = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"},{"name":"name","type":"string"}]}'
 INTERNAL = (
     '{"type":"record","name":"KsqlDataSourceSchema","fields":['
     '{"name":"USERID","type":["null","long"],"default":null},{"name":"NAME","type":["null","string"],"default":null}]}'
 )
-UNKNOWN_ID = 9999
 STORE = "users-store"
 ODD_APPLICATION = "shop/eu: 50% off"
 ODD_STORE = "users store%2F:x"
@@ -43,19 +40,14 @@ class Odd:
 
 
 class OddParts:
-    """Every kind of odd payload, and odd names, staged; `kinds` by name."""
+    """Odd payloads and odd names, staged; `kinds` by name."""
 
     def __init__(self, broker: EmbeddedBroker, registry: FixtureRegistry, client: RegistryClient) -> None:
         self.registry = registry
         self.environment = {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": registry.url}
         good = AvroSerializer.for_schema(client, WRITER)({"userId": 1, "name": "Ada"}, SerdeContext(topic=Topic("any")))
         assert good is not None
-        guid = ((schema_id_header(Role.VALUE), frame_guid(UUID(int=7))),)
         self.kinds = {
-            "garbage": _stage(broker, registry, "garbage", [good, b"\xff\xfe\x00garbage"]),
-            "unframed": _stage(broker, registry, "unframed", [b'{"userId": 1}']),
-            "guid": _stage(broker, registry, "guid", [b"\x02\x06Ada"], headers=guid),
-            "unknown": _stage(broker, registry, "unknown", [frame_id(UNKNOWN_ID, b"\x02\x06Ada")]),
             "truncated": _stage(broker, registry, "truncated", [good[:-1]]),
             "overlong": _stage(broker, registry, "overlong", [good + b"\x00"]),
             "names": _stage(broker, registry, ODD_APPLICATION, [good], topic="odd-names", store=ODD_STORE),
@@ -71,13 +63,12 @@ def _stage(
     *,
     topic: str | None = None,
     store: str = STORE,
-    headers: tuple[tuple[str, bytes | None], ...] = (),
 ) -> Odd:
     """A topic of one partition with these values, all committed; the phantom subject has the internal schema alone."""
     name = Topic(topic or f"{application}-topic")
     broker.create_topic(name, 1)
     broker.produce(
-        ProducedRecord(topic=name, partition=0, key=f"k{number}".encode(), value=value, headers=headers)
+        ProducedRecord(topic=name, partition=0, key=f"k{number}".encode(), value=value)
         for number, value in enumerate(values)
     )
     phantom = subject_for(changelog_topic(application, store), Role.VALUE)

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
-from tests.cli.damaged_stores import ODD_APPLICATION, UNKNOWN_ID, OddParts, odd_parts
+from tests.cli.damaged_stores import ODD_APPLICATION, OddParts, odd_parts
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 
-HTML = Answer(status=200, body="<html><body>Please log in</body></html>", content_type="text/html")
 SECRET = "hunter22-and-more"
 
 
@@ -48,22 +46,7 @@ def plan(plan_text: str, tmp_path: Path) -> Path:
 
 
 class TestWhatCannotBeReached:
-    def test_an_unreachable_broker(self, parts: Parts) -> None:
-        done = parts.srfix("diagnose", "--bootstrap-servers", "127.0.0.1:1", "-X", "socket.timeout.ms=1500")
-        assert re.fullmatch(
-            r"Failed at the Kafka cluster at 127\.0\.0\.1:1 while listing the topics: .*Connection refused.* "
-            r"Check the addresses .*",
-            sentence(done),
-        )
-        assert parts.registry.writes == 0
-
-    def test_an_unreachable_registry(self, parts: Parts) -> None:
-        done = parts.srfix("diagnose", "--registry", "http://127.0.0.1:1", "-R", "max.retries=0")
-        assert sentence(done) == (
-            "No schema registry answered GET /subjects: http://127.0.0.1:1: connection refused. Check that the "
-            "registry runs and that the URL is right (scheme, host and port)."
-        )
-
+    @pytest.mark.slow
     @pytest.mark.parametrize("command", ["apply", "rollback", "verify"])
     def test_an_unreachable_registry_changes_nothing_half_way(self, parts: Parts, plan: Path, command: str) -> None:
         if command == "rollback":
@@ -82,17 +65,6 @@ class TestWhatCannotBeReached:
         if command == "rollback":
             assert parts.srfix("rollback", plan, "--yes").returncode == 0
 
-    @pytest.mark.parametrize(
-        ("status", "error_code", "advice"),
-        [(401, 401, "Check the credentials for the registry"), (403, 40301, "Ask the registry's administrator")],
-    )
-    def test_wrong_registry_credentials(self, parts: Parts, status: int, error_code: int, advice: str) -> None:
-        body = json.dumps({"error_code": error_code, "message": "No."})
-        with parts.registry.intercept(Fault(action=Answer(status=status, body=body))):
-            said = sentence(parts.srfix("diagnose", "-R", f"basic.auth.user.info=ada:{SECRET}"))
-        assert f"was answered with error {error_code} (HTTP {status}): No. {advice}" in said
-        assert SECRET not in said
-
     def test_wrong_kafka_credentials(self, parts: Parts) -> None:
         done = parts.srfix(
             "diagnose",
@@ -106,37 +78,8 @@ class TestWhatCannotBeReached:
         assert said.endswith("Check security.protocol, sasl.mechanism and the credentials.")
         assert SECRET not in said
 
-    def test_a_registry_that_answers_html(self, parts: Parts) -> None:
-        with parts.registry.intercept(Fault(action=HTML)):
-            said = sentence(parts.srfix("diagnose"))
-        assert "is not a schema registry's: its body is not JSON (HTTP 200, text/html)." in said
-        assert "Check that the URL is the registry's REST address" in said
-
-    @pytest.mark.parametrize(
-        ("given", "said"),
-        [
-            ("SRFIX_BOOTSTRAP_SERVERS", "No schema registry was named. Give --registry http://HOST:8081, or "),
-            ("SRFIX_REGISTRY", "No Kafka cluster was named. Give --bootstrap-servers HOST:9092, or "),
-        ],
-    )
-    def test_nothing_named(self, parts: Parts, given: str, said: str) -> None:
-        assert sentence(srfix("diagnose", env={given: parts.environment[given]})).startswith(said)
-
 
 class TestWhatIsNotThere:
-    def test_an_application_that_does_not_exist(self, parts: Parts) -> None:
-        assert sentence(parts.srfix("diagnose", "--application", "nobody")).startswith(
-            "There is no application 'nobody': no consumer group of that name has a committed offset on this cluster, "
-            "and no changelog-like subject in the registry starts with its name. Check the application.id"
-        )
-
-    def test_a_source_topic_that_does_not_exist(self, parts: Parts) -> None:
-        store = parts.staged.store
-        assert sentence(parts.srfix("diagnose", "--source", f"{store}=nowhere")) == (
-            f"--source {store}=nowhere: there is no topic 'nowhere' on this cluster. Check its spelling and "
-            "--bootstrap-servers."
-        )
-
     def test_a_misspelt_application_source_or_store_has_a_suggestion(self, parts: Parts) -> None:
         store, source = parts.staged.store, parts.staged.source_topic
         assert f" Did you mean '{source}'? " in sentence(parts.srfix("diagnose", "--source", f"{store}={source}s"))
@@ -152,45 +95,9 @@ class TestWhatIsNotThere:
         assert done.returncode == 1
         assert "--source for the store 'other' was not used: no store of that name was examined.\n" in done.stderr
 
-    @pytest.mark.parametrize("command", ["apply", "verify"])
-    def test_a_plan_that_is_not_there(self, command: str, tmp_path: Path) -> None:
-        said = sentence(srfix(command, "p.json", cwd=tmp_path))
-        assert said == "The plan p.json cannot be read (No such file or directory). Make one with srfix plan -o FILE."
-        assert list(tmp_path.iterdir()) == []
-
-    def test_a_journal_that_is_not_there(self, plan: Path) -> None:
-        for path in (plan, plan.with_name("p.json.journal.jsonl")):
-            assert sentence(srfix("rollback", path)) == (
-                f"There is no journal {plan}.journal.jsonl: no repair was begun there, so there is nothing to look at "
-                "or undo."
-            )
-
 
 class TestPlansThatAreRefused:
-    def test_an_edited_plan(self, parts: Parts, plan: Path) -> None:
-        plan.write_text(plan.read_text().replace('"schema_id": 1', '"schema_id": 3'))
-        for command in ("apply", "verify", "rollback"):
-            said = sentence(parts.srfix(command, plan, *(["--yes"] if command == "apply" else [])))
-            if command != "rollback":
-                assert said == (
-                    f"The plan {plan} was edited after it was made: its content does not have the digest that it "
-                    "names. A plan does what was reviewed or nothing. Make one with srfix plan -o FILE."
-                )
-        assert parts.registry.writes == 0
-
-    def test_a_plan_whose_world_has_changed(self, parts: Parts, plan: Path) -> None:
-        subject = parts.staged.phantom_subject
-        parts.client.set_config(subject, {"compatibility": "FULL"})
-        parts.registry.forget_requests()
-        said = sentence(parts.srfix("apply", plan, "--yes"))
-        assert said == (
-            f"The world has changed since the plan was made: {subject}: its own configuration is "
-            "compatibilityLevel=FULL where not set was expected. Nothing was written for it; make a new plan with "
-            "srfix plan."
-        )
-        assert parts.registry.writes == 0
-        parts.client.delete_config(subject)
-
+    @pytest.mark.slow
     def test_a_journal_of_another_plan(self, parts: Parts, plan: Path) -> None:
         another = plan.with_name("another.json")
         assert parts.srfix("plan", "--keep", "live", "-o", another).returncode == 0
@@ -204,36 +111,9 @@ class TestPlansThatAreRefused:
         assert parts.registry.writes == 0
         assert parts.srfix("rollback", plan, "--yes").returncode == 0
 
-    def test_a_file_that_is_no_journal(self, tmp_path: Path) -> None:
-        (tmp_path / "notes.txt").write_text("buy milk\n")
-        assert sentence(srfix("rollback", "notes.txt", cwd=tmp_path)).startswith(
-            "notes.txt is not a journal of srfix: its first line does not begin a repair. Nothing was written to it. "
-        )
-
-    def test_a_read_only_registry_gets_no_plan(self, own_parts: Parts, tmp_path: Path) -> None:
-        parts = own_parts
-        requests.put(f"{parts.registry.url}/mode", json={"mode": "READONLY"}, timeout=10).raise_for_status()
-        parts.registry.forget_requests()
-        said = sentence(parts.srfix("plan", "-o", tmp_path / "p.json"))
-        assert re.fullmatch(
-            rf"No plan: The registry takes no registration under {parts.staged.phantom_subject} \(.*mode is READONLY.*"
-            r"\)\. Have that mended and plan again\.",
-            said,
-        )
-        assert parts.registry.writes == 0
-        assert list(tmp_path.iterdir()) == []
-        requests.put(f"{parts.registry.url}/mode", json={"mode": "READWRITE"}, timeout=10).raise_for_status()
-
 
 class TestAnswers:
-    def test_apply_without_yes_and_without_a_terminal(self, parts: Parts, plan: Path) -> None:
-        assert sentence(parts.srfix("apply", plan)) == (
-            "srfix apply asks before it writes, and nobody can answer here. Read the plan, then pass --yes."
-        )
-        assert parts.registry.writes == 0
-        assert not plan.with_name("p.json.journal.jsonl").exists()
-
-    @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"], ids=["no", "nothing", "end of file"])
+    @pytest.mark.parametrize("answer", ["n\n", pytest.param("\x04", marks=pytest.mark.slow)], ids=["no", "end of file"])
     def test_apply_at_a_terminal_declined(self, parts: Parts, plan: Path, answer: str) -> None:
         code, out, err = at_a_terminal(answer, "apply", plan)
         assert (code, out.strip()) == (130, "")
@@ -241,6 +121,7 @@ class TestAnswers:
         assert parts.registry.writes == 0
         assert not plan.with_name("p.json.journal.jsonl").exists()
 
+    @pytest.mark.slow
     def test_apply_and_rollback_at_a_terminal_accepted(self, parts: Parts, plan: Path) -> None:
         code, out, err = at_a_terminal("y\n", "apply", plan, "--output", "json")
         assert code == 0, err
@@ -264,6 +145,7 @@ class TestAnswers:
         again = parts.srfix("rollback", plan)  # it writes nothing: there is nothing to ask
         assert (again.returncode, again.stdout) == (0, "Rolled back before; nothing was written now.\n")
 
+    @pytest.mark.slow
     def test_an_interrupt_while_the_cluster_and_the_registry_are_read(self, parts: Parts) -> None:
         # Should the census be over before the signal comes, the look-up after it waits.
         slow = Fault(method="POST", delay_s=TIMEOUT_S, action=CutBefore())
@@ -330,61 +212,6 @@ def diagnosis(odd: OddParts, kind: str, code: int) -> dict[str, Any]:
 
 
 class TestOddRecords:
-    def test_garbage_beside_good_records_is_counted_and_hides_nothing(self, odd: OddParts) -> None:
-        document = diagnosis(odd, "garbage", 1)
-        assert [f["code"] for f in document["findings"] if f["severity"] != "note"] == ["SRF001", "SRF013"]
-        assert [s for s in document["skipped"] if s["could_hide_a_finding"]] == []
-
-    def test_an_undecided_source_is_told_with_what_differs_and_no_line_twice(self, odd: OddParts) -> None:
-        told = srfix("diagnose", "--details", "--application", "garbage", env=odd.environment)
-        assert told.returncode == 1
-        possible = told.stdout.partition("\nPossible sources\n\n")[2].partition("\n\n")[0].splitlines()
-        assert [line.split(". For it: ")[0] for line in possible[:2]] == ["- topic garbage-topic", "- topic guid-topic"]
-        assert re.match(r"- also possible: [a-z-]+(, [a-z-]+)* \(--output json has ", possible[5])
-        assert len(possible) == 6
-        # What speaks of the application holds for each of them.
-        assert told.stdout.count("named by the person") == 1
-        skipped = told.stdout.partition("\nNot looked at\n\n")[2].partition("\n\n")[0].splitlines()
-        assert skipped[0].endswith(" (could hide a finding)")
-        [policies] = [line for line in skipped if line.startswith("- cleanup.policy of topic ")]
-        assert " and 2 more: the cluster has no controller" in policies
-
-    def test_topics_that_were_not_chosen_are_named_in_one_line(self, odd: OddParts) -> None:
-        named = odd.kinds["unframed"]
-        told = srfix("diagnose", "--details", "--application", named.application, *named.source, env=odd.environment)
-        evidence = told.stdout.partition("\nEvidence\n\n")[2].partition("\n\n")[0].splitlines()
-        assert {line.partition(": ")[0] for line in evidence} == {
-            "- application unframed",
-            "- unframed-topic",
-            "- compared and not chosen",
-        }
-
-    def test_unframed_json_alone_is_no_clean_bill_of_health(self, odd: OddParts) -> None:
-        [finding] = diagnosis(odd, "unframed", 1)["findings"]
-        assert (finding["code"], finding["repairable"]) == ("SRF013", False)
-
-    def test_header_framed_records_are_counted_and_said_to_be_unread(self, odd: OddParts) -> None:
-        document = diagnosis(odd, "guid", 2)
-        [skipped] = [s for s in document["skipped"] if s["could_hide_a_finding"]]
-        assert skipped["what"] == "1 value of topic guid-topic, partition 0"
-        assert (
-            skipped["reason"] == "they name their schema by GUID, which a diagnosis does not look up under the subjects"
-        )
-
-    def test_an_id_that_the_registry_does_not_know_is_a_finding_without_a_plan(
-        self, odd: OddParts, tmp_path: Path
-    ) -> None:
-        document = diagnosis(odd, "unknown", 1)
-        [finding] = document["findings"]
-        assert (finding["code"], [fault["id"] for fault in finding["schema_ids"]]) == ("SRF011", [UNKNOWN_ID])
-        assert finding["repairable"] is False
-        options = ("--application", "unknown", *odd.kinds["unknown"].source, "--only-live")
-        done = srfix("plan", *options, "-o", tmp_path / "p.json", env=odd.environment)
-        assert done.returncode == 2
-        assert "Not in the plan: SRF011 unknown/users-store. " in done.stderr
-        assert odd.registry.writes == 0
-        assert list(tmp_path.iterdir()) == []
-
     @pytest.mark.parametrize("kind", ["truncated", "overlong"])
     def test_a_body_that_is_not_what_its_schema_says_is_found_by_verify(
         self, odd: OddParts, tmp_path: Path, kind: str
@@ -423,11 +250,8 @@ class TestOddNames:
         assert srfix("rollback", plan, "--yes").returncode == 0
         assert odd.registry.dump() == before
 
-    def test_it_is_found_without_being_named(self, odd: OddParts) -> None:
-        done = srfix("diagnose", "--store", odd.kinds["names"].store, "--output", "json", env=odd.environment)
-        assert ODD_APPLICATION in {finding["application"] for finding in json.loads(done.stdout)["findings"]}
 
-
+@pytest.mark.slow
 class TestSecrets:
     def test_none_is_ever_shown_or_written(self, parts: Parts, tmp_path: Path) -> None:
         host = parts.registry.url.removeprefix("http://")

@@ -6,6 +6,8 @@ import pytest
 
 from tests.cli.kept_demo import srfix
 
+pytestmark = pytest.mark.core
+
 
 class TestChoice:
     @pytest.mark.parametrize(

@@ -34,32 +34,6 @@ def lines(done: subprocess.CompletedProcess[str], code: int = 0) -> list[dict[st
     return found
 
 
-class TestTimes:
-    COMMAND = ("decode", "--format", "json", "--columns", "A TIMESTAMP", "--payload", '{"A": 1700000000000000}')
-
-    def test_a_time_beyond_the_years_names_the_way_out(self) -> None:
-        done = srfix(*self.COMMAND)
-        assert done.returncode == 1
-        assert "is 1700000000000000, no time of the years 1 to 9999" in done.stdout + done.stderr
-        assert "times='integers'" in done.stdout + done.stderr
-
-    def test_the_way_out_reads_it(self) -> None:
-        done = srfix(*self.COMMAND, "--times", "integers")
-        assert (done.returncode, json.loads(done.stdout)) == (0, {"A": 1_700_000_000_000_000})
-
-    def test_encode_takes_it_back(self) -> None:
-        columns = ("--columns", "D DATE, A TIMESTAMP")
-        row = {"D": 3_000_000, "A": 1_700_000_000_000_000}
-        assert srfix("encode", *columns, json.dumps(row)).returncode == 1
-        encoded = srfix("encode", *columns, "--times", "integers", json.dumps(row))
-        assert encoded.returncode == 0, encoded.stderr
-        schema = srfix("schema", *columns).stdout.strip()
-        decoded = srfix(
-            "decode", *columns, "--times", "integers", "--schema", schema, "--payload", encoded.stdout.strip()
-        )
-        assert (decoded.returncode, json.loads(decoded.stdout)) == (0, row), decoded.stderr
-
-
 class TestThePolicies:
     def test_by_id_every_row_is_read_and_the_incident_hidden(self, parts: Parts) -> None:
         done = parts.srfix("decode", "users", "--output", "json")
@@ -89,24 +63,6 @@ class TestThePolicies:
         assert {line["value_schema"]["subject"] for line in found if line["value_schema"]} == {"users-value"}
         assert "Schema id 1 is not registered under" in done.stderr
 
-    def test_two_named_subjects_mean_the_dual_reader(self, parts: Parts) -> None:
-        named = ("--subject", parts.staged.phantom_subject, "--second-subject", "users-value")
-        found = lines(parts.srfix("decode", "users", *named, "--partition", "1", "--output", "json"))
-        assert {line["value_schema"]["subject"] for line in found} == {"users-value"}
-
-    def test_columns_are_read_as_ksqldb_declares_them(self, parts: Parts) -> None:
-        columns = ("--columns", "FULLNAME STRING, NEW INT")
-        found = lines(parts.srfix("decode", "users", *columns, "--max-records", "1", "--output", "json"))
-        assert [line["value"] for line in found] == [{"FULLNAME": "Ada Lovelace", "NEW": None}]
-
-    @pytest.mark.parametrize("output", ["table", "markdown"])
-    def test_a_person_sees_each_error_once_with_where_it_was(self, parts: Parts, output: str) -> None:
-        done = parts.srfix("decode", "users", *PHANTOM, "--partition", "0", "--output", output)
-        assert done.returncode == 1
-        assert done.stdout.count("schema version for id 1") == 1
-        assert "0/0, 0/1, 0/3: Error retrieving" in done.stdout
-        assert "SubjectVersionError" in done.stdout
-
 
 class TestWhichRecords:
     def test_from_an_offset_of_one_partition(self, parts: Parts) -> None:
@@ -116,10 +72,6 @@ class TestWhichRecords:
     def test_the_last_ones_are_the_newest(self, parts: Parts) -> None:
         done = parts.srfix("decode", "users", "--last", "--max-records", "2", "--partition", "1", "--output", "json")
         assert [line["offset"] for line in lines(done)] == [2, 3]
-
-    def test_no_more_than_asked_for(self, parts: Parts) -> None:
-        done = parts.srfix("decode", "users", "--max-records", "6", "--output", "json")
-        assert [(line["partition"], line["offset"]) for line in lines(done)] == [(0, n) for n in range(5)] + [(1, 0)]
 
     def test_it_joins_no_group_commits_nothing_and_creates_nothing(self, parts: Parts) -> None:
         before = parts.broker.requests()

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import re
 import subprocess
 from pathlib import Path
-
-import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
@@ -78,59 +73,4 @@ class TestDemo:
         follows(done.stdout)
         assert "\x1b" not in done.stdout
         assert not [line for line in done.stdout.splitlines() if line != line.rstrip()]
-        assert list(tmp_path.iterdir()) == []
-
-    @pytest.mark.parametrize("columns", [80, 120])
-    def test_on_a_terminal_no_line_is_wider_than_it(self, columns: int, tmp_path: Path) -> None:
-        terminal, other_end = pty.openpty()
-        with subprocess.Popen(
-            [SRFIX, "demo"],
-            stdin=other_end,
-            stdout=other_end,
-            stderr=other_end,
-            env=environment({"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "xterm", "TMPDIR": str(tmp_path)}),
-        ) as process:
-            os.close(other_end)
-            shown = b""
-            while True:
-                try:
-                    piece = os.read(terminal, 65536)
-                except OSError:  # Linux's end of file on a terminal
-                    break
-                if not piece:
-                    break
-                shown += piece
-            assert process.wait(TIMEOUT_S) == 0
-        os.close(terminal)
-        story = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
-        assert re.search(rb"\x1b\[[0-9;]*3[0-9]m", shown) is None
-        # Commands stand whole, to be copied; their lines may be longer.
-        wide = [
-            line
-            for line in story.splitlines()
-            if len(line) > columns
-            and str(tmp_path) not in line
-            and not line.strip().startswith("srfix ")
-            and len(line.split()) > 1  # a schema's text is one word, and no word is broken
-        ]
-        assert wide == []
-        assert "The registry is as it was before the repair, to the last version.\n" in story
-        assert list(tmp_path.iterdir()) == []
-
-    def test_a_reader_that_stops_reading_is_no_bug(self, tmp_path: Path) -> None:
-        with subprocess.Popen(
-            [SRFIX, "demo"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment({"TMPDIR": str(tmp_path)}),
-        ) as process:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            process.stdout.readline()
-            process.stdout.close()
-            said = process.stderr.read()
-            assert process.wait(TIMEOUT_S) == 141
-        assert "Traceback" not in said
         assert list(tmp_path.iterdir()) == []

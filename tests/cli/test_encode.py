@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.registry.models import SchemaReference
 from tests.cli.kept_demo import Parts, srfix
 
 
@@ -65,14 +63,6 @@ class TestThereAndBack:
         assert said(srfix("encode", "--role", "value", *half, '{"NAME": "a"}')) == ["020261"]
         assert said(srfix("encode", "--role", "value", "--unwrapped", *half, '"a"')) == ["0261"]
 
-    @pytest.mark.parametrize(
-        ("format_", "payload"),
-        [("avro", "020e020261"), ("json", '{"A":7,"B":"a"}'), ("json_sr", b'{"A":7,"B":"a"}'.hex())],
-    )
-    def test_columns_that_are_marked_as_key_make_a_key_of_any_format(self, format_: str, payload: str) -> None:
-        half = ("--format", format_, "--role", "key", "--columns", "A INT KEY, B STRING KEY, C INT")
-        assert said(srfix("encode", *half, '{"A": 7, "B": "a"}')) == [payload]
-
     def test_a_marked_key_may_stand_bare_and_be_named_in_the_row(self) -> None:
         half = ("--format", "json", "--role", "key", "--columns", "ID INT KEY")
         assert said(srfix("encode", *half, '{"ID": 7}', "7")) == ["7", "7"]
@@ -119,10 +109,6 @@ class TestUnderASchema:
         assert done.returncode == 2
         assert "NAME" in done.stderr
 
-    def test_without_columns_a_row_is_the_schemas(self) -> None:
-        done = srfix("encode", "--schema", self.SCHEMA, "--frame", "3", '{"ID": 7, "EXTRA": ""}', "--as", "base64")
-        assert said(done) == ["AAAAAAMOAA=="]
-
     def test_a_schema_id_is_looked_up_and_framed_and_read_back(self, parts: Parts) -> None:
         record = next(record for record in parts.staged.records if record.row is not None)
         schema_id = parts.staged.writer_ids[record.version - 1]
@@ -134,27 +120,6 @@ class TestUnderASchema:
         assert (failed.returncode, failed.stdout) == (1, "")
         assert "SubjectVersionError: Error retrieving Avro value schema version for id" in failed.stderr
         assert parts.registry.writes == 0
-
-    def test_references_of_a_json_schema_are_found_by_their_names(self) -> None:
-        with FixtureRegistry() as registry:
-            registry.seed("part", '{"type":"integer","connect.type":"int32"}', schema_type="JSON")
-            text = '{"type":"object","properties":{"A":{"$ref":"part.json"}}}'
-            reference = SchemaReference(name="part.json", subject="part", version=1)
-            schema_id = registry.seed("whole", text, schema_type="JSON", references=(reference,))
-            asked = ("--format", "json_sr", "--registry", registry.url)
-            (payload,) = said(srfix("encode", *asked, "--columns", "A INT", "--schema-id", str(schema_id), '{"A": 7}'))
-            assert payload == f"00{schema_id:08x}" + b'{"A":7}'.hex()
-            printed = said(srfix("schema", *asked, "--from-subject", "whole", "--output", "json"))
-            assert json.loads("".join(printed))["columns"] == "A INTEGER"
-
-    def test_an_id_of_another_formats_schema_is_refused(self) -> None:
-        with FixtureRegistry() as registry:
-            schema_id = registry.seed("s", '"int"')
-            done = srfix(
-                "encode", "--format", "json_sr", "--registry", registry.url, "--schema-id", str(schema_id), "7"
-            )
-        assert done.returncode == 2
-        assert "The schema is of the type AVRO, not JSON." in done.stderr
 
 
 class TestRules:
@@ -174,14 +139,6 @@ class TestRules:
         assert [json.loads(line) for line in lines] == ([{"FOO": id_}] if error is None else [])
         if error is not None:
             assert error in done.stderr
-
-    def test_a_refusal_has_the_path_and_both_types(self) -> None:
-        schema = json.dumps({"type": "record", "name": "R", "fields": [{"name": "A", "type": "string"}]})
-        done = srfix("decode", "--columns", "A INT", "--schema", schema, "--payload", "0261")
-        assert done.returncode == 1
-        assert "string" in done.stderr
-        assert "int32" in done.stderr
-        assert "->A" in done.stderr
 
 
 class TestAnIdThatNoRegistryGives:

@@ -83,13 +83,6 @@ class TestEngineOptions:
         )
         assert ask("--engine", "local", **environment).engine == "local"
 
-    def test_so_does_the_configuration_file(self, tmp_path: Path) -> None:
-        path = tmp_path / "srfix.toml"
-        path.write_text('engine = "spark"\nmaster = "local[2]"\nspark-conf = ["spark.a=1", "spark.b=2"]\n')
-        assert ask("--config", str(path)) == CensusEngineChoice(
-            engine="spark", master="local[2]", spark_conf={"spark.a": "1", "spark.b": "2"}
-        )
-
     def test_a_configuration_without_a_key_is_refused_and_not_shown(self) -> None:
         with pytest.raises(UsageError, match=r"^--spark-conf takes key=value, one word") as refused:
             ask(*SPARK, "--spark-conf", "hush")
@@ -99,10 +92,6 @@ class TestEngineOptions:
     def test_what_is_sparks_is_refused_without_spark(self, option: tuple[str, str]) -> None:
         with pytest.raises(UsageError, match=rf"^{option[0]} belongs to --engine spark\.$"):
             ask(*option)
-
-    def test_another_engine_is_refused(self) -> None:
-        with pytest.raises(click.UsageError, match="'flink' is not one of 'local', 'spark'"):
-            ask("--engine", "flink")
 
 
 class TestWithoutSpark:

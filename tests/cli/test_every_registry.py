@@ -30,6 +30,7 @@ from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts
 from tests.serde.registry.test_proxy import ForwardProxy
+from tests.telling import slow_but
 
 
 class Kind(NamedTuple):
@@ -171,7 +172,9 @@ def the_story(parts: Parts, reached: Reached, capture: pytest.CaptureFixture[str
 
 
 class TestKinds:
-    @pytest.mark.parametrize("name", KINDS)
+    @pytest.mark.parametrize(
+        "name", slow_but(KINDS, "confluent 8.2, 40901", "karapace, own config", "apicurio, base path")
+    )
     def test_the_story_is_the_same(
         self, name: str, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str], clock: Clock
     ) -> None:
@@ -188,19 +191,6 @@ class TestKinds:
                 registry.configure(shared_parts.staged.phantom_subject, kind.own)
             the_story(shared_parts, Reached(registry=registry, urls=registry.url), capsys)
             assert clock.now >= kind.habits.takes_writes_after_s
-
-
-class TestNothingThere:
-    @pytest.mark.parametrize("habits", [Habits(), KARAPACE, AXONOPS, APICURIO])
-    def test_an_empty_registry_is_empty_whatever_it_says(
-        self, habits: Habits, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """AxonOps says null."""
-        with FixtureRegistry(habits=habits) as registry:
-            run = Told(shared_parts, Reached(registry=registry, urls=registry.url), capsys)
-            assert run("subjects")["subjects"] == []
-            assert run("diagnose")["findings"] == []
-            run("doctor")
 
 
 class TestLevelThatMayBeInherited:
@@ -390,7 +380,9 @@ WAYS: tuple[Callable[[Parts, Path], AbstractContextManager[Reached]], ...] = (
 
 
 class TestWays:
-    @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+    @pytest.mark.parametrize(
+        "way", slow_but(WAYS, tls_and_a_password, the_url_of_a_context), ids=lambda way: way.__name__
+    )
     def test_the_story_is_the_same(
         self,
         way: Callable[[Parts, Path], AbstractContextManager[Reached]],

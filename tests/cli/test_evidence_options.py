@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.state_directory import write_application, write_task
-from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import Parts
 from tests.recovery.ksqldb.server import ksqldb_server
 
@@ -60,30 +58,6 @@ class TestStateDir:
         config.write_text(f'state-dir = ["{state_dir}"]\n')
         assert evidence(diagnosis(parts, "--config", config), "state-directory") == [("users", "conclusive")]
 
-    def test_the_report_says_it_in_words(self, parts: Parts, state_dir: Path) -> None:
-        done = parts.srfix("diagnose", "--details", "--state-dir", state_dir)
-        said = " ".join(done.stdout.split())
-        assert f"{damage.STORE} is the only store there without a changelog of its own" in said
-        assert "(state-directory, conclusive)" in said
-
-    def test_a_plan_takes_it_too(self, parts: Parts, state_dir: Path) -> None:
-        done = parts.srfix("plan", "--state-dir", state_dir, "--output", "json")
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["actions"]
-
-    def test_rows_that_are_all_the_applications_own_make_it_a_matter_of_the_next_restore(
-        self, parts: Parts, tmp_path: Path
-    ) -> None:
-        folder = write_application(tmp_path / "state", damage.APPLICATION)
-        for partition, committed in {0: 5, 1: 4, 2: 4}.items():
-            rows = {b"u": frame_id(3, b"")}
-            write_task(folder, f"0_{partition}", damage.STORE, rows, checkpoint={("users", partition): committed - 1})
-        done = parts.srfix("diagnose", "--state-dir", folder)
-        assert done.returncode == 1
-        assert f"SRF002, breaks on restore: {damage.APPLICATION} / {damage.STORE}\n" in done.stdout
-        done = parts.srfix("plan", "--state-dir", folder, "--output", "json")
-        assert [finding["code"] for finding in json.loads(done.stdout)["findings"]] == ["SRF002"]
-
     def test_one_of_another_application_says_that_it_tells_nothing(self, parts: Parts, tmp_path: Path) -> None:
         (tmp_path / "state" / "billing" / "0_0" / "rocksdb" / "bills").mkdir(parents=True)
         for named in ((), ("--application", damage.APPLICATION)):
@@ -93,19 +67,6 @@ class TestStateDir:
                 f"--state-dir {tmp_path}/state/billing holds nothing of the application {damage.APPLICATION}, only of billing: "
                 in done.stderr
             )
-
-    def test_one_without_a_store_says_so(self, parts: Parts, tmp_path: Path) -> None:
-        (tmp_path / damage.APPLICATION / "0_0").mkdir(parents=True)
-        done = parts.srfix("diagnose", "--state-dir", tmp_path)
-        assert f"holds the folder of the application {damage.APPLICATION}, but no store in it" in done.stderr
-
-    def test_the_right_one_says_nothing_more(self, parts: Parts, state_dir: Path) -> None:
-        assert "--state-dir" not in parts.srfix("diagnose", "--state-dir", state_dir).stderr
-
-    def test_a_path_that_is_not_there_is_refused_in_a_sentence(self, parts: Parts, tmp_path: Path) -> None:
-        done = parts.srfix("diagnose", "--state-dir", tmp_path / "nosuch")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "cannot be read: No such file or directory. Give the application's state.dir" in done.stderr
 
 
 class TestTopology:
@@ -153,20 +114,6 @@ class TestKsqldb:
             done = parts.srfix("diagnose", "--ksqldb", server.url, "--ksqldb-config", "max.bytes=10")
         assert (done.returncode, done.stdout) == (2, "")
         assert "There is no property max.bytes of ksqlDB's client." in done.stderr
-
-    def test_a_saved_text_that_is_none_is_refused_in_a_sentence(self, parts: Parts, tmp_path: Path) -> None:
-        (tmp_path / "ksql.txt").write_text("hello\n")
-        done = parts.srfix("diagnose", "--ksqldb-text", tmp_path / "ksql.txt")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "is neither JSON of ksqlDB nor the text of its command line" in done.stderr
-
-
-class TestObservations:
-    def test_the_internal_schema_tells_what_reads_the_store(self, parts: Parts) -> None:
-        (finding,) = [found for found in diagnosis(parts)["findings"] if found["code"] == "SRF001"]
-        assert ("reader", "connect", "strong") in [
-            (seen["kind"], seen["says"], seen["weight"]) for seen in finding["observations"]
-        ]
 
 
 class TestNoAutoRegister:

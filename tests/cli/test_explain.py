@@ -47,16 +47,6 @@ class TestACode:
         assert (code["code"], code["severity"], code["checked_since"]) == ("SRF011", "broken", "0.1.0")
         assert code["remedy"].endswith(".")
 
-    @pytest.mark.parametrize("code", ["SRF001", "SRF019"])
-    def test_it_says_since_when_a_code_is_looked_for(self, code: str) -> None:
-        assert "since srfix 0.1.0" in run(code)[1].stdout
-
-    def test_without_an_argument_all_codes_are_listed(self) -> None:
-        _, result = run()
-        assert [known.code for known in CATALOGUE if known.code in result.stdout] == [k.code for k in CATALOGUE]
-        document = json.loads(run("--output", "json")[1].stdout)
-        assert [code["code"] for code in document["codes"]] == [known.code for known in CATALOGUE]
-
     @pytest.mark.parametrize(
         ("typed", "meant"),
         [
@@ -93,10 +83,6 @@ class TestATrace:
             file.write_text(TRACE, encoding=encoding)
             code, result = run(str(file), "--output", "json")
             assert (code, json.loads(result.stdout)["schema_id"]) == (ExitCode.OK, 7)
-
-    def test_from_the_command_line_itself(self) -> None:
-        _, result = run("Error retrieving Avro value schema version for id 3", "--output", "json")
-        assert json.loads(result.stdout)["schema_id"] == 3
 
     def test_its_json_names_everything(self) -> None:
         _, result = run("-", "--output", "json", stdin=TRACE)

@@ -70,14 +70,6 @@ class TestTheWallClock:
         }
         assert {path: len(places) for path, places in found.items()} == dict.fromkeys(SEAMS, 1), found
 
-    @pytest.mark.parametrize(
-        "text", ["import time\nt = time.time()", "from time import time", "import datetime\ndatetime.datetime.now()"]
-    )
-    def test_a_look_is_seen(self, text: str, tmp_path: Path) -> None:
-        module = tmp_path / "module.py"
-        module.write_text(text)
-        assert list(looks(module))
-
 
 class Jumping:
     """A wall clock that is set to any time within some years, back or forth, whenever it is looked at."""
@@ -114,6 +106,7 @@ def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
 
 
 class TestClockMoved:
+    @pytest.mark.slow
     def test_between_runs_a_repair_is_resumed_and_rolled_back_all_the_same(
         self, jumping: Jumping, plan: Plan, registry: FixtureRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

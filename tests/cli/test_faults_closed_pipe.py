@@ -37,6 +37,7 @@ def run_deaf(*arguments: str | Path, cwd: Path, both: bool) -> int:
         os.close(theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("both", [False, True])
 def test_a_repair_and_its_rollback_come_to_their_end(parts: Parts, tmp_path: Path, both: bool) -> None:
     assert parts.srfix("plan", "-o", tmp_path / "p.json").returncode == 0

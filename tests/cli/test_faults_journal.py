@@ -82,6 +82,7 @@ class TestNoRoomForTheJournal:
         assert run("apply", directory, registry).returncode == 0
         assert registry.dump() == repaired
 
+    @pytest.mark.slow
     def test_wherever_it_ends_the_repair_stops_and_goes_on_when_there_is_more(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
     ) -> None:
@@ -136,6 +137,7 @@ class TestARefusedPlan:
         )
 
 
+@pytest.mark.slow
 class TestManyAtOnce:
     def test_one_carries_it_out_and_the_others_change_nothing(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]

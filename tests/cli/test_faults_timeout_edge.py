@@ -7,81 +7,29 @@ it, and on any other the client waits for a minute.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from itertools import count
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
-from unittest.mock import patch
+from typing import Any
 
 import pytest
-from requests import PreparedRequest, Response
 
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.actions.actions import perform
-from srfix.recovery.errors import AppliedInPartError, PlanError
+from srfix.recovery.errors import AppliedInPartError
 from srfix.recovery.repair.apply import StepFound, apply_plan, settle_in_flight
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.plan_file import Plan, load_plan
-from srfix.serde.errors import RegistryError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.http.session import RegistrySession
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts, srfix, wait_for
 from tests.cli.test_kill import WRITES
 
-Moment: TypeAlias = Literal["before", "after"]
-"""Whether a late answer is held back before the request takes effect, or after it has."""
-Picks: TypeAlias = Callable[[int], Moment | None]
-"""From a request's number, from 1, to how its answer is late; None if it is not."""
-
 PATIENT_S = 60.0
-HASTY_S = 0.05
-"""The client's read time-out for an answer that comes, and for one that is held back until then."""
-_HEADER = "Srfix-Test-Late"
 
 
-class EdgyRegistry(FixtureRegistry):
-    """Holds back what a `HastySession` asks late for until that has given up, before it takes effect or after."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._number = 0
-        self._numbering = threading.Lock()
-        # Made by who asks, before it asks: of two threads that look for one at once, each would make its own.
-        self.given_up: dict[str, threading.Event] = {}
-        """By the number of a request, set when its client waits no longer."""
-        self.carried_out: dict[str, threading.Event] = {}
-        """By the number of a late request, set when it has taken effect and its answer is ready."""
-
-    def wait_until_idle(self) -> None:
-        """Returns when every request that has come in has been carried out."""
-        wait_for(lambda: len(self.requests) == self._number)
-
-    def _answer(
-        self,
-        method: str,
-        target: str,
-        body: bytes,
-        authorization: str | None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answer | None:
-        with self._numbering:
-            self._number += 1
-        number, _, moment = (headers or {}).get(_HEADER, "").partition(" ")
-        if moment == "before":
-            self.given_up[number].wait(PATIENT_S)
-        answer = super()._answer(method, target, body, authorization, headers)
-        if moment == "after":
-            self.given_up[number].wait(PATIENT_S)
-        if moment:
-            self.carried_out[number].set()
-        return answer
-
-
-class HeldRegistry(EdgyRegistry):
+class HeldRegistry(FixtureRegistry):
     """Holds the first request of a kind back before it takes effect, until the test lets go of it."""
 
     def __init__(self, method: str, path: str) -> None:
@@ -106,45 +54,6 @@ class HeldRegistry(EdgyRegistry):
         """As the others; lets go first."""
         self.released.set()
         super().close()
-
-
-class HastySession(RegistrySession):
-    """Asks for late answers, and gives up on them at once; waits for all others.
-
-    What was given up on is carried out before anything else is asked; what happens otherwise the classes below show.
-    """
-
-    picks: Picks
-    registry: EdgyRegistry
-    numbers: Iterator[int]
-
-    def send(self, request: PreparedRequest, **options: Any) -> Response:
-        """The answer, if it is not late."""
-        number = next(self.numbers)
-        moment = self.picks(number)
-        if moment is None:
-            return super().send(request, **options)
-        self.registry.given_up[str(number)], self.registry.carried_out[str(number)] = (
-            threading.Event(),
-            threading.Event(),
-        )
-        request.headers[_HEADER] = f"{number} {moment}"
-        try:
-            return super().send(request, **{**options, "timeout": (PATIENT_S, HASTY_S)})
-        finally:
-            self.registry.given_up[str(number)].set()
-            assert self.registry.carried_out[str(number)].wait(PATIENT_S)
-
-
-@contextmanager
-def edgy(registry: EdgyRegistry, picks: Picks, *, attempts: int) -> Iterator[RegistryClient]:
-    """A client to which some answers come too late."""
-    kind = type("Hasty", (HastySession,), {"picks": staticmethod(picks), "registry": registry, "numbers": count(1)})
-    with (
-        patch("srfix.serde.registry.http.transport.RegistrySession", kind),
-        client(registry, attempts=attempts) as hasty,
-    ):
-        yield hasty
 
 
 @pytest.fixture(scope="module")
@@ -198,41 +107,6 @@ def undisturbed(
         return registry.dump(), len(registry.requests)
 
 
-class TestOneAnswerBehindTheEdge:
-    @pytest.mark.parametrize("moment", ["before", "after"])
-    def test_whichever_it_is_the_same_plan_completes_the_repair(
-        self,
-        shared_parts: Parts,
-        plan: Plan,
-        undisturbed: tuple[dict[str, Json], int],
-        tmp_path: Path,
-        moment: Moment,
-    ) -> None:
-        repaired, requests = undisturbed
-        assert requests > 30
-        stopped: list[str] = []
-        for number in range(1, requests + 1):
-            journal = tmp_path / f"journal-{number}"
-
-            def pick(asked: int, late: int = number) -> Moment | None:
-                return moment if asked == late else None
-
-            registry = EdgyRegistry()
-            with seeded(registry, shared_parts.registry):
-                before = registry.dump()
-                with edgy(registry, pick, attempts=1) as hasty:
-                    try:
-                        list(apply_plan(plan, hasty, journal, clock=clock))
-                    except (PlanError, RegistryError) as error:
-                        stopped.append(str(error))
-                if not journal.exists():
-                    assert registry.dump() == before, number
-                with client(registry, attempts=1) as patient:
-                    list(apply_plan(plan, patient, journal, clock=clock))
-                assert registry.dump() == repaired, (number, stopped[-1:])
-        assert len(stopped) > 0.8 * requests  # what is asked for a hint alone stops nothing
-
-
 class TestAWriteThatArrivesAfterAll:
     @pytest.mark.parametrize("step", range(1, 7))
     def test_between_the_two_looks_of_the_next_run_is_no_change_by_others(
@@ -267,6 +141,7 @@ class TestAWriteThatArrivesAfterAll:
             assert registry.dump() == undisturbed[0]
 
 
+@pytest.mark.slow
 class TestAWriteThatArrivesAfterTheRepairIsOver:
     def test_leaves_the_level_none_which_verify_sees(
         self,

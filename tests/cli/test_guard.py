@@ -14,7 +14,6 @@ import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from tests.cli.kept_demo import Parts, srfix
-from tests.recovery.ksqldb.server import ksqldb_server
 
 PHANTOM = f"{damage.APPLICATION}-{damage.STORE}-changelog-value"
 SOURCE = "users-value"
@@ -72,18 +71,6 @@ class TestByNames:
         assert found["looked_at"] == {"cluster": False, "registry": False, "rows": False}
         assert found["summary"] == {"certain": 0, "possible": 1, "cannot be told from here": 0, "notes": 0}
 
-    def test_what_nobody_handed_over_is_listed_and_hides_nothing(self, topology: Path) -> None:
-        said = ("--topology", topology, *SAID, "--optimization", "all")
-        listed = document(srfix("guard", *said, "--output", "json"), 1)["skipped"]
-        assert [(each["what"], each["could_hide_a_finding"]) for each in listed] == [
-            ("readers with use.latest.version", False),
-            ("the records of source topics", False),
-            ("the registry", False),
-            ("rows of shop/users-store on disk", False),
-        ]
-        words = " ".join(srfix("guard", *said).stdout.split())
-        assert "the registry: none was named (--registry); SRF005 and SRF015 are not told from it" in words
-
     def test_what_breaks_nothing_ends_in_0(self, topology: Path) -> None:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none", "--output", "json")
         assert document(done, 0)["foretold"] == []
@@ -96,25 +83,6 @@ class TestByNames:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--to", "3.9", "--output", "json")
         moments = [(each["code"], each["moment"]) for each in document(done, 1)["foretold"]]
         assert moments == [("SRF001", "restore"), ("SRF004", "upgrade"), ("SRF016", "upgrade")]
-
-    def test_a_person_reads_what_breaks_first_and_how_certain_it_is(self, topology: Path) -> None:
-        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all")
-        said = " ".join(done.stdout.split())
-        assert "compared with nothing: names alone" in said
-        assert "SRF001 shop/users-store, breaks on restore: possible" in said
-        assert "shop/users-store 2.6 reuses the source topic shop-users-store-changelog" in said
-        assert "shop-users-store-changelog-value 2.6 possible a reused source topic's (KAFKA-10179)" in said
-        assert done.stderr == (
-            "What breaks: 0 certain, 1 possible, 0 cannot be told from here; 0 notes; 1 store judged.\n"
-        )
-
-    def test_markdown_has_the_same(self, topology: Path) -> None:
-        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--output", "markdown")
-        assert "### SRF001 `shop`/`users-store`, breaks on restore: possible" in done.stdout
-
-    def test_nothing_that_breaks_is_said_too(self, topology: Path) -> None:
-        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none")
-        assert "Nothing that was looked at will break." in done.stdout
 
     def test_what_a_person_acknowledged_is_named_and_no_reason_to_fail(self, topology: Path) -> None:
         said = ("--topology", topology, *SAID, "--optimization", "all", "--ignore", "shop-*")
@@ -137,19 +105,6 @@ class TestByNames:
         assert (found["assumed"]["to"], found["assumed"]["optimization"]) == ("3.9", ["all"])
 
 
-class TestKsqldb:
-    def test_its_queries_topologies_are_judged(self) -> None:
-        with ksqldb_server() as server:
-            done = srfix("guard", "--ksqldb", server.url, "--output", "json")
-        found = json.loads(done.stdout)
-        assert done.returncode in (1, 2), done.stderr
-        assert {store["application"].startswith("_confluent-ksql-") for store in found["stores"]} == {True}
-
-    def test_one_that_does_not_answer_is_not_looked_at(self) -> None:
-        done = srfix("guard", "--ksqldb", "http://127.0.0.1:1", "--output", "json")
-        assert [each["could_hide_a_finding"] for each in document(done, 2)["skipped"]] == [True]
-
-
 class TestWithClusterAndRegistry:
     def test_the_incident_is_certain(self, parts: Parts, tmp_path: Path) -> None:
         topology = tmp_path / "topology.txt"
@@ -160,15 +115,6 @@ class TestWithClusterAndRegistry:
         assert (broken["code"], broken["certainty"], broken["subject"]) == ("SRF001", "certain", PHANTOM)
         assert broken["schema_ids"]
         assert {each["subject"]: each["exists"] for each in found["subjects"]}[PHANTOM] is True
-        assert parts.registry.writes == 0
-
-    def test_puts_of_an_application_that_registers_nothing_are_refused(self, parts: Parts, topology: Path) -> None:
-        given = ("--topology", topology, *SAID, "--optimization", "all", "--output", "json")
-        found = document(parts.srfix("guard", *given), 1)["foretold"]
-        assert "SRF015" not in {each["code"] for each in found}
-        found = document(parts.srfix("guard", *given, "--no-auto-register"), 1)["foretold"]
-        refused = {each["code"]: each for each in found if each["role"] == "value"}["SRF015"]
-        assert (refused["moment"], refused["subject"]) == ("put", "shop-users-store-changelog-value")
         assert parts.registry.writes == 0
 
 
@@ -192,22 +138,6 @@ class TestSchema:
         said = ("--topology", topology, *SAID, "--optimization", "all", "--subject", SOURCE, "--schema", schema)
         (each,) = document(srfix("guard", *said, "--output", "json"), 1)["foretold"]
         assert (each["code"], each["subject"]) == ("SRF001", "shop-users-store-changelog-value")
-
-    def test_a_registry_alone_makes_it_surer(self, parts: Parts, tmp_path: Path, schema: Path) -> None:
-        topology = tmp_path / "topology.txt"
-        topology.write_text(TABLE.replace("users-store", damage.STORE))
-        done = srfix(
-            "guard",
-            *("--topology", topology, "--application", damage.APPLICATION, "--streams-version", "2.6.3"),
-            *("--reader", "connect", "--subject", SOURCE, "--schema", schema, "--output", "json"),
-            env={"SRFIX_REGISTRY": parts.registry.url},
-        )
-        found = document(done, 1)
-        assert found["looked_at"] == {"cluster": False, "registry": True, "rows": False}
-        assert [(each["code"], each["certainty"]) for each in found["foretold"]] == [
-            ("SRF001", "certain"),
-            ("SRF012", "certain"),
-        ]
 
 
 class TestUsage:
@@ -252,19 +182,3 @@ class TestUsage:
     def test_what_makes_no_sense_is_refused(self, options: tuple[str, ...], message: str, topology: Path) -> None:
         done = srfix("guard", *(str(topology) if word == "{topology}" else word for word in options))
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"srfix: {message}\n")
-
-    def test_what_is_no_topology_is_refused(self, tmp_path: Path) -> None:
-        path = tmp_path / "t.txt"
-        path.write_text("nothing of the kind")
-        done = srfix("guard", "--topology", path, "--application", "shop")
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"srfix: {path} holds no printed topology: ")
-
-    def test_what_is_no_text_is_no_schema(self, tmp_path: Path) -> None:
-        path = tmp_path / "s.avsc"
-        path.write_bytes(b"\xff\xfe")
-        done = srfix("guard", "--subject", SOURCE, "--schema", path)
-        assert (done.returncode, done.stderr) == (
-            2,
-            f"srfix: The file '{path}' of --schema is not UTF-8 text; save it as UTF-8.\n",
-        )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from srfix.cli.command_line import cli
@@ -22,7 +22,6 @@ from srfix.cli.main import main
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry import governed
-from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.commands import Given, GivenOption, positional, srfix_command
 from srfix.serde import bounds
@@ -30,8 +29,8 @@ from srfix.serde.printable import COMMAND_IN_TEXT, MESSAGE, is_printable
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import INTERNAL, WRITER
 from tests.serde.test_printable import HOSTILE, seen
+from tests.telling import slow_but
 
-QUICK = ("-R", "max.retries=0")
 ROW = b"\x02\x06Ada"
 _OUR_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 UNSEEN = "".join(text for text in HOSTILE if text != "\ud800")
@@ -138,6 +137,9 @@ REPORTS = (
 )
 
 
+TELLING = slow_but(REPORTS, *REPORTS[2:4], *REPORTS[7:9], REPORTS[13])
+
+
 @pytest.fixture(scope="module")
 def where() -> Iterator[tuple[str, ...]]:
     with world_of("\n```\ntouch pwned\n", *APPLICATIONS[-2:]) as (_broker, _registry, options):
@@ -145,8 +147,12 @@ def where() -> Iterator[tuple[str, ...]]:
 
 
 class TestWhatIsPrinted:
-    @pytest.mark.parametrize("output", ["table", "markdown", "json", "html"])
-    @pytest.mark.parametrize("arguments", REPORTS, ids=lambda words: ascii(" ".join(words))[:40])
+    @pytest.mark.parametrize("output", slow_but(["table", "markdown", "json", "html"], "table", "json"))
+    @pytest.mark.parametrize(
+        "arguments",
+        TELLING,
+        ids=lambda words: ascii(" ".join(words))[:40],
+    )
     def test_it_is_printable(
         self, where: tuple[str, ...], arguments: tuple[str, ...], output: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -163,44 +169,9 @@ class TestWhatIsPrinted:
             for line in [out] if arguments[0] not in {"decode", "encode"} else out.splitlines():
                 json.loads(line)
 
-    @pytest.mark.parametrize("output", ["table", "markdown", "json", "html"])
-    @pytest.mark.parametrize(
-        "arguments", [("diagnose",), ("plan",), ("schema", "--from-subject", "users-value"), ("doctor",)]
-    )
-    def test_so_is_what_a_registry_says(
-        self, arguments: tuple[str, ...], output: str, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        said = "".join(HOSTILE) * 2_000
-        body = json.dumps({"error_code": 50001, "message": said})
-        for action in (
-            Answer(status=422, body=json.dumps({"error_code": 42201, "message": said})),
-            Answer(status=403, body=body, headers={"Location": "http://x/\x9b2J\xad"}),
-            Answer(status=200, body=json.dumps(said), content_type="text/\x9b2J\xadhtml"),
-            Answer(status=200, body=json.dumps([f"{HOSTILE[0]}\ud800-changelog-value", said])),
-        ):
-            with world_of("shop") as (_broker, registry, where):
-                registry.intercept(Fault(path="^/(subjects|config|mode)", action=action))
-                code = main(
-                    [*arguments, *(where[2:] if arguments[0] == "schema" else where), *QUICK, "--output", output]
-                )
-            out, err = capsys.readouterr()
-            assert code in {0, 1, 2}, err
-            assert all(seen(c) or c == "\n" for c in _OUR_COLOURS.sub("", out) + err), ascii(out + err)
-            assert len(err) < 2 * MESSAGE
-
-    @given(name=st.lists(st.sampled_from(HOSTILE[:13]) | st.text(max_size=3), min_size=1, max_size=5).map("".join))
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-    def test_any_name(self, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-        name = name.encode("utf-8", "ignore").decode().replace("\x00", "")
-        with world_of(f"a{name}") as (_broker, _registry, where):
-            for output in ("table", "markdown", "json", "html"):
-                for command in ("diagnose", "plan", "subjects"):
-                    assert main([command, *where, "--output", output]) in {0, 1, 2}
-        out, err = capsys.readouterr()
-        assert all(seen(character) or character == "\n" for character in _OUR_COLOURS.sub("", out) + err)
-
 
 class TestCommands:
+    @pytest.mark.slow
     def test_each_names_what_was_meant(self, capsys: pytest.CaptureFixture[str]) -> None:
         found: set[str] = set()
         with world_of(*APPLICATIONS) as (broker, registry, where):

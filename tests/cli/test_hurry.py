@@ -36,15 +36,6 @@ class TestScan:
         assert sum(partition["records"] for partition in partitions) == 3
         assert {p["stopped_early"] is None for p in partitions} >= {False}
 
-    def test_a_person_reads_at_least_and_what_was_not_read(self, parts: Parts) -> None:
-        done = parts.srfix("scan", "users", env={"SRFIX_MAX_RECORDS": "3"})
-        assert done.returncode == 2
-        words = " ".join(done.stdout.split())
-        assert "users: 3 records in 3 partitions (partial)" in words
-        assert "Values: at least " in words
-        assert "Not read to the end" in words
-        assert "were not read: the limit of 3 record(s) (--max-records) was reached" in words
-
     def test_limits_that_are_not_reached_change_nothing(self, parts: Parts) -> None:
         usual = parts.srfix("scan", "users")
         done = parts.srfix("scan", "users", "--deadline", "600", "--max-records", "14")
@@ -115,12 +106,6 @@ def ask(*arguments: str, **environment: str) -> Hurry:
 
 
 class TestTheOptions:
-    def test_a_flag_wins_over_the_environment(self) -> None:
-        assert ask() == Hurry(deadline_s=None, max_records=None)
-        environment = {"SRFIX_DEADLINE": "2.5", "SRFIX_MAX_RECORDS": "7"}
-        assert ask(**environment) == Hurry(deadline_s=2.5, max_records=7)
-        assert ask("--deadline", "9", **environment) == Hurry(deadline_s=9, max_records=7)
-
     @pytest.mark.parametrize(
         "arguments", [("--deadline", "0"), ("--deadline", "-1"), ("--max-records", "0"), ("--max-records", "1.5")]
     )

@@ -40,27 +40,6 @@ def test_what_is_left_out_is_said_once_beside_the_report(tmp_path: Path) -> None
     )
 
 
-def test_all_that_cannot_be_taken_is_one_error(tmp_path: Path) -> None:
-    path = file(
-        tmp_path,
-        f"sasl.jaas.config={PLAIN} required username='u' password={SECRET};\n"
-        f"ssl.truststore.location=/nowhere.jks\nssl.truststore.password={SECRET}\nsasl.passwrd={SECRET}\n",
-    )
-    done = srfix("subjects", "--kafka-config", path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("srfix: The configuration has 2 things that srfix cannot take:\n- ")
-    assert "A property is nearly called sasl.password, and is not taken. Spell it so." in done.stderr
-    assert "'/nowhere.jks' of ssl.truststore.location cannot be used" in done.stderr
-    assert SECRET not in done.stderr
-
-
-def test_a_mechanism_that_is_missing_is_asked_for(tmp_path: Path) -> None:
-    path = file(tmp_path, "bootstrap.servers=127.0.0.1:1\nsecurity.protocol=SASL_SSL\n")
-    done = srfix("scan", "users", "--kafka-config", path, "--registry", "http://127.0.0.1:1")
-    assert done.returncode == 2
-    assert "security.protocol=SASL_SSL asks for a log-in, and no sasl.mechanism says which." in done.stderr
-
-
 @pytest.mark.parametrize(
     ("text", "secret"),
     [

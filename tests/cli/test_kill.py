@@ -17,6 +17,7 @@ from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix, wait_for
+from tests.telling import slow_but
 
 WRITES = (
     ("PUT", "/config/", 1),
@@ -87,6 +88,7 @@ def journal(directory: Path) -> list[dict[str, Any]]:
 
 
 class TestKilled:
+    @pytest.mark.slow
     def test_at_every_write_before_and_after_it_takes_effect_it_is_taken_up_again(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
     ) -> None:
@@ -104,7 +106,7 @@ class TestKilled:
         assert registry.dump() == repaired
         assert journal(directory)[-1]["event"] == "finished"
 
-    @pytest.mark.parametrize("step", [2, 5])
+    @pytest.mark.parametrize("step", slow_but([2, 5], 2))
     def test_once_before_a_write_takes_effect(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json], step: int
     ) -> None:
@@ -136,22 +138,6 @@ class TestKilled:
         last = journal(directory)[-1]
         assert (last["event"], last["step"]) == ("before", step)
 
-    def test_in_the_middle_of_a_journal_line(
-        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
-    ) -> None:
-        before = registry.dump()
-        path = directory / "p.json.journal.jsonl"
-        with registry.intercept(Fault(method="POST", path="/versions$", calls=(2,), action=REFUSED)):
-            assert apply(directory, registry).returncode == 3
-        path.write_bytes(path.read_bytes()[:-20])  # what a power cut leaves
-        done = apply(directory, registry)
-        assert done.returncode == 0, done.stderr
-        assert registry.dump() == repaired
-        path.write_bytes(path.read_bytes()[:-20])
-        undone = rollback(directory, registry)
-        assert undone.returncode == 0, undone.stderr
-        assert registry.dump() == before
-
 
 class TestStoppedInPart:
     def test_a_refusal_on_the_way_is_3_and_the_same_command_goes_on(
@@ -170,17 +156,6 @@ class TestStoppedInPart:
         assert apply(directory, registry).returncode == 0
         assert registry.dump() == repaired
 
-    def test_a_rollback_of_a_repair_in_part_leaves_nothing_of_it(
-        self, directory: Path, registry: FixtureRegistry
-    ) -> None:
-        before = registry.dump()
-        with registry.intercept(Fault(method="POST", path="/versions$", calls=(2,), action=REFUSED)):
-            assert apply(directory, registry).returncode == 3
-        assert registry.dump() != before
-        undone = rollback(directory, registry)
-        assert undone.returncode == 0, undone.stderr
-        assert registry.dump() == before
-
     def test_a_rollback_that_is_refused_on_the_way_is_3_and_can_be_run_again(
         self, directory: Path, registry: FixtureRegistry
     ) -> None:
@@ -196,16 +171,7 @@ class TestStoppedInPart:
         assert rollback(directory, registry).returncode == 0
         assert registry.dump() == before
 
-    def test_a_refusal_of_the_first_write_is_2_for_nothing_has_changed(
-        self, directory: Path, registry: FixtureRegistry
-    ) -> None:
-        before = registry.dump()
-        with registry.intercept(Fault(method="PUT", path="/config/", action=REFUSED)):
-            done = apply(directory, registry)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "was answered with error 42205" in done.stderr
-        assert registry.dump() == before
-
+    @pytest.mark.slow
     def test_an_interrupt_on_the_way_is_130_and_the_same_command_goes_on(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
     ) -> None:
@@ -220,6 +186,7 @@ class TestStoppedInPart:
         assert registry.dump() == repaired
 
 
+@pytest.mark.slow
 class TestTwoAtOnce:
     def test_the_second_is_refused_and_the_first_is_not_disturbed(
         self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]

@@ -15,7 +15,6 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.repair.planning.wanted import ON_REQUEST
 from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import INTERNAL, WRITER
@@ -73,86 +72,6 @@ def codes(document: dict[str, Any]) -> list[str]:
 def of_code(document: dict[str, Any], code: str) -> dict[str, Any]:
     [finding] = [finding for finding in document["findings"] if finding["code"] == code]
     return dict(finding)
-
-
-class TestUnframedValues:
-    def test_live_ones_are_found_and_no_plan_repairs_them(self, estate: Estate) -> None:
-        estate.registry.seed("users-value", WRITER)
-        estate.topic("users", frame_id(1, ROW), b'{"userId": 1}')
-        estate.registry.seed(estate.reads("shop", "users", 2), WRITER)
-        finding = of_code(estate.diagnosis(code=1), "SRF013")
-        assert (finding["severity"], finding["repairable"], finding["schema_ids"]) == ("broken", False, [])
-        assert "1 in partition 0 (from offset 1 on)" in finding["explanation"]
-
-
-class TestBodiesThatDoNotDecode:
-    def test_the_newest_is_decoded_always_and_the_record_can_be_looked_at(self, estate: Estate) -> None:
-        estate.registry.seed("users-value", WRITER)
-        estate.topic("users", frame_id(1, ROW), frame_id(1, ROW[:-1]))
-        estate.registry.seed(estate.reads("shop", "users", 2), WRITER)
-        document = estate.diagnosis(code=1)
-        finding = of_code(document, "SRF013")
-        assert (finding["severity"], finding["repairable"]) == ("broken", False)
-        [fault] = finding["schema_ids"]
-        assert (fault["id"], fault["live_keys"], fault["partial"]) == (1, 1, True)
-        assert [place["first_offset"] for place in fault["partitions"]] == [1]
-        assert "->name" in finding["explanation"]
-        command = finding["next"].partition("See the first one with `srfix ")[2].partition("`")[0]
-        looked = estate.srfix(*shlex.split(command), "--output", "json")
-        assert looked.returncode == 1
-        record = json.loads(looked.stdout)
-        assert (record["offset"], [error["kind"] for error in record["errors"]]) == (1, ["TruncatedBodyError"])
-        words = " ".join(estate.srfix("diagnose", "--details").stdout.split())
-        assert "At least, for not every row was decoded" in words
-
-    def test_an_older_one_is_found_when_all_are_decoded_and_not_called_proven_before(self, estate: Estate) -> None:
-        estate.registry.seed("users-value", WRITER)
-        estate.topic("users", frame_id(1, ROW[:-1]), frame_id(1, ROW))
-        estate.registry.seed(estate.reads("shop", "users", 2), WRITER)
-        sampled = estate.diagnosis(code=0)
-        assert codes(sampled) == ["SRF003"]
-        [skipped] = [skipped for skipped in sampled["skipped"] if skipped["what"].startswith("bodies of")]
-        assert "only the newest live one of each schema id and partition was decoded (1 of 2)" in skipped["reason"]
-        for document in (
-            estate.diagnosis("--decode-values", code=1),
-            estate.diagnosis(code=1, SRFIX_DECODE_VALUES="true"),
-        ):
-            assert codes(document) == ["SRF013", "SRF003"]
-            assert not [skipped for skipped in document["skipped"] if skipped["what"].startswith("bodies of")]
-
-
-class TestIdsThatTheSourceSubjectLacks:
-    @pytest.fixture
-    def strategy(self, estate: Estate) -> Estate:
-        """The producer registers by record name."""
-        estate.registry.seed("com.example.User", WRITER)
-        estate.topic("users", frame_id(1, ROW))
-        estate.registry.seed(estate.reads("shop", "users", 1), INTERNAL)
-        return estate
-
-    def test_an_upgrade_breaks_on_them(self, strategy: Estate) -> None:
-        named = ("--source", f"{STORE}=users")
-        document = strategy.diagnosis(*named, code=1)
-        finding = of_code(document, "SRF017")
-        assert (finding["severity"], finding["subject"]) == ("breaks on upgrade", "users-value")
-        assert [fault["id"] for fault in finding["schema_ids"]] == [1]
-        assert "(40401: there is no such subject)" in finding["explanation"]
-        newer = of_code(strategy.diagnosis(*named, "--streams-version", "2.8.0", code=1), "SRF017")
-        assert newer["severity"] == "broken"
-
-    def test_a_plain_reader_does_not_mind(self, strategy: Estate) -> None:
-        document = strategy.diagnosis("--source", f"{STORE}=users", "--reader", "plain", code=0)
-        assert {finding["severity"] for finding in document["findings"]} == {"note"}
-        assert "SRF017" in codes(document)
-
-
-class TestAPolicyThatIsNotKnown:
-    def test_it_is_said_and_hides_nothing(self, estate: Estate) -> None:
-        estate.registry.seed("users-value", WRITER)
-        estate.topic("users", frame_id(1, ROW))
-        estate.registry.seed(estate.reads("shop", "users", 1), WRITER)
-        [skipped] = [s for s in estate.diagnosis(code=0)["skipped"] if s["what"] == "cleanup.policy of topic users"]
-        assert ("SRF018" in skipped["reason"], skipped["could_hide_a_finding"]) == (True, False)
 
 
 class TestAPhantomSubjectThatIsMissingAltogether:
@@ -230,10 +149,6 @@ class TestDiagnoseAndPlanAgree:
         assert done.returncode == code, done.stdout + done.stderr
         return done
 
-    def test_a_finding_is_1_in_both(self, broken: Estate) -> None:
-        broken.diagnosis(code=1)
-        self.plan(broken, code=1)
-
     @pytest.mark.parametrize("width", [(), ("--only-live",), ("--all-versions",)], ids=str)
     def test_a_note_is_0_in_both_and_the_plan_says_why_and_what_plans_it(
         self, broken: Estate, width: tuple[str, ...], tmp_path: Path
@@ -264,25 +179,3 @@ class TestDiagnoseAndPlanAgree:
         asked = broken.srfix(*shlex.split(command)[1:-1], plan)
         assert asked.returncode == 0, asked.stderr
         assert {action["subject"] for action in json.loads(plan.read_text())["actions"]} == {"users-value"}
-
-    def test_a_code_without_a_repair_is_a_usage_error(self, broken: Estate) -> None:
-        assert (
-            f"'SRF013' is not one of {', '.join(map(repr, ON_REQUEST))}"
-            in self.plan(broken, "--also", "SRF013", code=2).stderr
-        )
-
-
-class TestChangelogsThatExist:
-    def test_a_peek_says_how_all_are_read_and_that_finds_the_id(self, estate: Estate) -> None:
-        changelog = changelog_topic("shop", "totals")
-        known = estate.registry.seed(subject_for(changelog, Role.VALUE), WRITER)
-        estate.topic("orders", b"x")
-        ids = (known, 99, *[known] * 8)
-        estate.topic(changelog, *(frame_id(schema_id, ROW) for schema_id in ids))
-        estate.reads("shop", "orders", 1)
-        peeked = estate.diagnosis(code=0)
-        assert any("`srfix diagnose --changelogs`" in each["reason"] for each in peeked["skipped"])
-        (found,) = estate.diagnosis("--changelogs", code=1)["findings"]
-        assert (found["code"], found["application"], found["store"]) == ("SRF014", "shop", "totals")
-        assert [fault["id"] for fault in found["schema_ids"]] == [99]
-        assert found["repairable"] is False

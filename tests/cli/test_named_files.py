@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
-from srfix.serde.files import is_there, parse_json, read_file, write_whole
+from srfix.serde.files import parse_json, write_whole
 from tests.cli.kept_demo import Parts, srfix
 from tests.cli.test_bad_input import sentence
+from tests.telling import slow_but
 
 NOWHERE = ("--registry", "http://127.0.0.1:1", "-R", "max.retries=0", "--bootstrap-servers", "127.0.0.1:1")
 
@@ -102,7 +103,12 @@ class TestNoFile:
     @pytest.mark.parametrize(
         ("option", "kind"),
         # Of a log the end is read, however long it is.
-        [(option, kind) for option in OPTIONS for kind in SPECIAL if (option, kind) != ("explain", "huge")],
+        slow_but(
+            ((option, kind) for option in OPTIONS for kind in SPECIAL if (option, kind) != ("explain", "huge")),
+            *(("apply PLAN", kind) for kind in SPECIAL),
+            *((option, "fifo") for option in OPTIONS),
+            in_parts=True,
+        ),
     )
     def test_is_refused_in_a_sentence(self, tmp_path: Path, option: str, kind: str, plan: str) -> None:
         (tmp_path / "p.json").write_text(plan)
@@ -115,7 +121,7 @@ class TestNoFile:
 
 
 class TestContent:
-    @pytest.mark.parametrize("shape", SHAPES)
+    @pytest.mark.parametrize("shape", slow_but(SHAPES, "deep", "lone surrogate"))
     @pytest.mark.parametrize("option", [name for name in OPTIONS if name not in ("explain", "a secret")])
     def test_of_any_shape_ends_in_a_sentence(self, tmp_path: Path, option: str, shape: str, plan: str) -> None:
         (tmp_path / "p.json").write_text(plan)
@@ -196,14 +202,3 @@ class TestStateDirectories:
     def test_a_name_that_none_can_have(self, name: str) -> None:
         with pytest.raises(UsageError):
             read_state_directory(Path(name))
-
-
-class TestNames:
-    @settings(max_examples=100, deadline=None)
-    @given(name=st.text(st.characters(), max_size=300).filter(lambda name: "/" not in name))
-    def test_of_any_letters(self, tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
-        path = f"{tmp_path_factory.getbasetemp()}/none-{name}"
-        assert not is_there(path)
-        with pytest.raises(OSError, match=r".") as error:
-            read_file(path, most_bytes=1)
-        assert error.value.strerror

@@ -165,15 +165,11 @@ class TestProperties:
         assert (leaks(words), bool(words)) == ([], True), words
         assert code in (2, 70)
 
+    @pytest.mark.slow
     @many
     @given(text=properties(), option=st.sampled_from(("-X", "-R", "--kafka-property=", "--registry-property=")))
     def test_glued_to_its_option(self, text: str, option: str) -> None:
         assert leaks(said([*TO, f"{option}{text}"])[1]) == []
-
-    @many
-    @given(text=properties(), option=st.sampled_from(("-X", "-R", "--spark-conf")))
-    def test_as_several_words(self, text: str, option: str) -> None:
-        assert leaks(said([*TO, option, *text.split(" ")])[1]) == []
 
     @many
     @given(
@@ -183,6 +179,7 @@ class TestProperties:
     def test_in_the_environment(self, text: str, variable: str) -> None:
         assert leaks(said(TO, {variable: text})[1]) == []
 
+    @pytest.mark.slow
     @many
     @given(text=properties())
     def test_in_a_file_of_properties(self, text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -190,6 +187,7 @@ class TestProperties:
         file.write_text(f"client.id=x\n{text}\n", encoding="utf-8")
         assert leaks(said([*TO, "--kafka-config", str(file)])[1]) == []
 
+    @pytest.mark.slow
     @many
     @given(
         text=properties(),
@@ -205,6 +203,7 @@ class TestProperties:
 
 
 class TestUrls:
+    @pytest.mark.slow
     @many
     @given(text=urls(), option=st.sampled_from(("--registry", "-Rproxy", "-Rurl", "--ksqldb", "--bootstrap-servers")))
     def test_as_an_option(self, text: str, option: str) -> None:
@@ -216,6 +215,7 @@ class TestUrls:
     def test_in_the_environment(self, text: str, variable: str) -> None:
         assert leaks(said([], {variable: text})[1]) == []
 
+    @pytest.mark.slow
     @many
     @given(text=urls())
     def test_in_a_toml_file(self, text: str, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.eight_stores import STORES, World, application, eight_stores
+from tests.cli.eight_stores import World, application, eight_stores
 from tests.cli.forked import run_forked
 
 SRFIX = str(Path(sys.executable).with_name("srfix"))
@@ -29,6 +29,7 @@ def srfix(world: World, *arguments: str | Path) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.slow
 def test_a_part_is_applied_verified_followed_by_the_rest_and_rolled_back(world: World, tmp_path: Path) -> None:
     plan, before = tmp_path / "plan.json", world.registry.dump()
     assert srfix(world, "plan", "-o", plan).returncode == 0
@@ -46,24 +47,3 @@ def test_a_part_is_applied_verified_followed_by_the_rest_and_rolled_back(world: 
     assert srfix(world, "diagnose").returncode == 0
     assert srfix(world, "rollback", f"{plan}.journal.jsonl", "--yes").returncode == 0
     assert world.registry.dump() == before
-
-
-def test_what_is_left_is_said_with_the_command_for_it(world: World, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-    assert srfix(world, "plan", "-o", plan).returncode == 0
-    steps = len(json.loads(plan.read_text())["actions"])
-    own = steps // STORES
-    done = srfix(world, "apply", plan, "--yes", "--only", application(0))
-    assert f"Applied: {own} of {own} steps carried out\n" in done.stdout
-    assert f"{steps - own} steps of the plan's {steps} are left, for whenever you want:\n" in done.stdout
-    assert f"srfix apply {plan}\n" in done.stdout
-    assert f"srfix verify --only {application(0)} {plan}" in done.stdout
-
-
-def test_an_application_that_the_plan_does_not_repair_is_refused(world: World, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-    assert srfix(world, "plan", "-o", plan).returncode == 0
-    refused = srfix(world, "apply", plan, "--yes", "--only", "nobody")
-    assert refused.returncode == 2
-    assert "The plan repairs nothing of an application 'nobody'." in refused.stderr
-    assert not plan.with_name("plan.json.journal.jsonl").exists()

@@ -148,13 +148,8 @@ class TestTable:
         assert command in lines
         assert lines[lines.index(command) + 1] == "and what comes then."
 
-    def test_without_a_terminal_it_stays_in_its_sentence(self) -> None:
-        stream = io.StringIO()
-        text = "A sentence with a command: `srfix plan -o p.json`, and what comes then."
-        write_report(Report(document={}, blocks=(Paragraph(text),)), OutputFormat.TABLE, stream)
-        assert stream.getvalue() == f"{text}\n"
 
-
+@pytest.mark.core
 class TestJson:
     def test_it_is_one_document_in_ascii(self) -> None:
         text = render(OutputFormat.JSON)
@@ -225,12 +220,6 @@ class TestMarkdown:
         write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
         assert stream.getvalue() == "Run `[this]`: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
 
-    def test_so_is_one_in_a_cell(self) -> None:
-        stream = io.StringIO()
-        blocks = (Table(("what",), (("not there: `srfix diagnose --store a`",),)),)
-        write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
-        assert stream.getvalue().splitlines()[-1] == "| not there: `srfix diagnose --store a` |"
-
     def test_the_verdict_stands_first_with_what_was_looked_at(self) -> None:
         stream = io.StringIO()
         verdict = Verdict(text="1 finding: broken", tone=Tone.BAD, more="1 store examined.")
@@ -240,19 +229,6 @@ class TestMarkdown:
         assert stream.getvalue() == (
             "## 1 finding: broken\n\n1 store examined. Looked at: cluster kafka:9092.\n\n## SRF001\n\n## SRF005\n"
         )
-
-    def test_the_only_heading_is_verdict_enough(self) -> None:
-        stream = io.StringIO()
-        verdict = Verdict(text="1 finding: broken", tone=Tone.BAD, more="1 store examined.")
-        blocks = (Heading("SRF001"), Paragraph("why"), Heading("Evidence", level=2))
-        write_report(Report(document={}, blocks=blocks, verdict=verdict), OutputFormat.MARKDOWN, stream)
-        assert stream.getvalue() == "## SRF001\n\n1 store examined.\n\nwhy\n\n### Evidence\n"
-
-    def test_a_verdict_that_the_first_block_says_is_said_once(self) -> None:
-        stream = io.StringIO()
-        report = Report(document={}, blocks=(Heading("Done"),), verdict=Verdict(text="Done", tone=Tone.GOOD))
-        write_report(report, OutputFormat.MARKDOWN, stream)
-        assert stream.getvalue() == "## Done\n"
 
     def test_details_are_folded_and_markdown_goes_on_in_them(self) -> None:
         stream = io.StringIO()

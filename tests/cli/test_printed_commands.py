@@ -25,6 +25,7 @@ from srfix.recovery.explain.catalogue import CATALOGUE
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import INTERNAL, WRITER
 from tests.cli.kept_demo import SRFIX, environment, srfix
+from tests.telling import slow_but
 
 ROW = b"\x02\x06Ada"
 NOT_REPEATED = frozenset(
@@ -150,7 +151,7 @@ def of(name: str, commands: Sequence[str]) -> list[str]:
 
 
 class TestEveryReport:
-    @pytest.mark.parametrize("output", ["table", "markdown", "json"])
+    @pytest.mark.parametrize("output", slow_but(["table", "markdown", "json"], "table"))
     @pytest.mark.parametrize(
         "arguments",
         [
@@ -171,7 +172,7 @@ class TestEveryReport:
             ("doctor",),
             ("verify", "it's a plan.json"),
             ("explain",),
-            *(("explain", known.code) for known in CATALOGUE),
+            *slow_but((("explain", known.code) for known in CATALOGUE), ("explain", "SRF001")),
         ],
         ids=" ".join,
     )
@@ -290,6 +291,7 @@ class TestTheTables:
                 assert set(param.opts) & (KNOWN_OPTIONS[name] | NOT_REPEATED | limits), param.opts
 
 
+@pytest.mark.slow
 class TestTheChain:
     def test_from_diagnose_to_rollback_as_a_shell_takes_it(self, tmp_path: Path) -> None:
         with EmbeddedBroker(topics={"users": 1, "orders": 1}) as broker, FixtureRegistry() as registry:

@@ -14,6 +14,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
 from srfix.cli.process import Interrupts
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
+from tests.telling import slow_but
 
 WHEN_IMPORTED = """
 import os, signal, sys
@@ -74,17 +75,21 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 class TestAnInterrupt:
     @pytest.mark.parametrize(
         "module",
-        [
-            "srfix.cli.exit_codes",
+        slow_but(
+            [
+                "srfix.cli.exit_codes",
+                "srfix.cli.process",
+                "srfix.cli.command_line",
+                "click",
+                "srfix.cli.command_table",
+                "srfix.cli.redaction",
+                "srfix.cli.commands.diagnose",
+                "confluent_kafka",
+                "requests",
+            ],
             "srfix.cli.process",
-            "srfix.cli.command_line",
-            "click",
-            "srfix.cli.command_table",
-            "srfix.cli.redaction",
             "srfix.cli.commands.diagnose",
-            "confluent_kafka",
-            "requests",
-        ],
+        ),
     )
     def test_while_a_module_is_imported(self, with_start: Run, module: str) -> None:
         done = with_start(WHEN_IMPORTED.format(name=module, act=ONCE), "diagnose", "--bootstrap-servers", "127.0.0.1:1")
@@ -137,7 +142,9 @@ full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that 
 class TestStandardOutput:
     @full
     @pytest.mark.parametrize("unbuffered", ["", "1"])
-    @pytest.mark.parametrize("command", ["--help", "--version", "explain", "explain SRF001 --output json"])
+    @pytest.mark.parametrize(
+        "command", slow_but(["--help", "--version", "explain", "explain SRF001 --output json"], "explain")
+    )
     def test_that_is_full_is_2_with_a_sentence(self, command: str, unbuffered: str) -> None:
         done = shell(f"srfix {command} > /dev/full", PYTHONUNBUFFERED=unbuffered)
         assert done.returncode == ExitCode.REFUSED

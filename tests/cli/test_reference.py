@@ -15,6 +15,7 @@ from srfix.cli.reference import markdown
 from srfix.recovery.explain import CATALOGUE
 from tests.cli.bash_tab import BashAtTerminal, bash_at_terminal
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
+from tests.telling import slow_but
 
 MAN = Path(__file__).parents[2] / "cli" / "man"
 
@@ -27,11 +28,13 @@ class TestReference:
         assert "- `--registry URL[,URL]`: The schema registry. Environment: `SRFIX_REGISTRY`.\n" in text
         assert " Default: `litter`." in text
 
+    @pytest.mark.slow
     def test_the_module_writes_it_into_a_directory(self, tmp_path: Path) -> None:
         write("markdown", tmp_path / "new")
         assert (tmp_path / "new" / "commands.md").read_text() == markdown()
 
 
+@pytest.mark.slow
 class TestManPages:
     def test_those_of_the_wheel_are_those_of_the_commands(self, tmp_path: Path) -> None:
         write("man", tmp_path)
@@ -47,7 +50,7 @@ def write(kind: str, directory: Path) -> None:
 
 
 class TestShellCompletion:
-    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    @pytest.mark.parametrize("shell", slow_but(["bash", "zsh", "fish"], "bash"))
     def test_it_prints_a_script(self, shell: str) -> None:
         done = subprocess.run(
             [SRFIX, "--shell-completion", shell], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
@@ -69,46 +72,55 @@ def bash(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BashAtTerminal]:
 class TestTab:
     @pytest.mark.parametrize(
         ("typed", "offered"),
-        [
+        slow_but(
+            [
+                ("srfix d", "diagnose decode doctor demo"),
+                ("srfix schema-of ", " ".join(document.name for document in DOCUMENTS)),
+                ("srfix explain ", " ".join(known.code for known in CATALOGUE)),
+                ("srfix explain srf00", " ".join(known.code for known in CATALOGUE[:9])),
+                ("srfix diagnose --output ", "table json markdown html"),
+                ("srfix diagnose --engine=", "local spark"),
+                ("srfix diagnose --fail-on breaks", "breaks-on-restore breaks-on-upgrade"),
+                ("srfix decode users --case-rule ", "unique exact ksqldb ksqldb-2020"),
+                ("srfix apply ", "plan one.json schema.avsc stack.txt state dir/"),
+            ],
             ("srfix d", "diagnose decode doctor demo"),
-            ("srfix schema-of ", " ".join(document.name for document in DOCUMENTS)),
-            ("srfix explain ", " ".join(known.code for known in CATALOGUE)),
-            ("srfix explain srf00", " ".join(known.code for known in CATALOGUE[:9])),
-            ("srfix diagnose --output ", "table json markdown html"),
-            ("srfix diagnose --engine=", "local spark"),
-            ("srfix diagnose --fail-on breaks", "breaks-on-restore breaks-on-upgrade"),
-            ("srfix decode users --case-rule ", "unique exact ksqldb ksqldb-2020"),
-            ("srfix apply ", "plan one.json schema.avsc stack.txt state dir/"),
-        ],
+            in_parts=True,
+        ),
     )
     def test_several_are_offered(self, bash: BashAtTerminal, typed: str, offered: str) -> None:
         assert sorted(bash.press_tab(typed)[1]) == sorted(offered.split())
 
     @pytest.mark.parametrize(
         ("typed", "line"),
-        [
-            ("srfix --shell", "srfix --shell-completion "),
-            ("srfix diagnose --fail-", "srfix diagnose --fail-on "),
-            ("srfix schema-of dia", "srfix schema-of diagnosis "),
-            ("srfix explain SRF", "srfix explain SRF0"),
-            ("srfix explain srf012", "srfix explain SRF012 "),
-            ("srfix explain st", "srfix explain sta"),
+        slow_but(
+            [
+                ("srfix --shell", "srfix --shell-completion "),
+                ("srfix diagnose --fail-", "srfix diagnose --fail-on "),
+                ("srfix schema-of dia", "srfix schema-of diagnosis "),
+                ("srfix explain SRF", "srfix explain SRF0"),
+                ("srfix explain srf012", "srfix explain SRF012 "),
+                ("srfix explain st", "srfix explain sta"),
+                ("srfix explain stac", "srfix explain stack.txt "),
+                ("srfix diagnose --output=j", "srfix diagnose --output=json "),
+                (
+                    "srfix diagnose --registry http://h:8081 --engine s",
+                    "srfix diagnose --registry http://h:8081 --engine spark ",
+                ),
+                ("srfix apply pl", "srfix apply plan\\ one.json "),
+                ("srfix apply -X 'a=b c' pl", "srfix apply -X 'a=b c' plan\\ one.json "),
+                ("srfix apply -X client.id=b 'pl", "srfix apply -X client.id=b 'plan one.json' "),
+                ("srfix apply 'plan ", "srfix apply 'plan one.json' "),
+                ("srfix apply plan\\ ", "srfix apply plan\\ one.json "),
+                ("srfix diagnose --config=pl", "srfix diagnose --config=plan\\ one.json "),
+                ("srfix diagnose --write-baseline sc", "srfix diagnose --write-baseline schema.avsc "),
+                ("srfix diagnose --state-dir s", "srfix diagnose --state-dir state\\ dir/"),
+                ("true; A=b srfix schema-of dia", "true; A=b srfix schema-of diagnosis "),
+            ],
             ("srfix explain stac", "srfix explain stack.txt "),
-            ("srfix diagnose --output=j", "srfix diagnose --output=json "),
-            (
-                "srfix diagnose --registry http://h:8081 --engine s",
-                "srfix diagnose --registry http://h:8081 --engine spark ",
-            ),
-            ("srfix apply pl", "srfix apply plan\\ one.json "),
-            ("srfix apply -X 'a=b c' pl", "srfix apply -X 'a=b c' plan\\ one.json "),
-            ("srfix apply -X client.id=b 'pl", "srfix apply -X client.id=b 'plan one.json' "),
             ("srfix apply 'plan ", "srfix apply 'plan one.json' "),
-            ("srfix apply plan\\ ", "srfix apply plan\\ one.json "),
-            ("srfix diagnose --config=pl", "srfix diagnose --config=plan\\ one.json "),
-            ("srfix diagnose --write-baseline sc", "srfix diagnose --write-baseline schema.avsc "),
-            ("srfix diagnose --state-dir s", "srfix diagnose --state-dir state\\ dir/"),
-            ("true; A=b srfix schema-of dia", "true; A=b srfix schema-of diagnosis "),
-        ],
+            in_parts=True,
+        ),
     )
     def test_the_only_one_is_typed(self, bash: BashAtTerminal, typed: str, line: str) -> None:
         assert bash.press_tab(typed)[0] == line

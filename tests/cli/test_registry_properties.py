@@ -54,41 +54,10 @@ class TestBearer:
         connect(bearer__auth__token=reference).registry_client()
         assert made["auth"] == BearerAuth(Secret.parse(reference))
 
-    @pytest.mark.parametrize("source", ["OAUTHBEARER", "OAUTHBEARER_AZURE_IMDS", "CUSTOM", "SASL_OAUTHBEARER_INHERIT"])
-    def test_other_sources_are_refused_with_the_way_to_rotate_a_token(self, source: str) -> None:
-        with pytest.raises(
-            UsageError,
-            match=r"^The registry property bearer\.auth\.credentials\.source must be STATIC_TOKEN\. srfix fetches no "
-            r"tokens: .* give bearer\.auth\.token=file:PATH; the file is read anew for each request\.$",
-        ):
-            connect(bearer__auth__credentials__source=source, bearer__auth__token="abc")
-
-    @pytest.mark.parametrize(
-        "name", ["bearer.auth.issuer.endpoint.url", "bearer.auth.client.id", "bearer.auth.client.secret"]
-    )
-    def test_what_fetches_a_token_is_refused_by_name_without_its_value(self, name: str) -> None:
-        with pytest.raises(UsageError) as refusal:
-            registry_settings({name: "topsecret"})
-        assert refusal.value.message.startswith(
-            f"The registry property {name} is not supported. srfix fetches no tokens"
-        )
-        assert "topsecret" not in refusal.value.message
-
     @pytest.mark.parametrize("name", ["bearer.auth.credentials.source", "bearer.auth.logical.cluster"])
     def test_a_source_or_a_cluster_without_a_token_is_refused(self, name: str) -> None:
         with pytest.raises(UsageError, match=r" need bearer\.auth\.token; it may be env:NAME or file:PATH\.$"):
             registry_settings({name: "STATIC_TOKEN"})
-
-    @pytest.mark.parametrize(
-        "basic", [{"basic.auth.user.info": "u:topsecret"}, {"basic.auth.credentials.source": "URL"}]
-    )
-    def test_two_kinds_of_credentials_are_refused(self, basic: dict[str, str]) -> None:
-        with pytest.raises(
-            UsageError,
-            match=r"^The registry gets one kind of credentials: basic\.auth\.user\.info or bearer\.auth\.token, "
-            r"not both\.$",
-        ):
-            registry_settings({"bearer.auth.token": "abc", **basic})
 
 
 class TestTls:
@@ -103,20 +72,6 @@ class TestTls:
     def test_a_certificate_file_may_hold_the_key(self, made: dict[str, object]) -> None:
         connect(ssl__certificate__location="/c.pem").registry_client()
         assert made["client_certificate"] == ClientCertificate(certificate_file="/c.pem")
-
-    @pytest.mark.parametrize("name", ["ssl.key.location", "ssl.key.password"])
-    def test_a_key_without_a_certificate_is_refused(self, name: str) -> None:
-        with pytest.raises(UsageError, match=r" need ssl\.certificate\.location\.$"):
-            registry_settings({name: "topsecret"})
-
-    @pytest.mark.parametrize("name", ["ssl.certificate.chain"])
-    def test_what_only_java_has_is_refused_by_name_with_what_to_use(self, name: str) -> None:
-        with pytest.raises(UsageError) as refusal:
-            registry_settings({name: "topsecret"})
-        assert refusal.value.message == (
-            f"The registry property {name} is not supported. Give PEM files: ssl.ca.location for the CA; "
-            "ssl.certificate.location, ssl.key.location and ssl.key.password for a client certificate."
-        )
 
     def test_a_client_is_made_of_real_files(self, tmp_path: Path) -> None:
         certificate = trustme.CA().issue_cert("client@example.com").private_key_and_cert_chain_pem
@@ -151,10 +106,6 @@ class TestRetries:
         connect().registry_client()
         assert made["retry"] == RetryPolicy()
         assert (made["auth"], made["client_certificate"], made["proxy"]) == (None, None, None)
-
-    def test_confluents_single_timeout_is_refused_with_ours(self) -> None:
-        with pytest.raises(UsageError, match=r" Give http\.connect\.timeout\.ms and http\.read\.timeout\.ms\.$"):
-            registry_settings({"timeout": "10"})
 
 
 class TestRepr:

@@ -32,12 +32,6 @@ class TestTheSchema:
         assert document["request"] == {"schema": document["avro"]}
         assert (document["registered"], document["acceptance"]) == (None, None)
 
-    def test_its_text_stands_on_a_line_of_its_own(self) -> None:
-        done = srfix("schema", "ID INT", "--full-name", "com.example.Row")
-        assert done.stdout.splitlines()[0].strip() == internal_schema(
-            parse_columns("ID INT"), full_name="com.example.Row"
-        )
-
     def test_columns_are_taken_from_a_subject(self, parts: Parts) -> None:
         first = schema(parts.srfix("schema", "--from-subject", "users-value", "--version", "1", "--output", "json"))
         latest = schema(parts.srfix("schema", "--from-subject", "users-value", "--output", "json"))
@@ -77,11 +71,6 @@ class TestTheSchema:
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr
 
-    def test_a_subject_that_is_not_there_is_a_sentence(self, parts: Parts) -> None:
-        done = parts.srfix("schema", "--from-subject", "nothing-value")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "40401" in done.stderr
-
 
 class TestWhereItStands:
     def test_it_names_subject_version_and_id(self, parts: Parts) -> None:
@@ -95,13 +84,6 @@ class TestWhereItStands:
             }
         ]
         assert document["registered_is_complete"] is True
-
-    def test_a_registry_without_a_listing_is_asked_for_changelog_like_subjects(self, parts: Parts) -> None:
-        nothing = Answer(status=404, body='{"error_code":404,"message":"HTTP 404 Not Found"}')
-        with parts.registry.intercept(Fault(path=r"^/schemas(\?|$)", action=nothing)):
-            document = schema(parts.srfix("schema", INTERNAL, "--output", "json"))
-        assert [held["subject"] for held in document["registered"]] == [parts.staged.phantom_subject]
-        assert document["registered_is_complete"] is False
 
     def test_a_schema_that_stands_nowhere_says_so(self, parts: Parts) -> None:
         done = parts.srfix("schema", "NOWHERE INT")

@@ -11,7 +11,7 @@ import jsonschema_rs
 import pytest
 
 from srfix.cli.documents import DOCUMENTS, document_named, schema_text
-from tests.cli.kept_demo import Parts, kept_demo, srfix
+from tests.cli.kept_demo import Parts, srfix
 from tests.documents import NAMES, check
 
 ROOT = Path(__file__).parents[2]
@@ -84,10 +84,6 @@ class TestWhatIsWritten:
             if told["event"] == "begun":
                 assert told["schema"] == "srfix.journal/1"
             check(told)
-
-    def test_the_ready_file_of_the_demo(self, tmp_path: Path) -> None:
-        with kept_demo(tmp_path) as running:
-            check(dict(running.ready))
 
     def test_what_a_schema_lacks_is_an_error(self) -> None:
         with pytest.raises(AssertionError, match="surplus"):

@@ -101,19 +101,6 @@ class TestTheClasses:
         assert found["shop-users-store-changelog-value"]["store"] == "users-store"
         assert found["shop-by-name-repartition-value"]["store"] is None
 
-    def test_one_of_which_there_is_nothing_is_named(self, zoo: Zoo) -> None:
-        done = srfix("subjects", "--application", "Shop", env=zoo.environment)
-        assert "No subject looks internal to the application 'Shop'." in done.stdout.replace("\n", " ")
-
-    def test_a_person_sees_them_class_by_class(self, zoo: Zoo) -> None:
-        done = srfix("subjects", env=zoo.environment)
-        assert done.returncode == 0
-        assert "Changelog without a topic (3)\n" in done.stdout
-        assert "  srfix diagnose\n" in done.stdout
-        assert "srfix explain SRF008" in done.stdout
-        assert "the list of consumer groups" in done.stderr
-        assert done.stderr.endswith("7 of 8 subjects look internal.\n")
-
 
 class TestTheRequests:
     def test_they_are_full_listings_only(self, zoo: Zoo) -> None:
@@ -128,8 +115,3 @@ class TestTheRequests:
             done = srfix("subjects", "--output", "json", env=zoo.environment)
         assert {entry["ids"] is None for entry in listed(done).values()} == {True}
         assert "Not looked at: the ids of the subjects" in done.stderr
-
-    def test_a_registry_without_internal_subjects_is_a_sentence(self, zoo: Zoo) -> None:
-        with FixtureRegistry() as empty:
-            done = srfix("subjects", env={**zoo.environment, "SRFIX_REGISTRY": empty.url})
-        assert (done.returncode, done.stdout) == (0, "No subject looks internal to Kafka Streams or ksqlDB.\n")

@@ -27,7 +27,6 @@ KEY = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"}]}'
 KEY_R = '{"type":"record","name":"KsqlKey","fields":[{"name":"ID","type":["null","long"],"default":null}]}'
 ONE, TWO = frame_id(1, b"\x02"), frame_id(2, b"\x02\x00")
 PROTOBUF = 'syntax = "proto3"; message User { int64 user_id = 1; }'
-JSON_SCHEMA = '{"type":"object","properties":{"userId":{"type":"integer"}}}'
 
 
 @dataclass
@@ -164,14 +163,6 @@ class TestWhatWasVerified:
             "schema id 2 is not registered here (40403); apply the plan, or, if it was applied, plan and apply again"
         ]
 
-    def test_a_phantom_subject_that_is_gone_altogether_is_missing(self, world: World) -> None:
-        world.repaired()
-        with world.client() as client:
-            client.delete_version(PHANTOM, 1)
-            for version in (1, 2, 3):
-                client.delete_version(PHANTOM, version, permanent=True)
-        assert "schema id 1 is not registered here (40401)" in world.verify(1).problems[1]
-
     def test_a_plan_that_repairs_nothing_verifies_nothing(self, world: World) -> None:
         world.plan()
         document = json.loads(world.plan_file.read_text()) | {"findings": [], "actions": [], "applications": []}
@@ -195,10 +186,6 @@ class TestAnotherCluster:
         assert "shop has no committed offset there, so that a restore loads nothing" in unseen
         assert f"Not looked at: {unseen} (subject {PHANTOM}).\n" in told.summary
         assert told.summary.endswith("3 confirmed, 0 problems, 1 thing not looked at.\n")
-
-    def test_an_empty_topic_is_not_looked_at(self, world: World, elsewhere: EmbeddedBroker) -> None:
-        told = world.repaired().verify(2, SRFIX_BOOTSTRAP_SERVERS=elsewhere.bootstrap_servers)
-        assert told.unseen[0].startswith("whether the values of topic users can be read: it holds no record here")
 
     def test_other_ids_that_happen_to_be_registered_say_nothing_of_the_plans(
         self, world: World, elsewhere: EmbeddedBroker
@@ -250,19 +237,6 @@ class TestAnotherRegistry:
             told = world.verify(2, SRFIX_REGISTRY=other.url)
         assert "schema id 3, which stood here when the plan was made and is gone" in told.unseen[0]
 
-    def test_a_true_copy_is_verified(self, world: World) -> None:
-        world.repaired()
-        with FixtureRegistry() as copy:
-            for subject, text in (
-                (SOURCE_SUBJECT, W1),
-                (SOURCE_SUBJECT, W2),
-                (PHANTOM, R),
-                (PHANTOM, W1),
-                (PHANTOM, W2),
-            ):
-                copy.seed(subject, text)
-            world.verify(0, SRFIX_REGISTRY=copy.url)
-
 
 class TestWhatThePlanLeftOut:
     @pytest.fixture
@@ -291,18 +265,6 @@ class TestWhatThePlanLeftOut:
             client.delete_mode(read_only)
         keyed.registry.seed(read_only, KEY if read_only == PHANTOM_KEY else W1)
         assert keyed.verify(1).problems == [keys_miss]
-
-    def test_a_plan_of_an_earlier_version_has_the_words_alone(self, keyed: World) -> None:
-        with keyed.client() as client:
-            client.set_mode(PHANTOM_KEY, "READONLY")
-        keyed.repaired()
-        document = json.loads(keyed.plan_file.read_text())
-        del document["omissions"]
-        document["digest"] = plan_digest(document)
-        keyed.plan_file.write_text(json.dumps(document))
-        assert (
-            keyed.verify(1).problems[-1].startswith("the plan left this out: The registry takes no registration under ")
-        )
 
     def test_the_half_that_a_plan_does_not_speak_of_is_asked_too(self, keyed: World) -> None:
         """Masked when the plan was made; a schema of the source that came later is missing."""
@@ -341,36 +303,6 @@ class TestKeysThatAReaderWritesOtherwise:
         (advice, *_prevention) = told.document["applications"][0]["advice"]
         assert advice.startswith("What is down in shop can read its rows again, but its look-ups by key miss them")
 
-    def test_a_reader_that_writes_the_topics_id_meets_its_rows(self, keyed: World) -> None:
-        keyed.registry.seed(PHANTOM_KEY, KEY)
-        keyed.repaired().verify(0)
-
-
-class TestWindowedKeys:
-    @pytest.mark.parametrize("suffix", [8, 12, 16])
-    def test_are_read_with_their_window(self, bare: World, suffix: int) -> None:
-        """Another record's keys are not what the reader writes, so the report is 1; but for that alone."""
-        at_ms = (1_592_265_600_000).to_bytes(8)
-        window = {8: at_ms, 12: at_ms + bytes(4), 16: at_ms * 2}[suffix]
-        bare.registry.seed(SOURCE_SUBJECT, W1)
-        key_id = bare.registry.seed(subject_for("users", Role.KEY), KEY)
-        bare.registry.seed(PHANTOM, W1)
-        bare.registry.seed(PHANTOM_KEY, KEY_R)
-        bare.put(*((frame_id(key_id, bytes([2 * number])) + window, ONE) for number in range(1, 10)))
-        bare.commit(9)
-        assert [finding["role"] for finding in bare.plan()["findings"]] == ["key"]
-        bare.apply()
-        told = bare.verify(1)
-        assert [what.partition(" ")[0] for what in told.problems] == ["store"]
-        assert f"1 live row with schema id {key_id}, one per partition, read under this subject alone" in told.confirmed
-        assert told.unseen == []
-
-    def test_bigint_keys_beside_a_left_over_key_subject_are_no_problem(self, world: World) -> None:
-        world.registry.seed(PHANTOM_KEY, KEY_R)
-        world.put(*((number.to_bytes(8), ONE) for number in range(10)))
-        world.commit(12)
-        world.repaired().verify(0)
-
 
 class TestTypesWithoutASerde:
     def test_of_protobuf_the_membership_is_verified_and_the_decoding_is_not_looked_at(self, bare: World) -> None:
@@ -385,56 +317,3 @@ class TestTypesWithoutASerde:
         assert told.unseen == [
             "whether the rows with schema id 1 decode: srfix has no serde for PROTOBUF; its registration here holds"
         ]
-
-    def test_json_schema_is_read(self, bare: World) -> None:
-        with bare.client() as client:
-            schema_id = client.register(SOURCE_SUBJECT, Schema(text=JSON_SCHEMA, schema_type="JSON"))
-            client.register(PHANTOM, Schema(text=JSON_SCHEMA.replace("userId", "USERID"), schema_type="JSON"))
-        bare.put((b"a", frame_id(schema_id, b'{"userId": 1}')))
-        bare.commit(1)
-        told = bare.repaired("--source", "users-store=users").verify(0)
-        assert told.document["subjects"][0]["rows_read"] == 1
-        bare.put((b"a", frame_id(schema_id, b'{"userId": ')))
-        bare.commit(2)
-        assert "users partition 0 offset 1 cannot be read" in bare.verify(1).problems[0]
-
-
-class TestRowsThatNoRegistrationMends:
-    def test_a_live_value_without_an_id_is_a_problem(self, world: World) -> None:
-        world.repaired()
-        world.put((b"c", b'{"userId": 1}'))
-        world.commit(3)
-        (problem,) = world.verify(1).problems
-        assert "1 live value, the first unframed one at offset 2, carry no schema id" in problem
-        assert "srfix explain SRF013" in problem
-
-
-class TestAGlobalTable:
-    def test_is_verified_without_a_commit_where_that_is_told(self, bare: World) -> None:
-        topology = bare.directory / "topology.txt"
-        topology.write_text(
-            "Topologies:\n   Sub-topology: 0 for global store (will not generate tasks)\n"
-            "    Source: KSTREAM-SOURCE-0000000000 (topics: [users])\n      --> KTABLE-SOURCE-0000000001\n"
-            "    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])\n      --> none\n"
-            "      <-- KSTREAM-SOURCE-0000000000\n"
-        )
-        bare.registry.seed(SOURCE_SUBJECT, W1)
-        bare.registry.seed(PHANTOM, R)
-        bare.put((b"a", ONE))
-        which = ("--application", "shop", "--store", "users-store", "--source", "users-store=users")
-        bare.repaired(*which, "--topology", str(topology))
-        bare.verify(0)
-
-
-class TestRegisteredUnderAnotherId:
-    def test_what_the_reader_accepts_by_content_is_verified(self, world: World) -> None:
-        """One content under two ids, as IMPORT makes them."""
-        world.repaired()
-        with world.client() as client:
-            client.delete_version(PHANTOM, 2, permanent=True)
-            client.set_mode(PHANTOM, "IMPORT", force=True)
-            client.register_with_id(PHANTOM, Schema(text=W1), 900)
-            client.delete_mode(PHANTOM)
-        assert world.verify(0).confirmed[0] == (
-            "schema id 1 is registered here by content, as id 900: readers accept it"
-        )

@@ -137,6 +137,7 @@ def test_finding_of_a_topic(say: Say, snapshot: SnapshotAssertion) -> None:
     assert shown == snapshot
 
 
+@pytest.mark.core
 def test_every_code_has_its_screen() -> None:
     assert [*OF_STORES, "SRF020"] == list(BY_CODE)
 

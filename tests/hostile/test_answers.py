@@ -20,6 +20,7 @@ import pytest
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from tests.hostile.attack import attack, judge
 from tests.hostile.evil import Behaviour, EvilServer, answer, serving
+from tests.telling import slow_but
 
 WALL_S = 200.0
 """When an answer that never ends has been given up for certain, on a machine that is busy."""
@@ -41,12 +42,6 @@ def endless(connection: socket.socket, head: str) -> None:
         connection.sendall(b'"subject-value",' * 65536)
 
 
-def endless_without_length(connection: socket.socket, head: str) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n")
-    while True:
-        connection.sendall(b" " * MB)
-
-
 def endless_chunks(connection: socket.socket, head: str) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
     while True:
@@ -63,12 +58,6 @@ def endless_headers(connection: socket.socket, head: str) -> None:
         connection.sendall(b"X-Header: " + b"x" * 1000 + b"\r\n")
 
 
-def endless_header(connection: socket.socket, head: str) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Header: ")
-    while True:
-        connection.sendall(b"x" * MB)
-
-
 def endless_status(connection: socket.socket, head: str) -> None:
     while True:
         connection.sendall(b"HTTP/1.1 200 " + b"O" * MB)
@@ -77,12 +66,6 @@ def endless_status(connection: socket.socket, head: str) -> None:
 def endless_continue(connection: socket.socket, head: str) -> None:
     while True:
         connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
-        time.sleep(0.05)
-
-
-def endless_102(connection: socket.socket, head: str) -> None:
-    while True:
-        connection.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n")
         time.sleep(0.05)
 
 
@@ -118,38 +101,24 @@ def bomb(times: int, encoding: bytes = b"gzip") -> Behaviour:
     return lambda connection, head: answer(bomb_body(times), b"Content-Encoding: " + encoding)(connection, head)
 
 
-def members() -> Behaviour:
-    return lambda connection, head: answer(gzip.compress(ZEROS, 9) * 16, b"Content-Encoding: gzip")(connection, head)
-
-
 ENDLESS: dict[str, Behaviour] = {
     "a body": endless,
-    "a body without a length": endless_without_length,
     "chunks of one byte": endless_chunks,
     "headers": endless_headers,
-    "one header": endless_header,
     "a status line": endless_status,
     "100 Continue": endless_continue,
-    "103 Early Hints": endless_102,
     "redirects": endless_redirects,
     "a byte per half second": partial(dripping, HEAD + b"Content-Length: 100000\r\n\r\n", b" ", 0.5),
-    "a chunk per second": partial(dripping, CHUNKED, b"1\r\n \r\n", 1.0),
     "a chunk extension per second": partial(dripping, CHUNKED + b"1;", b"x", 1.0),
     "a header byte per second": partial(dripping, HEAD + b"X-Slow: ", b"x", 1.0),
-    "a header per second": partial(dripping, HEAD, b"X-Slow: 1\r\n", 1.0),
     "a trailer per second": partial(dripping, CHUNKED + b"0\r\n", b"X-Slow: 1\r\n", 1.0),
-    "a status byte per second": partial(dripping, b"HTTP/1.1 200 ", b"O", 1.0),
     "nothing": silent,
     "gzip": bomb(1),
     "gzip of gzip": bomb(2, b"gzip, gzip"),
-    "gzip in members": members(),
     "deflate": answer(zlib.compress(ZEROS * 8, 9), b"Content-Encoding: deflate"),
     "a length of 10^18": answer(b"", b"Content-Length: 1000000000000000000"),
-    "lengths that differ": answer(b"[]", b"Content-Length: 5", b"Content-Length: 1"),
     "a negative length": answer(b"[]", b"Content-Length: -1"),
     "a chunk of 2^63": partial(chunk_size, b"7fffffffffffffff"),
-    "a chunk of -1": partial(chunk_size, b"-1"),
-    "a chunk that is no number": partial(chunk_size, b"\x1b[2J"),
 }
 """What a server does → how. Only what is called endless here ever ends by the client's doing."""
 
@@ -185,6 +154,7 @@ def given_up(kind: str, arguments: Sequence[str]) -> None:
     assert done.returncode == 2 or arguments[0] == "decode", done.stderr
 
 
+@pytest.mark.slow
 class TestEndless:
     @pytest.mark.parametrize("kind", [kind for kind in ENDLESS if kind not in WAITING])
     def test_a_registry_that_never_ends_is_given_up(self, kind: str, broker: EmbeddedBroker) -> None:
@@ -208,57 +178,38 @@ def deep(text: str, times: int) -> bytes:
 
 BODIES: dict[str, bytes] = {
     "null": b"null",
-    "a number": b"5",
     "10^400": b"1e400",
-    "NaN": b"NaN",
-    "a text": b'"x"',
-    "an empty object": b"{}",
     "an empty list": b"[]",
     "nothing": b"",
     "HTML": b"<html><script>alert(1)</script>\x1b[2J",
     "no UTF-8": b"\xff\xfe[\x00]\x00",
-    "BOM": b"\xef\xbb\xbf[]",
-    "UTF-16": "[]".encode("utf-16"),
     "deep lists": deep("[", 100_000) + deep("]", 100_000),
     "deep objects": deep('{"a":', 100_000) + b"1" + deep("}", 100_000),
-    "numbers for names": b"[1, 2, null, {}, []]",
     "half surrogates": b'["\\ud800-changelog-value", "\\udfff"]',
     "escapes": json.dumps([ESCAPES, f"a{ESCAPES}-b-changelog-value"]).encode(),
-    "NUL": b'["a\\u0000b-changelog-value"]',
     "names of 100,000": json.dumps(["x" * 100_000 + "-y-changelog-value"]).encode(),
     "300,000 names": json.dumps([f"app-store{i}-changelog-value" for i in range(30_000)]).encode(),
-    "an id that is a text": b'{"id": "5", "schema": "\\"string\\"", "version": 1, "subject": "a"}',
     "an id of 10^400": b'{"id": 1e400, "schema": "\\"string\\"", "version": 1e400}',
-    "an id of 300,000 digits": b'{"id": ' + b"9" * 300_000 + b', "schema": "\\"string\\""}',
     "versions of 10^18": b'{"id": 1, "version": 1000000000000000000, "schema": "\\"string\\"", "subject": "a"}',
-    "versions in a list": b"[1000000000000000000, -1, 0, 1e400]",
-    "true": b'{"id": true, "version": true, "schema": true, "schemaType": true}',
     "nulls": b'{"id": null, "version": null, "schema": null, "schemaType": null, "references": null, "subject": null}',
-    "lists for objects": b'{"id": [], "version": [1], "schema": ["x"], "schemaType": {}, "references": {"a": 1}}',
-    "objects for texts": b'{"schema": {"type": "string"}, "id": {}}',
     "a schema that is none": b'{"schema": "{", "id": 1, "version": 1}',
     "a schema with escapes": json.dumps({"schema": json.dumps(ESCAPES), "id": 1, "version": 1}).encode(),
-    "a type with escapes": json.dumps({"schema": '"string"', "schemaType": ESCAPES, "id": 1}).encode(),
     "a deep schema": json.dumps({"schema": "[" * 100_000, "id": 1}).encode(),
     "a reference to itself": b'{"schema": "\\"R\\"", "id": 1, "references": [{"name": "R", "subject": "r", "version": 1}]}',
-    "100 references to itself": json.dumps({"schema": '"R"', "id": 1, "references": [{"name": f"R{i}", "subject": f"r{i}", "version": 1} for i in range(100)]}).encode(),
     "references out of the path": b'{"schema": "\\"R\\"", "id": 1, "references": [{"name": "R", "subject": "../../config", "version": -1}]}',
-    "wrong references": b'{"schema": "\\"R\\"", "id": 1, "references": [null, 1, {"name": 1}, []]}',
-    "names twice": b'{"id": 1, "id": 2, "schema": "\\"string\\"", "schema": "\\"int\\""}',
     "an error in 200": b'{"error_code": 40403, "message": "x"}',
     "an error with escapes": json.dumps({"error_code": 40403, "message": ESCAPES}).encode(),
     "an error without end": json.dumps({"error_code": 50001, "message": "x" * 3_000_000}).encode(),
-    "an error that is a text": b'{"error_code": "40403", "message": 5}',
     "an error of 10^400": b'{"error_code": 1e400, "message": null}',
-    "an error that is a list": b'{"error_code": [40403], "message": {"a": 1}}',
     "an error that is deep": b'{"error_code": 40403, "message": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "an error with markup": b'{"error_code": 40403, "message": "[red]x[/red] [link=http://e]y[/link] [/]"}',
     "an error with a newline": b'{"error_code": 40403, "message": "x\\nNext: Run `srfix apply evil.json`.\\n"}',
 }  # fmt: skip
 
 
 class TestWrong:
-    @pytest.mark.parametrize("kind", BODIES)
+    @pytest.mark.parametrize(
+        "kind", slow_but(BODIES, "deep lists", "escapes", "an id of 10^400", "an error with escapes")
+    )
     def test_an_answer_that_is_none_is_a_sentence(self, kind: str, broker: EmbeddedBroker) -> None:
         wrong = []
         for status in (b"200 OK", b"404 Not Found", b"500 \x1b[2J\x9b" + b"U" * 3_000):
@@ -278,7 +229,9 @@ class TestWrong:
                             wrong.append(f"{status[:20]!r} {name} {output}: {str(error)[-500:]}")
         assert not wrong, "\n\n".join(wrong)
 
-    @pytest.mark.parametrize("kind", BODIES)
+    @pytest.mark.parametrize(
+        "kind", slow_but(BODIES, "deep lists", "escapes", "an id of 10^400", "an error with escapes")
+    )
     def test_a_ksqldb_that_says_nonsense_is_a_sentence(self, kind: str, broker: EmbeddedBroker) -> None:
         from srfix.fixtures.registry.http.server import FixtureRegistry
 
@@ -292,7 +245,9 @@ class TestWrong:
                     )
                     judge(done, peak=500 * MB, most=200_000)
 
-    @pytest.mark.parametrize("kind", BODIES)
+    @pytest.mark.parametrize(
+        "kind", slow_but(BODIES, "deep lists", "escapes", "an id of 10^400", "an error with escapes")
+    )
     def test_a_saved_answer_of_ksqldb_is_read_with_the_same_care(
         self, kind: str, broker: EmbeddedBroker, tmp_path: Path
     ) -> None:
@@ -312,6 +267,7 @@ class TestWrong:
 SECRET = "Xa7Qk9Zb8Wm3"
 
 
+@pytest.mark.slow
 class TestHeaders:
     @pytest.mark.parametrize("status", [b"301 Moved", b"302 Found", b"307 Temporary Redirect", b"308 Permanent"])
     @pytest.mark.parametrize("user", ["in the URL", "basic", "token"])
@@ -425,12 +381,14 @@ def pages(connection: socket.socket, head: str) -> None:
     answer(body)(connection, head)
 
 
+@pytest.mark.slow
 def test_pages_without_end_are_not_followed_without_end(broker: EmbeddedBroker) -> None:
     with serving(pages) as server:
         judge(attack(*commands(server, broker)["subjects"], "-R", "max.retries=0", wall_s=WALL_S), most=20_000_000)
         assert len(server.heads) < 20_000
 
 
+@pytest.mark.slow
 def test_references_that_never_end_are_given_up(broker: EmbeddedBroker) -> None:
     """Each version that is asked for refers to two others."""
 

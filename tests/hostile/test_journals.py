@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import random
-import socket
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +15,7 @@ import pytest
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import Parts, registry_like, staged_parts
 from tests.hostile.attack import Done, attack, judge
-from tests.hostile.worlds import signed, tree
-
-FOREIGN = b'{"event": "begun", "of": "another tool"}\n{"precious": true}\n'
+from tests.hostile.worlds import signed
 
 
 @pytest.fixture(scope="module")
@@ -74,150 +69,6 @@ def repair(directory: Path, registry: FixtureRegistry) -> None:
     assert judge(apply(directory, registry)).returncode == 0
 
 
-FOREIGN_FILES: dict[str, bytes] = {
-    "JSON lines": FOREIGN,
-    "text": b"buy milk\n",
-    "no newline": b"x",
-    "empty objects": b"{}\n{}\n",
-    "null": b"null\n",
-    "our first line and then another's": b"",  # made below
-    "another's and then our lines": b"",
-    "UTF-16": "notes\n".encode("utf-16"),
-    "BOM": b"\xef\xbb\xbf" + FOREIGN,
-    "NULs": bytes(4096),
-    "deep": b"[" * 100_000 + b"\n",
-    "a key": b"-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----\n",
-    "binary": bytes(range(256)) * 20,
-    "one event of ours, no plan": b'{"event":"begun","plan":null,"digest":"sha256:0"}\n',
-    "finished": b'{"event":"finished"}\n',
-}
-
-
-class TestForeignFiles:
-    @pytest.mark.parametrize("kind", FOREIGN_FILES)
-    @pytest.mark.parametrize("where", ["named", "beside the plan", "through a link", "by a second name"])
-    def test_no_byte_of_one_is_changed(
-        self, kind: str, where: str, directory: Path, registry: FixtureRegistry, repaired: tuple[Any, list[str]]
-    ) -> None:
-        content = FOREIGN_FILES[kind]
-        if kind == "our first line and then another's":
-            content = repaired[1][0].encode() + FOREIGN
-        if kind == "another's and then our lines":
-            content = FOREIGN + "".join(repaired[1]).encode()
-        precious = directory / "precious"
-        precious.write_bytes(content)
-        journal: Path = directory / "p.json.journal.jsonl"
-        match where:
-            case "named":
-                journal = precious
-            case "beside the plan":
-                precious.rename(journal)
-                precious = journal
-            case "through a link":
-                journal.symlink_to("precious")
-            case "by a second name":
-                journal.hardlink_to(precious)
-        before = registry.dump()
-        done = judge(apply(directory, registry, "--journal", journal))
-        assert precious.read_bytes().startswith(content), "it was truncated or overwritten"
-        assert precious.read_bytes() == content
-        assert done.returncode == 2
-        assert registry.dump() == before
-        assert registry.writes == 0
-        undone = judge(rollback(directory, registry, journal), codes=(2,))
-        assert undone.stderr
-        assert precious.read_bytes() == content
-        judge(attack("verify", journal, "--registry", registry.url, cwd=directory), codes=(1, 2))
-        assert precious.read_bytes() == content
-        assert registry.writes == 0
-
-    @pytest.mark.parametrize(
-        "kind",
-        [
-            "fifo",
-            "directory",
-            "socket",
-            "/dev/full",
-            "/dev/zero",
-            "/dev/null",
-            "dangling",
-            "loop",
-            "long",
-            "no such",
-            "/proc/self/mem",
-            "/proc/self/environ",
-            "sparse",
-            "the plan",
-            "NUL in the middle",
-            "surrogate",
-            "not ours to write",
-        ],
-    )
-    def test_what_is_no_file_is_a_sentence(self, kind: str, directory: Path, registry: FixtureRegistry) -> None:
-        path = special(kind, directory)
-        before, there = registry.dump(), tree(directory)
-        done = judge(apply(directory, registry, "--journal", path))
-        if kind not in ("dangling", "not ours to write"):
-            assert done.returncode == 2
-        if done.returncode == 2:
-            assert registry.dump() == before
-        if kind != "not ours to write":  # nobody keeps root from it; it was empty
-            assert {k: v for k, v in tree(directory).items() if k in there} == there
-        if done.returncode == 0:
-            return
-        judge(rollback(directory, registry, path), codes=(2,))
-        judge(attack("verify", path, "--registry", registry.url, cwd=directory), codes=(1, 2))
-        judge(apply(directory, registry, plan=os.fspath(path)), codes=(0, 2) if kind == "the plan" else (2,))
-
-    def test_the_plan_itself_is_no_place_for_a_plan(self, staged: Parts, directory: Path) -> None:
-        for kind in ("fifo", "directory", "socket", "/dev/full", "loop", "long", "no such", "surrogate"):
-            path = special(kind, directory)
-            done = judge(attack("plan", "-o", path, env=staged.environment), codes=(0, 2))
-            if done.returncode == 0:  # put in the place of a name that led nowhere
-                assert kind in ("fifo", "socket", "loop")
-                assert json.loads(path.read_text())["schema"].startswith("srfix.plan/")
-
-
-def special(kind: str, directory: Path) -> Path:
-    path = directory / "special"
-    for old in directory.glob("special*"):
-        old.rmdir() if old.is_dir() and not old.is_symlink() else old.unlink()
-    match kind:
-        case "fifo":
-            os.mkfifo(path)
-        case "directory":
-            path.mkdir()
-        case "socket":
-            short = Path("/tmp") / f"srfix-{os.getpid()}.sock"
-            with socket.socket(socket.AF_UNIX) as made:
-                short.unlink(missing_ok=True)
-                made.bind(str(short))
-            short.rename(path) if os.stat(short.parent).st_dev == os.stat(directory).st_dev else None
-        case "dangling":
-            path.symlink_to("special-not-there")
-        case "loop":
-            path.symlink_to("special")
-        case "long":
-            path = directory / ("x" * 4_000)
-        case "no such":
-            path = directory / "no" / "such"
-        case "sparse":
-            with path.open("wb") as file:
-                file.truncate(4 << 30)
-        case "the plan":
-            path = directory / "p.json"
-        case "NUL in the middle":
-            path.write_bytes(b'{"a": "\x00"}\n')
-        case "surrogate":
-            path = directory / "no" / "\udcff\udcfe"
-        case "not ours to write":
-            path.write_bytes(b"")
-            path.chmod(stat.S_IRUSR)
-        case _:
-            path = Path(kind)
-    return path
-
-
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if path:
         yield path
@@ -262,6 +113,7 @@ WRONG: tuple[Any, ...] = (
 
 
 class TestPlans:
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
     def test_wrong_types_with_the_right_digest_end_in_a_sentence(self, seed: int, staged: Parts, registry: FixtureRegistry, directory: Path, plan_text: str) -> None:  # fmt: skip
         chance, plan = random.Random(seed), json.loads(plan_text)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.worlds import avro_string, long
+from tests.telling import slow_but
 
 PEAK = 700 << 20
 """Of a payload below 1 MB, with the 50 MB that any command has, the text of it and what is printed."""
@@ -26,12 +27,7 @@ def record(*fields: tuple[str, Any]) -> str:
 NOTHING = {"type": "record", "name": "Nothing", "fields": []}
 WIDE = {"type": "record", "name": "Wide", "fields": [{"name": f"n{i}", "type": "null"} for i in range(1000)]}
 LIST = '{"type":"record","name":"R","fields":[{"name":"next","type":["null","R"]}]}'
-TREE = '{"type":"record","name":"R","fields":[{"name":"c","type":{"type":"array","items":"R"}}]}'
 MAPS = '{"type":"record","name":"R","fields":[{"name":"c","type":{"type":"map","values":["null","R"]}}]}'
-ALT = (
-    '{"type":"record","name":"R","fields":[{"name":"c","type":["null",{"type":"array","items":["null","R",'
-    '{"type":"map","values":"R"}]}]}]}'
-)
 
 
 def doubling(levels: int, leaf: Any = "null") -> str:
@@ -58,45 +54,33 @@ def map_(values: Any) -> dict[str, Any]:
 BAD: dict[str, tuple[str, bytes, bytes]] = {
     # name: schema, a good body, the hostile one
     "string of 2^62": (record(("s", "string")), avro_string("x"), long(1 << 62) + b"x"),
-    "string of 2^63-1": (record(("s", "string")), avro_string("x"), long((1 << 63) - 1) + b"x"),
     "string of -2^63": (record(("s", "string")), avro_string("x"), long(-(1 << 63)) + b"x"),
-    "bytes of 2^31": (record(("s", "bytes")), avro_string("x"), long(1 << 31) + b"x"),
     "length without end": (record(("s", "string")), avro_string("x"), b"\xff" * 300_000),
     "int without end": (record(("n", "int")), long(1), b"\x80" * 900_000 + b"\x00"),
     "nulls by count": (record(("a", array("null"))), long(1) + b"\x00", long(1 << 40) + b"\x00"),
-    "nulls by many blocks": (record(("a", array("null"))), b"\x00", (long(1 << 20)) * 2000 + b"\x00"),
     "empty records by count": (record(("a", array(NOTHING))), b"\x00", long(1 << 33) + b"\x00"),
-    "wide empty records": (record(("a", array(WIDE))), b"\x00", long(900_000) + b"\x00"),
     "wide empty records, some bytes each": (
         record(("a", array({"type": "record", "name": "P", "fields": [{"name": "b", "type": "boolean"}, {"name": "w", "type": WIDE}]}))),
         b"\x00",
         long(50_000) + b"\x01" * 50_000 + b"\x00",
     ),
-    "fixed of no byte": (record(("a", array({"type": "fixed", "name": "F", "size": 0}))), b"\x00", long(1 << 32) + b"\x00"),
     "arrays in arrays of nothing": (
         record(("a", array(array(array("null"))))),
         b"\x00",
         long(300) + (long(300) + (long(30_000) + b"\x00") * 300 + b"\x00") * 3 + b"\x00",
     ),
     "negative count, a size that lies": (record(("a", array("long"))), b"\x00", long(-5) + long(1 << 50) + b"\x02" * 5 + b"\x00"),
-    "negative count, a negative size": (record(("a", array("null"))), b"\x00", long(-(1 << 40)) + long(-7) + b"\x00"),
     "count of -2^63": (record(("a", array("null"))), b"\x00", long(-(1 << 63)) + long(1) + b"\x00"),
-    "a map of nulls under one key": (record(("m", map_("null"))), b"\x00", long(450_000) + b"\x00" * 450_000 + b"\x00"),
     "a map of wide records under one key": (record(("m", map_(WIDE))), b"\x00", long(200_000) + b"\x00" * 200_000 + b"\x00"),
-    "a map by count": (record(("m", map_("null"))), b"\x00", long(1 << 61) + b"\x00"),
     "a list of 100,000": (LIST, b"\x00", b"\x02" * 100_000 + b"\x00"),
-    "a tree of 100,000": (TREE, b"\x00", b"\x02" * 100_000 + b"\x00" * 100_000),
     "maps in maps": (MAPS, b"\x00", b"\x02\x02k\x02" * 60_000 + b"\x00" * 60_000),
-    "unions of arrays of maps": (ALT, b"\x00", b"\x02\x02\x04\x02\x02k" * 50_000 + b"\x00"),
     "a doubling schema": (doubling(4), b"", b"\x00"),
     "a decimal of 300,000 bytes in an array": (record(("a", array(decimals(9, 2)))), b"\x00", long(1) + avro_string(b"\x7f" * 300_000) + b"\x00"),
-    "30 decimals of 30,000 bytes": (record(("a", array(decimals(60_000, 2)))), b"\x00", long(30) + avro_string(b"\x7f" * 30_000) * 30 + b"\x00"),
     "a decimal in a map in a union": (
         record(("u", ["null", map_(["null", decimals(38, 9)])])),
         b"\x00",
         b"\x02\x02" + avro_string("k") + b"\x02" + avro_string(b"\x81" + b"\x00" * 900_000) + b"\x00",
     ),
-    "a decimal of 10^6 digits, scale 10^6": (record(("d", decimals(1_000_000, 1_000_000))), avro_string(b"\x01"), avro_string(b"\x7f" * 400_000)),
     "a fixed decimal of 900,000 bytes": (
         json.dumps({"type": "record", "name": "R", "fields": [{"name": "u", "type": ["null", {"type": "fixed", "name": "F", "size": 900_000, "logicalType": "decimal", "precision": 2_000_000, "scale": 3}]}]}),
         b"\x00",
@@ -104,15 +88,10 @@ BAD: dict[str, tuple[str, bytes, bytes]] = {
     ),
     "a fixed of 2^31-1": (record(("f", ["null", {"type": "fixed", "name": "F", "size": 2**31 - 1}])), b"\x00", b"\x02" + b"x" * 100),
     "an index of a union beyond it": (record(("u", ["null", "long"])), b"\x00", long(1 << 62)),
-    "an index of an enum beyond it": (record(("e", {"type": "enum", "name": "E", "symbols": ["A"]})), b"\x00", long(-(1 << 31))),
     "a time in the year 292,000": (record(("t", {"type": "long", "logicalType": "timestamp-micros"})), long(0), long((1 << 63) - 1)),
-    "a time before all": (record(("t", {"type": "long", "logicalType": "timestamp-millis"})), long(0), long(-(1 << 63))),
-    "a local time before all": (record(("t", {"type": "long", "logicalType": "local-timestamp-nanos"})), long(0), long(-(1 << 63)) + b"."),
     "a date beyond all": (record(("t", {"type": "int", "logicalType": "date"})), long(0), long(2**31 - 1)),
-    "a time of day beyond the day": (record(("t", {"type": "int", "logicalType": "time-millis"})), long(0), long(-5)),
     "a uuid of 900,000": (record(("t", {"type": "string", "logicalType": "uuid"})), avro_string("12345678-1234-5678-1234-567812345678"), avro_string("1" * 900_000)),
     "text that is no UTF-8": (record(("s", "string")), avro_string("x"), avro_string(b"\xed\xa0\x80" * 100_000)),
-    "a double that is no number": (record(("d", array("double"))), b"\x00", long(100_000) + b"\x00\x00\x00\x00\x00\x00\xf8\x7f" * 100_000),
 }  # fmt: skip
 
 
@@ -151,27 +130,6 @@ def test_a_schema_that_doubles_on_each_level_ends(levels: int, leaf: Any, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "columns",
-    [
-        "A ARRAY<STRUCT<" + ", ".join(f"N{i} INT" for i in range(300)) + ">>",
-        "A ARRAY<MAP<STRING, STRUCT<" + ", ".join(f"N{i} INT" for i in range(300)) + ">>>",
-    ],
-    ids=["structs", "maps of structs"],
-)
-def test_missing_fields_of_many_items_are_not_made_for_nothing(columns: str, tmp_path: Path) -> None:
-    """Each item takes a byte or two, and 300 columns are filled in for it."""
-    one = {"type": "record", "name": "P", "fields": [{"name": "n0", "type": "int"}]}
-    if "MAP" in columns:
-        schema, body = record(("a", array(map_(one)))), long(300_000) + b"\x02\x00\x02\x00" * 200_000
-        good = b"\x02\x02\x00\x02\x00\x00"
-    else:
-        schema, body = record(("a", array(one))), long(800_000) + b"\x02" * 800_000 + b"\x00"
-        good = b"\x02\x02\x00"
-    done = judge(between(schema, good, body, tmp_path, "--columns", columns), codes=(0, 1), most=3 << 30, peak=PEAK)
-    assert len(rows(done)) == 3
-
-
-@pytest.mark.parametrize(
     ("what", "schema", "body"),
     [
         ("100,000 symbols", json.dumps({"type": "record", "name": "R", "fields": [{"name": "e", "type": {"type": "enum", "name": "E", "symbols": [f"S{i}" for i in range(100_000)]}}]}), long(99_999)),
@@ -199,7 +157,7 @@ def test_missing_fields_of_many_items_are_not_made_for_nothing(columns: str, tmp
         ("a name twice", '{"type":"record","name":"E","fields":[{"name":"a","type":"int"},{"name":"a","type":"int"}]}', b"\x00\x00"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("columns", [False, True], ids=["as it is", "columns"])
+@pytest.mark.parametrize("columns", slow_but([False, True], False), ids=["as it is", "columns"])
 def test_a_schema_ends_in_rows_or_in_a_sentence(
     what: str, schema: str, body: bytes, columns: bool, tmp_path: Path
 ) -> None:

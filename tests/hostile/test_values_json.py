@@ -10,56 +10,39 @@ import pytest
 
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.test_values_avro import PEAK, rows
+from tests.telling import slow_but
 
 WIDE = "STRUCT<" + ", ".join(f"N{i} INT" for i in range(100)) + ">"
 BAD: dict[str, tuple[str, bytes, bytes]] = {
     # name: columns, a good row, the hostile one
     "an exponent of 10^9, DECIMAL": ("A DECIMAL(38, 18)", b"1", b"1e999999999"),
-    "an exponent of -10^9, DECIMAL": ("A DECIMAL(38, 18)", b"1", b"1e-999999999"),
     "an exponent in a text, DECIMAL": ("A DECIMAL(38, 18)", b"1", b'"1E+999999999"'),
-    "an exponent of 10^400, DECIMAL": ("A DECIMAL(38, 18)", b"1", b"1e1" + b"0" * 400),
     "an exponent, BIGINT": ("A BIGINT", b"1", b"1e999999999"),
-    "an exponent in a text, BIGINT": ("A BIGINT", b"1", b'"1e999999999"'),
-    "an exponent, STRING": ("A STRING", b'"x"', b"1e999999999"),
     "an exponent, TIMESTAMP": ("A TIMESTAMP", b"1", b"1e999999999"),
-    "300,000 digits, INT": ("A INT", b"1", b"9" * 300_000),
     "300,000 digits, BIGINT": ("A BIGINT", b"1", b"-" + b"9" * 300_000),
     "300,000 digits, DECIMAL": ("A DECIMAL(9, 2)", b"1", b"9" * 300_000),
-    "300,000 digits, STRING": ("A STRING", b'"x"', b"9" * 300_000),
     "300,000 digits, DOUBLE": ("A DOUBLE", b"1", b"9" * 300_000 + b"." + b"9" * 300_000),
-    "300,000 digits, DATE": ("A DATE", b"1", b"9" * 300_000),
     "a text of 300,000 digits, BIGINT": ("A BIGINT", b"1", b'"' + b"7" * 300_000 + b'"'),
-    "a text of 300,000 digits, INT": ("A INT", b"1", b'"' + b"7" * 300_000 + b'"'),
-    "a text of 300,000 digits, DECIMAL": ("A DECIMAL(38, 2)", b"1", b'"' + b"7" * 300_000 + b'"'),
     "300,000 zeros behind the point": ("A DECIMAL(38, 2)", b"1", b"0." + b"0" * 300_000 + b"1"),
     "an array of long numbers": ("A ARRAY<DECIMAL(38, 2)>", b"[1]", b"[" + b",".join([b"9" * 10_000] * 80) + b"]"),
     "arrays 100,000 deep": ("A STRING", b'"x"', b"[" * 100_000 + b"]" * 100_000),
     "objects 100,000 deep": ("A STRING", b'"x"', b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
-    "arrays 100,000 deep, unclosed": ("A ARRAY<INT>", b"[1]", b"[" * 100_000),
     "900 deep, STRING": ("A STRING", b'"x"', b"[" * 900 + b"]" * 900),
     "empty objects, ARRAY of a wide STRUCT": (f"A ARRAY<{WIDE}>", b"[]", b"[" + b",".join([b"{}"] * 300_000) + b"]"),
     "empty objects, MAP of a wide STRUCT": (f"A MAP<STRING, {WIDE}>", b"{}", b"{" + b",".join(b'"%d":{}' % i for i in range(80_000)) + b"}"),
-    "empty objects, ARRAY of ARRAY of a STRUCT": (f"A ARRAY<ARRAY<{WIDE}>>", b"[]", b"[" + b",".join([b"[{},{},{},{}]"] * 70_000) + b"]"),
     "empty objects, a STRUCT of STRUCTs": (
         "A ARRAY<STRUCT<" + ", ".join(f"S{i} STRUCT<" + ", ".join(f"N{j} INT" for j in range(30)) + ">" for i in range(30)) + ">>",
         b"[]",
         b"[" + b",".join([b'{"S1":{}}'] * 90_000) + b"]",
     ),
-    "nulls, ARRAY": ("A ARRAY<INT>", b"[]", b"[" + b",".join([b"null"] * 200_000) + b"]"),
     "empty arrays": ("A ARRAY<ARRAY<ARRAY<INT>>>", b"[]", b"[" + b",".join([b"[]"] * 330_000) + b"]"),
     "one name 100,000 times": ("A MAP<STRING, INT>", b"{}", b"{" + b",".join([b'"k":1'] * 150_000) + b"}"),
     "100,000 names": ("A MAP<STRING, INT>", b"{}", b"{" + b",".join(b'"k%d":1' % i for i in range(80_000)) + b"}"),
     "half a surrogate": ("A STRING", b'"x"', b'"\\ud800"'),
-    "half a surrogate as a name": ("A MAP<STRING, INT>", b"{}", b'{"\\udfff":1}'),
-    "NUL": ("A STRING", b'"x"', b'"\\u0000"'),
     "no UTF-8": ("A STRING", b'"x"', b'"\xff\xfe"'),
-    "NaN": ("A DOUBLE", b"1", b"NaN"),
-    "Infinity, DECIMAL": ("A DECIMAL(9, 2)", b"1", b'"Infinity"'),
     "sNaN, DECIMAL": ("A DECIMAL(9, 2)", b"1", b'"sNaN123"'),
     "NaN with 300,000 digits, DECIMAL": ("A DECIMAL(9, 2)", b"1", b'"NaN' + b"1" * 300_000 + b'"'),
-    "underscores, INT": ("A INT", b"1", b'"1_0"'),
     "base64 of 900,000": ("A BYTES", b'"AA=="', b'"' + b"A" * 900_001 + b'"'),
-    "a time of 300,000 digits": ("A TIME", b"1", b'"' + b"1" * 300_000 + b'"'),
 }  # fmt: skip
 
 
@@ -70,7 +53,10 @@ def decode(columns: str, *payloads: bytes, form: str = "json", more: tuple[str |
     )
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize(
+    "name",
+    slow_but(BAD, "an exponent of 10^9, DECIMAL", "300,000 digits, BIGINT", "arrays 100,000 deep", "half a surrogate"),
+)
 def test_a_document_that_wants_too_much_hides_no_good_one(name: str) -> None:
     columns, good, bad = BAD[name]
     around = [b'{"A":' + value + b"}" for value in (good, bad, good)]
@@ -108,7 +94,7 @@ REGEX = {"type": "object", "properties": {"A": {"type": "string", "pattern": "^(
         ("a decimal in base64", json.dumps({"type": "object", "properties": {"A": {"type": "string", "title": "org.apache.kafka.connect.data.Decimal", "connect.type": "bytes", "connect.parameters": {"scale": "2"}}}}), b'{"A":"' + b"fw" + b"AA" * 200_000 + b'AA=="}'),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("columns", ["", "A STRING", "A INT"])
+@pytest.mark.parametrize("columns", slow_but(["", "A STRING", "A INT"], ""))
 def test_a_json_schema_ends_in_rows_or_in_a_sentence(
     what: str, schema: str, payload: bytes, columns: str, tmp_path: Path
 ) -> None:
@@ -137,7 +123,7 @@ def test_a_json_schema_ends_in_rows_or_in_a_sentence(
         ("A STRING", '{"A": {"$object": ' * 30_000 + "1" + "}}" * 30_000),
     ],
 )
-@pytest.mark.parametrize("form", ["avro", "json_sr", "json"])
+@pytest.mark.parametrize("form", slow_but(["avro", "json_sr", "json"], "avro"))
 def test_what_is_to_be_encoded_is_read_with_the_same_care(columns: str, row: str, form: str) -> None:
     good = '{"A": null}'
     done = attack("encode", "--format", form, "--columns", columns, stdin=f"{good}\n{row}\n{good}\n".encode())
@@ -164,7 +150,7 @@ def test_what_is_to_be_encoded_is_read_with_the_same_care(columns: str, row: str
         "A INT" + " " * 100_000 + "KEY!",
     ],
 )
-@pytest.mark.parametrize("form", ["avro", "json_sr"])
+@pytest.mark.parametrize("form", slow_but(["avro", "json_sr"], "avro"))
 def test_columns_end_in_a_schema_or_in_a_sentence(columns: str, form: str) -> None:
     if "\x00" in columns:
         columns = columns.replace("\x00", "\x01")  # no argument holds a NUL

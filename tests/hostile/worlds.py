@@ -26,7 +26,6 @@ __all__ = [
     "avro_string",
     "frame",
     "long",
-    "printed_commands",
     "signed",
     "tree",
     "user",
@@ -157,12 +156,6 @@ def tree(directory: Path) -> dict[str, tuple[int, str]]:
                 content = "special"
             found[str(path.relative_to(directory))] = (mode, content)
     return found
-
-
-def printed_commands(text: str) -> list[str]:
-    """What stands between backquotes and begins with the command's name."""
-    parts = text.split("`")
-    return [part for part in parts[1::2] if part.startswith("srfix ")]
 
 
 def signed(plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import pytest
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from tests.notebooks import FOLDER, RanNotebook
 
+pytestmark = pytest.mark.slow
+
 PNG = b"\x89PNG"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 

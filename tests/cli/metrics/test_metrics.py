@@ -193,10 +193,7 @@ class TestTextfile:
         assert 'srfix_up{end="registry"} 1.0' in text
         assert "srfix_registrations" not in text
 
-    def test_nothing_found_is_written_too(self, parts: Parts, file: Path) -> None:
-        assert parts.srfix("diagnose", "--metrics", file, "--ignore", "*").returncode == 0
-        assert "\nsrfix_ids_missing 0.0\n" in file.read_text()
-
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("options", "end"),
         [
@@ -217,9 +214,3 @@ class TestTextfile:
         done = parts.srfix("diagnose", "--metrics", tmp_path / "missing" / "srfix.prom")
         assert done.returncode == 2
         assert "The metrics cannot be written to" in done.stderr
-
-    def test_a_name_that_the_collector_passes_over_is_refused(self, parts: Parts, tmp_path: Path) -> None:
-        done = parts.srfix("diagnose", "--metrics", tmp_path / "srfix.txt")
-        assert done.returncode == 2
-        assert "reads files that end in .prom" in done.stderr
-        assert list(tmp_path.iterdir()) == []

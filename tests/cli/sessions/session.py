@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,21 +96,6 @@ class Session:
         text = done.stdout + done.stderr
         self._read(done.returncode, text, self._note(command, text), code=code, says=says, never=never)
         return Printed(code=done.returncode, out=done.stdout, err=done.stderr)
-
-    def python(self, script: str, *, stdin: str = "") -> str:
-        """What a script of the person's own prints; it must end well and warn of nothing."""
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", script],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-            env=environment(self.settings),
-            cwd=self.directory,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     def _note(self, command: str, text: str) -> str:
         self.transcript.append(f"$ {command}\n{text}")

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.kept_demo import KeptDemo, kept_demo
 from tests.cli.sessions.session import Session, block_of_readme
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptDemo]:

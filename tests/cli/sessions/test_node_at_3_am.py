@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.kept_demo import kept_demo
 from tests.cli.on_terminal import CTRL_C, Screen
 from tests.cli.sessions.session import Session, block_of_readme, commands_in
@@ -17,6 +19,7 @@ def the_command(screen: Screen, name: str) -> str:
     return command
 
 
+@pytest.mark.slow
 def test_from_the_stack_trace_to_the_repair_and_back(tmp_path: Path) -> None:
     with kept_demo(tmp_path) as demo:
         session = Session(directory=tmp_path, settings=demo.environment)

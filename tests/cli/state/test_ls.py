@@ -51,13 +51,6 @@ class TestLs:
                 entry["topic"].endswith(store["changelog"].removeprefix("state-")) for entry in store["offsets"]
             ] == [True]
 
-    def test_a_person_reads_a_table(self) -> None:
-        done = srfix("state", "ls", str(DATA / "kinds" / "2.6.3" / "state"))
-        assert done.returncode == 0
-        assert "key-value" in done.stdout
-        assert "Checkpoints" in done.stdout
-        assert "1 application, " in done.stderr
-
     def test_a_damaged_checkpoint_is_named_and_the_rest_is_listed(self, tmp_path: Path) -> None:
         task = tmp_path / "app" / "0_0"
         (task / "s").mkdir(parents=True)

@@ -31,13 +31,6 @@ class TestMigrate:
         assert again.returncode == 2
         assert "is there already, and srfix writes to no directory that exists" in again.stderr
 
-    def test_a_person_reads_a_table(self, tmp_path: Path) -> None:
-        directory = str(KINDS / "2.6.3" / "state")
-        done = srfix("state", "migrate", directory, "--streams-version", "2.7.0", "--output-dir", str(tmp_path))
-        assert done.returncode == 0, done.stderr
-        assert "rewritten" in done.stdout
-        assert "is whole: " in done.stderr
-
     @pytest.mark.parametrize("place", ["", "new", "shop/new"])
     def test_it_writes_nothing_into_the_directory_that_it_reads(self, tmp_path: Path, place: str) -> None:
         shutil.copytree(KINDS / "2.6.3" / "state" / "0_0", tmp_path / "shop" / "0_0")
@@ -62,14 +55,3 @@ class TestRebuild:
         done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "2.6.3")
         assert done.returncode == 2
         assert "--kind says what the store is" in done.stderr
-
-    def test_a_version_is_of_a_subject(self) -> None:
-        kind = ("--kind", "plain-kv", "--schema-version", "2")
-        done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "2.6.3", *kind)
-        assert done.returncode == 2
-        assert "--schema-version belongs to --subject" in done.stderr
-
-    def test_what_is_no_version_is_refused(self) -> None:
-        done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "newest", "--kind", "plain-kv")
-        assert done.returncode == 2
-        assert "--streams-version newest: expected the Kafka Streams version" in done.stderr

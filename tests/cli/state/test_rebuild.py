@@ -57,15 +57,6 @@ class TestDualSubject:
             assert f"id {schema_id}" in errors  # the note names what the second subject answered
         assert parts.registry.writes == 0
 
-    def test_a_second_subject_that_does_not_hold_it_is_named_with_the_first(self, parts: Parts, tmp_path: Path) -> None:
-        phantom = parts.staged.phantom_subject
-        options = ("--subject", phantom, "--resolve", "dual-subject", "--second-subject", "other-value")
-        code, _, errors = rebuild(parts, tmp_path, *options)
-        assert code == 2
-        assert "is registered under neither of two subjects" in errors
-        assert "other-value" in errors
-        assert list(tmp_path.iterdir()) == []
-
 
 def test_under_one_subject_the_incident_is_met(parts: Parts, tmp_path: Path) -> None:
     phantom = parts.staged.phantom_subject

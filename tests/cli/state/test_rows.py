@@ -53,11 +53,6 @@ class TestGet:
         assert done.returncode == 2
         assert "is written text:long:x" in done.stderr
 
-    def test_what_a_key_takes_is_said(self) -> None:
-        done = srfix("state", "get", OLD, "hex:743", "--store", "ts")
-        assert done.returncode == 2
-        assert "'hex:743' is no key: hex: takes hexadecimal digits, two for each byte." in done.stderr
-
     def test_the_bytes_that_were_looked_for_are_said(self) -> None:
         done = srfix("state", "get", OLD, "nobody", "--store", "ts")
         assert (done.returncode, done.stdout) == (1, "No row lies there.\n")
@@ -72,20 +67,6 @@ class TestGet:
 
 
 class TestScan:
-    def test_rows_that_differ_in_no_bytes_differ_in_a_column(self) -> None:
-        subscriptions = srfix("state", "scan", OLD, "--store", "fkj-subscription-store").stdout.splitlines()
-        assert subscriptions[0].split() == ["task", "time", "foreign", "key", "key", "value"]
-        assert subscriptions[1].split()[2:4] == ["b1", "a1"]
-        sides = srfix("state", "scan", NEW, "--store", "oj-outer-shared-join-store").stdout.splitlines()
-        assert [line.split()[2] for line in sides] == ["side", "left", "right", "left", "left"]
-        numbers = srfix("state", "scan", OLD, "--store", "oj-outer-this-join-store").stdout.splitlines()
-        assert [line.split()[2] for line in numbers] == ["number", "1", "2", "3", "4", "5"]
-
-    def test_the_option_that_is_missing_is_named_as_it_is_here(self) -> None:
-        done = srfix("state", "scan", OLD, "--store", "ts", "--value-format", "kafka")
-        assert done.returncode == 2
-        assert 'needs its column: --value-columns "ID BIGINT"' in done.stderr
-
     def test_it_is_bounded_by_keys_windows_and_a_limit(self) -> None:
         assert keys(lines("scan", OLD, "--store", "ts")) == ["t1", "t2"]
         assert keys(lines("scan", OLD, "--store", "ts", "--from", "t2")) == ["t2"]
@@ -110,14 +91,6 @@ class TestScan:
         with FixtureRegistry() as registry:
             rows = lines("scan", OLD, "--store", "ts", "--value-format", "schema", "--registry", registry.url, code=1)
         assert [error["role"] for row in rows for error in row["errors"]] == ["value", "value"]
-
-    def test_several_stores_need_a_name(self) -> None:
-        done = srfix("state", "scan", OLD)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "Name the store with --store" in done.stderr
-
-    def test_a_misspelt_store_has_a_suggestion(self) -> None:
-        assert "Did you mean win?" in srfix("state", "scan", OLD, "--store", "wim").stderr
 
     def test_damage_is_named_and_the_directory_stays_as_it_is(self, tmp_path: Path) -> None:
         shutil.copytree(OLD, tmp_path / "app")
@@ -173,16 +146,6 @@ class TestExport:
         assert {row["value_reason"] for row in rows} == {None}
         with pa.ipc.open_file(str(tmp_path / "win-3_0.arrow")) as file:
             assert file.read_all().to_pylist() == rows
-
-    def test_why_a_typed_row_is_null_is_said(self, tmp_path: Path) -> None:
-        where = ("--store", "ts", "--to", "parquet", "--out", str(tmp_path), "--typed", *LONG)
-        done = srfix("state", "export", OLD, *where)
-        assert (done.returncode, "2 of them not decoded" in done.stderr) == (1, True)
-        rows = pq.ParquetFile(tmp_path / "ts-1_0.parquet").read().to_pylist()
-        assert [(row["value"], row["value_row"], row["value_reason"]) for row in rows] == [
-            (b"tv1", None, "TRUNCATED"),
-            (b"tv2", None, "TRUNCATED"),
-        ]
 
     @pytest.mark.parametrize(
         ("arguments", "said"),

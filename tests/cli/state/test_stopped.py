@@ -14,6 +14,8 @@ import pytest
 from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, staged_parts, wait_for
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def parts() -> Iterator[Parts]:

@@ -178,14 +178,6 @@ class TestOtherCommands:
         assert main(["apply", plan]) == 2
         assert "srfix apply asks before it writes, and nobody can answer here." in capsys.readouterr().err
 
-    def test_what_is_for_plans_of_the_registry_is_refused(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["apply", plan, "--yes", "--only", "SRF001"]) == 2
-        assert "A plan that writes to a topic is carried out whole" in capsys.readouterr().err
-
-    def test_another_digest_is_refused(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["apply", plan, "--yes", "--expect-digest", "sha256:" + "0" * 64]) == 2
-        assert "is not the one that was signed off" in capsys.readouterr().err
-
     def test_verify_reads_the_topic_again(
         self, plan: str, broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
     ) -> None:

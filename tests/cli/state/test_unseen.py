@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.kept_demo import SRFIX, Parts, environment, srfix
-from tests.documents import check
+from tests.telling import slow_but
 
 KINDS = Path(__file__).parents[2] / "recovery" / "state" / "data" / "kinds"
 NO_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
@@ -51,13 +51,17 @@ def closed(path: Path) -> Iterator[None]:
 class TestPermission:
     @pytest.mark.parametrize(
         ("shut", "command"),
-        [
+        slow_but(
+            [
+                ("ts", "scan"),
+                ("ts/CURRENT", "get"),
+                ("ts/000004.log", "where"),
+                ("ts/MANIFEST-000005", "size"),
+                ("ts", "export"),
+            ],
             ("ts", "scan"),
-            ("ts/CURRENT", "get"),
-            ("ts/000004.log", "where"),
-            ("ts/MANIFEST-000005", "size"),
-            ("ts", "export"),
-        ],
+            in_parts=True,
+        ),
     )
     def test_what_may_not_be_read_is_not_called_damaged(
         self, app: Path, shut: str, command: str, tmp_path: Path
@@ -72,38 +76,7 @@ class TestPermission:
         assert "amaged" not in done.stdout + done.stderr
         assert "To have it whole again" not in done.stderr
 
-    @pytest.mark.parametrize(("shut", "command"), [("win", "size"), ("win", "get"), ("win/win.1795252080000", "scan")])
-    def test_a_segment_that_may_not_be_read_leaves_the_others(self, app: Path, shut: str, command: str) -> None:
-        key = ("w1",) if command == "get" else ()
-        with closed(app / "3_0" / shut):
-            done = as_anybody(command, str(app), *key, "--store", "win")
-        assert done.returncode == 2, (done.stdout, done.stderr)
-        assert "not permitted, run as the user" in done.stderr
-        assert "amaged" not in done.stdout + done.stderr
-
-    @pytest.mark.parametrize("shut", ["1_0/rocksdb/ts", "3_0/win"])
-    def test_a_list_names_what_may_not_be_read(self, app: Path, shut: str) -> None:
-        with closed(app / shut):
-            done = as_anybody("ls", str(app))
-            document = json.loads(as_anybody("ls", str(app), "--output", "json").stdout)
-        check(document)
-        assert done.returncode == 2, (done.stdout, done.stderr)
-        assert "not permitted" in done.stdout
-        assert f"Not looked at: store {Path(shut.removesuffix('/CURRENT')).name} of task {shut[:3]}: " in done.stderr
-        assert "Damaged" not in done.stderr
-        stores = [each for task in document["applications"][0]["tasks"] for each in task["stores"]]
-        assert [each["not_permitted"] for each in stores].count(True) == 1
-
-    def test_an_application_that_may_not_be_read_is_named_beside_those_that_may(
-        self, app: Path, tmp_path: Path
-    ) -> None:
-        (tmp_path / "other").mkdir(mode=0)
-        (tmp_path / "lost+found").mkdir(mode=0)
-        done = as_anybody("ls", str(tmp_path))
-        assert done.returncode == 2, (done.stdout, done.stderr)
-        assert f"Not looked at: {tmp_path / 'other'}: it may be an application's" in done.stderr
-        assert "lost+found" not in done.stderr
-
+    @pytest.mark.slow
     def test_diagnose_names_them_too_or_the_one_that_it_is_asked_about(
         self, app: Path, tmp_path: Path, parts: Parts
     ) -> None:
@@ -117,21 +90,7 @@ class TestPermission:
             reasons = {each["what"]: each["reason"] for each in json.loads(done.stdout)["skipped"]}
             assert {path for path in (own, other) if "not permitted" in reasons.get(str(path), "")} == named
 
-    def test_an_application_alone_that_may_not_be_read_is_refused_with_its_reason(self, app: Path) -> None:
-        with closed(app):
-            inside, above = as_anybody("ls", str(app)), as_anybody("ls", str(app.parent))
-        assert (inside.returncode, above.returncode) == (2, 2)
-        assert "not permitted, run as the user that Kafka Streams runs as" in inside.stderr
-        assert "not permitted, run as the user that Kafka Streams runs as" in above.stderr
-
-    def test_a_key_that_may_lie_in_what_is_shut_is_neither_found_nor_missing(self, app: Path) -> None:
-        with closed(app / "1_0" / "rocksdb" / "ts"):
-            done = as_anybody("where", str(app), "t1", "--store", "ts", "--output", "json")
-        document = json.loads(done.stdout)
-        check(document)
-        assert (document["found"], done.returncode) == (False, 2)
-        assert any("store ts of task 1_0" in each for each in document["not_looked_at"])
-
+    @pytest.mark.slow
     def test_a_shut_task_may_hold_the_store_that_is_not_found(self, app: Path) -> None:
         with closed(app / "4_0"):
             unknown = as_anybody("scan", str(app), "--store", "fka")

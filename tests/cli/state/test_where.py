@@ -76,11 +76,6 @@ class TestWhere:
         assert done.returncode == 1
         assert "Task 1_0 holds the key, and Streams looks for it in partition 1." in done.stderr
 
-    def test_a_global_store_holds_every_key(self) -> None:
-        done = srfix("state", "where", OLD, "nobody", "--store", "glob", "--partitions", "6")
-        assert done.returncode == 1
-        assert "another instance" not in done.stderr
-
     def test_it_says_what_it_needs_to_name_the_hosts(self) -> None:
         done = srfix("state", "where", OLD, "t1", "--store", "ts")
         assert "Not looked at: the hosts of task 1_0, active and standby: --bootstrap-servers asks" in done.stderr
