@@ -147,18 +147,20 @@ def _batches(draw: st.DrawFn) -> tuple[str, pa.StructArray]:
 
 
 class TestTheSameAsRowByRow:
-    @given(_batches(), st.sampled_from(["us", "us", "ms"]), st.booleans(), st.booleans())
-    @settings(deadline=None, max_examples=300)
-    def test_payloads_and_bad_rows_of_every_type_and_width(
-        self, batch: tuple[str, pa.StructArray], time_unit: TimeUnit, cut_times: bool, fails: bool
-    ) -> None:
-        schema, rows = batch
-        both_ways(
-            rows,
-            lambda: AvroSerializer.for_schema(MemoryRegistry(), schema, cut_times=cut_times),
-            time_unit=time_unit,
-            on_error="fail" if fails else "quarantine",
-        )
+    @pytest.mark.parametrize("examples", [30, pytest.param(300, marks=pytest.mark.slow)])
+    def test_payloads_and_bad_rows_of_every_type_and_width(self, examples: int) -> None:
+        @settings(deadline=None, max_examples=examples)
+        @given(_batches(), st.sampled_from(["us", "us", "ms"]), st.booleans(), st.booleans())
+        def run(batch: tuple[str, pa.StructArray], time_unit: TimeUnit, cut_times: bool, fails: bool) -> None:
+            schema, rows = batch
+            both_ways(
+                rows,
+                lambda: AvroSerializer.for_schema(MemoryRegistry(), schema, cut_times=cut_times),
+                time_unit=time_unit,
+                on_error="fail" if fails else "quarantine",
+            )
+
+        run()
 
     @given(st.data())
     @settings(deadline=None, max_examples=100)
@@ -319,6 +321,7 @@ class TestWhatTheKernelWrites:
         assert from_arrow(batch, serialize, VALUE).equals(pa.array([], pa.binary()))
         assert from_arrow(batch, serialize, VALUE, on_error="quarantine").positions.type == pa.int64()
 
+    @pytest.mark.slow  # it writes 2 GiB
     def test_payloads_beyond_what_one_array_holds_are_refused_as_ever(self) -> None:
         columns = parse_columns("A STRING")
         serialize = AvroSerializer(MemoryRegistry(), columns)

@@ -104,15 +104,19 @@ def parsed(document: Any) -> Any:
 
 
 class TestAsTheLibrary:
-    @settings(max_examples=500)
-    @given(reader=schemas(), writer=schemas())
-    def test_it_reads_what_the_library_says_that_it_reads(self, reader: Any, writer: Any) -> None:
-        mine, theirs = parsed(reader), parsed(writer)
-        if mine is None or theirs is None:
-            return
-        checker = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]
-        expected = checker.get_compatibility(mine, theirs).compatibility is SchemaCompatibilityType.compatible
-        assert CompatibilityChecker().check(mine, theirs).reads == expected
+    @pytest.mark.parametrize("examples", [100, pytest.param(500, marks=pytest.mark.slow)])
+    def test_it_reads_what_the_library_says_that_it_reads(self, examples: int) -> None:
+        @settings(max_examples=examples)
+        @given(reader=schemas(), writer=schemas())
+        def run(reader: Any, writer: Any) -> None:
+            mine, theirs = parsed(reader), parsed(writer)
+            if mine is None or theirs is None:
+                return
+            checker = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]
+            expected = checker.get_compatibility(mine, theirs).compatibility is SchemaCompatibilityType.compatible
+            assert CompatibilityChecker().check(mine, theirs).reads == expected
+
+        run()
 
 
 def compared(reader: str, writer: str) -> int:
