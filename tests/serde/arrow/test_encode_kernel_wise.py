@@ -320,7 +320,7 @@ class TestWhatTheKernelWrites:
         assert from_arrow(batch, serialize, VALUE).equals(pa.array([], pa.binary()))
         assert from_arrow(batch, serialize, VALUE, on_error="quarantine").positions.type == pa.int64()
 
-    @pytest.mark.slow
+    @pytest.mark.slow  # it writes 2 GiB
     def test_payloads_beyond_what_one_array_holds_are_refused_as_ever(self) -> None:
         columns = parse_columns("A STRING")
         serialize = AvroSerializer(MemoryRegistry(), columns)

@@ -62,6 +62,7 @@ class TestArrowSchema:
     def test_each_type_has_one_of_arrows(self, text: str, type_: pa.DataType) -> None:
         assert arrow_schema(parse_columns(f"A {text}")) == pa.schema([pa.field("A", type_)])
 
+    @pytest.mark.core
     def test_a_decimal_of_more_digits_than_arrows_is_refused_with_its_column(self) -> None:
         column = (Column("A", Array(Decimal(77, 0))),)
         with pytest.raises(

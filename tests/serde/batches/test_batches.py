@@ -67,6 +67,7 @@ def read(
     return [(row.position, row.reason) if isinstance(row, BadRow) else row for row in rows]
 
 
+@pytest.mark.core
 class TestReasons:
     def test_every_reason_of_an_error_is_that_of_some_class_and_is_written_down(self) -> None:
         given = {reason for _, reason in _batch_rows._REASONS}

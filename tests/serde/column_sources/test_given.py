@@ -97,6 +97,7 @@ class TestForms:
         assert batch.to_pylist() == [{"id": 1, "a": None}]
 
 
+@pytest.mark.core
 class TestOthers:
     def test_formats_of_one_column_take_it_and_text(self) -> None:
         context = SerdeContext("users")

@@ -8,6 +8,8 @@ from srfix.serde.columns.halves import check_key_columns, key_columns, require_s
 from srfix.serde.columns.text import parse_columns, print_columns
 from srfix.serde.errors import ColumnError
 
+pytestmark = pytest.mark.core
+
 
 class TestKeyColumns:
     """`LogicalSchema.key`."""

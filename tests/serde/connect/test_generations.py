@@ -9,6 +9,7 @@ from srfix.serde.errors import UsageError
 
 
 class TestOf:
+    @pytest.mark.core
     @pytest.mark.parametrize(
         "version", ["0.7.0", "0.10.2", "0.28.2", "5.5.1", "6.0.0", "7.3.2", "7.3", "v0.23.1", " 7.0.1-ccs "]
     )

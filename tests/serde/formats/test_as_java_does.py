@@ -12,6 +12,8 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.formats import avro, kafka
 
+pytestmark = pytest.mark.core
+
 
 class TestAvro:
     @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from srfix.serde.formats import avro
 from srfix.serde.formats.table import Format, format_of, module_of, schema_module_of
 
 
+@pytest.mark.core
 class TestModuleOf:
     def test_a_format_has_a_module_of_its_name(self) -> None:
         assert module_of(Format.AVRO).decoder is avro.decoder

@@ -39,7 +39,10 @@ ALLOWED: Final = (
 _LEAST_NATIVE: Final = 0.5
 """Of the schemas: fewer, and one engine is compared with itself."""
 _BATCH_BUDGET_S: Final = 10.0
-_CASES: Final = PAYLOADS * PER_CASE // PAYLOADS_PER_CASE
+_SAMPLE: Final = 300
+_sizes: Final = pytest.mark.parametrize(
+    "payloads", [_SAMPLE, pytest.param(PAYLOADS, marks=pytest.mark.slow, id="as many as the others")]
+)
 
 _seeds: Final = st.integers(0, 2**64 - 1)
 
@@ -74,9 +77,9 @@ class _Compared:
         value, refusal = fuzz.read(call, about=lambda: f"{name}, seed {seed}: {given.about}")
         return value if refusal is None else Raised.of(refusal)
 
-    def check(self, *, least_native: float = _LEAST_NATIVE) -> None:
+    def check(self, payloads: int, *, least_native: float = _LEAST_NATIVE) -> None:
         """:raises AssertionError: if too little was compared."""
-        self.one.check_count()
+        self.one.check_count(payloads)
         assert self.plans[True] >= least_native * self.plans.total(), self.plans
 
 
@@ -92,10 +95,11 @@ def _shown(given: Reading | Writing, name: str, number: int) -> str:
 
 
 class TestReading:
-    def test_both_engines_give_the_same_rows_batches_and_errors(self) -> None:
+    @_sizes
+    def test_both_engines_give_the_same_rows_batches_and_errors(self, payloads: int) -> None:
         compared = _Compared()
 
-        @fuzzed(_CASES, shrinks=False)
+        @fuzzed(payloads * PER_CASE // PAYLOADS_PER_CASE, shrinks=False)
         @given(_seeds)
         def run(seed: int) -> None:
             reading = reading_case(Random(seed))
@@ -106,30 +110,32 @@ class TestReading:
                 bound_payloads(before)
 
         run()
-        compared.check()
+        compared.check(payloads)
 
-    def test_json_is_the_same_by_both_engines(self) -> None:
+    @_sizes
+    def test_json_is_the_same_by_both_engines(self, payloads: int) -> None:
         compared = _Compared()
 
-        @fuzzed(_CASES, shrinks=False)
+        @fuzzed(payloads * PER_CASE // PAYLOADS_PER_CASE, shrinks=False)
         @given(_seeds)
         def run(seed: int) -> None:
             reading = json_case(Random(seed))
             compared.run(reading, reading.make, READ_ROUTES, seed)
 
         run()
-        compared.check(least_native=0)  # of what the kernel does not read yet, Python is compared with itself
+        compared.check(payloads, least_native=0)  # of what the kernel does not read yet, Python is compared with itself
 
 
 class TestWriting:
-    def test_both_engines_give_the_same_payloads_and_errors(self) -> None:
+    @_sizes
+    def test_both_engines_give_the_same_payloads_and_errors(self, payloads: int) -> None:
         compared = _Compared()
 
-        @fuzzed(_CASES, shrinks=False)
+        @fuzzed(payloads * PER_CASE // PAYLOADS_PER_CASE, shrinks=False)
         @given(_seeds)
         def run(seed: int) -> None:
             writing = writing_case(Random(seed))
             compared.run(writing, writing.make, WRITE_ROUTES, seed)
 
         run()
-        compared.check()
+        compared.check(payloads)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,32 @@ _LEAST_PEAK = 1 << 20
 """Bytes that any payload may take."""
 
 
-@pytest.fixture(scope="module")
-def read() -> tuple[Mapping[str, Mapping[str, Any]], str]:
-    """What came of each case, by its name; and all that the processes said on stderr."""
+_SAMPLE = (
+    "a string of 2 GB for a column",
+    "2^62 empty records for nobody",
+    "a tree of a million levels",
+    "a million JSON arrays for a STRING",
+    "a number of a billion digits for a BIGINT",
+    "a million digits",
+    "a decimal of 900 kB, maybe null",
+    "records that double fifteen times, of nulls",
+)
+
+
+def _marked(names: Iterable[str]) -> list[object]:
+    return [name if name in _SAMPLE else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+def _read(name: str) -> tuple[Mapping[str, Any], str]:
+    """What came of a case; and all that the processes said on stderr."""
+    cases, said = _read_all(_SAMPLE if name in _SAMPLE else tuple({**CASES, **BOMBS}.keys() - set(_SAMPLE)))
+    return cases[name], said
+
+
+@cache
+def _read_all(names: tuple[str, ...]) -> tuple[Mapping[str, Mapping[str, Any]], str]:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.serde.fuzz.resources", *CASES, *BOMBS],
+        [sys.executable, "-m", "tests.serde.fuzz.resources", *names],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -48,12 +70,9 @@ def read() -> tuple[Mapping[str, Mapping[str, Any]], str]:
     return {one["name"]: one for one in found}, done.stderr
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_payload_that_asks_for_too_much_gets_nothing(
-    read: tuple[Mapping[str, Mapping[str, Any]], str], name: str
-) -> None:
-    cases, said = read
-    found = cases[name]
+@pytest.mark.parametrize("name", _marked(CASES))
+def test_a_payload_that_asks_for_too_much_gets_nothing(name: str) -> None:
+    found, said = _read(name)
     assert "ended" not in found, f"{name} ended the process ({found['ended']}): {said[-2000:]}"
     if name in _ROWS:
         assert found["outcome"].startswith("row "), found
@@ -64,12 +83,9 @@ def test_a_payload_that_asks_for_too_much_gets_nothing(
     assert found["message"] < 2_000, found
 
 
-@pytest.mark.parametrize("name", BOMBS)
-def test_a_payload_that_multiplies_makes_no_more_than_it_may(
-    read: tuple[Mapping[str, Mapping[str, Any]], str], name: str
-) -> None:
-    cases, said = read
-    found = cases[name]
+@pytest.mark.parametrize("name", _marked(BOMBS))
+def test_a_payload_that_multiplies_makes_no_more_than_it_may(name: str) -> None:
+    found, said = _read(name)
     assert "ended" not in found, f"{name} ended the process ({found['ended']}): {said[-2000:]}"
     assert found["outcome"] in _REFUSED_BOMBS or name in _ROWS, found
     assert found["peak"] < _LEAST_BOMB + _BYTES_PER_BYTE * found["payload"], found
@@ -78,4 +94,4 @@ def test_a_payload_that_multiplies_makes_no_more_than_it_may(
 
 
 def test_every_case_that_is_named_is_there() -> None:
-    assert (CASES | BOMBS).keys() >= _ROWS
+    assert (CASES | BOMBS).keys() >= {*_ROWS, *_SAMPLE}

@@ -19,6 +19,8 @@ from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.projection.tree import Entries, Items
 from srfix.serde.projection.written import Constant, Free, WriteField, WriteFields, WriteScalar
 
+pytestmark = pytest.mark.core
+
 Json: TypeAlias = object
 
 

@@ -193,6 +193,7 @@ class TestFolding:
         assert _read(registry, payload, declared, level, CaseRule.KSQLDB_2020) == _put(level, of_json, "S"), JSON
 
 
+@pytest.mark.core
 class TestDots:
     """`ConnectSchemas.withCompatibleSchema`: Avro's column `a.b` reads the field a_b, by position; JSON knows no such thing."""
 
@@ -210,6 +211,7 @@ class TestDots:
         }
 
 
+@pytest.mark.core
 class TestJsonObjects:
     """`KsqlJsonDeserializer.upperCaseKeys`, over Jackson's ObjectNode."""
 

@@ -79,9 +79,15 @@ def _spoilt(random: Random, bodies: list[bytes]) -> list[bytes | None]:
     return [None, *bodies, *some]
 
 
+_sizes: Final = pytest.mark.parametrize(
+    "payloads", [PAYLOADS // 10, pytest.param(PAYLOADS, marks=pytest.mark.slow, id="as many as the others")]
+)
+
+
 class TestBothEngines:
-    def test_agree_about_plain_json(self) -> None:
-        @fuzzed(PAYLOADS * _MORE_CASES)
+    @_sizes
+    def test_agree_about_plain_json(self, payloads: int) -> None:
+        @fuzzed(payloads * _MORE_CASES)
         @given(_cases(), _options, seeds)
         def run(case_and_columns: tuple[RowsCase, Columns], options: dict[str, Any], random: Random) -> None:
             case, columns = case_and_columns
@@ -95,8 +101,9 @@ class TestBothEngines:
 
         run()
 
-    def test_agree_about_json_under_the_schema_of_columns(self) -> None:
-        @fuzzed(PAYLOADS * _MORE_CASES)
+    @_sizes
+    def test_agree_about_json_under_the_schema_of_columns(self, payloads: int) -> None:
+        @fuzzed(payloads * _MORE_CASES)
         @given(_cases(), _options, seeds)
         def run(case_and_columns: tuple[RowsCase, Columns], options: dict[str, Any], random: Random) -> None:
             case, columns = case_and_columns
@@ -107,8 +114,9 @@ class TestBothEngines:
 
         run()
 
-    def test_agree_about_json_under_any_schema(self) -> None:
-        @fuzzed(PAYLOADS * _MORE_CASES)
+    @_sizes
+    def test_agree_about_json_under_any_schema(self, payloads: int) -> None:
+        @fuzzed(payloads * _MORE_CASES)
         @given(_documents(), _options, st.sampled_from(CaseRule), seeds)
         def run(
             drawn: tuple[str, Columns, list[bytes]], options: dict[str, Any], rule: CaseRule, random: Random

@@ -201,6 +201,7 @@ def _judged(shape: Shape, body: bytes) -> str:
 
 
 class TestBrokenBodies:
+    @pytest.mark.slow  # the bits that flip and the prefixes are below
     @given(
         shapes.flatmap(lambda shape: st.tuples(st.just(shape), st.sampled_from(shape.bodies))), st.data(), st.booleans()
     )
@@ -219,6 +220,7 @@ class TestBrokenBodies:
         with pytest.raises(DecodeError, match="which needs more than 32 bits"):
             PLANS[RECURSIVE.text, False](body, 0)
 
+    @pytest.mark.slow
     @given(shapes, broken | of_other_types, st.booleans())
     @settings(max_examples=examples(600), suppress_health_check=[HealthCheck.too_slow])
     def test_so_is_one_of_another_schema(self, shape: Shape, body: bytes, typed: bool) -> None:
