@@ -29,7 +29,7 @@ from srfix.serde.properties import registry as registry_properties
 from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts
-from tests.serde.registry.test_proxy import ForwardProxy
+from tests.serde.registry.test_proxy import TunnelProxy
 from tests.telling import slow_but
 
 
@@ -298,8 +298,8 @@ def a_client_certificate_through_a_proxy(parts: Parts, folder: Path) -> Iterator
 
 
 @contextmanager
-def closing_proxy() -> Iterator[ForwardProxy]:
-    proxy = ForwardProxy()
+def closing_proxy() -> Iterator[TunnelProxy]:
+    proxy = TunnelProxy(demands=None)
     try:
         yield proxy
     finally:
