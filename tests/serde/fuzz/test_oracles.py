@@ -91,7 +91,7 @@ class TestAvroReference:
         with pytest.raises(Beyond):
             AvroReference('{"type":"array","items":"null"}').read(varint(2**40) + b"\0")
 
-    @example(AvroCase(text=_UUID_OR_ENUM, values=("A",), referred=()))
+    @example(AvroCase(text=_UUID_OR_ENUM, values=("A",)))
     @given(avro_cases())
     def test_whatever_is_written_is_read(self, case: AvroCase) -> None:
         reference = AvroReference(case.text)
