@@ -38,7 +38,6 @@ ONE_IN: Final = {
     "tests/recovery/repair/test_shell_script_hostile.py::test_whatever_the_registry_answers": 2,
     "tests/serde/fuzz/test_hostile.py::test_no_payload_takes_more_than_it_may": 2,
     "tests/serde/fuzz/test_resources.py::test_a_payload_that_asks_for_too_much_gets_nothing": 3,
-    "tests/serde/test_native_safety.py::test_nothing_is_kept_of_what_was_read_or_written": 2,
     "tests/spark/test_local_times.py::test_every_number_is_what_its_unit_says_or_a_bad_row": 5,
     "tests/spark/test_local_times.py::test_local_times_are_read_as_they_were_written": 5,
     "tests/stack/test_guard_foretells.py::test_what_it_foretells_of_a_topology_is_what_running_it_does": 3,
