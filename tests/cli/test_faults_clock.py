@@ -42,7 +42,6 @@ WALL_CLOCK = {
 SEAMS = {
     "recovery/srfix/recovery/clock.py": "what is written into plans, journals and reports",
     "cli/srfix/cli/metrics/standing.py": "when was last looked, in Prometheus's metrics",
-    "fixtures/parts/streams/stores.py": "the end of the windows that an application is asked for",
     "serde/srfix/serde/registry/probe.py": "compared with the clocks of registries",
     "serde/srfix/serde/registry/http/retry.py": "a Retry-After date in an answer without a Date",
 }
