@@ -67,11 +67,8 @@ class TestTheFinding:
 
     def test_says_what_the_rows_carry_and_what_they_cannot_show(self, world: World) -> None:
         words = world.findings()["SRF002"].explanation
-        assert (
-            "On disk none of these ids is in the store: all its rows were read (7 rows, of partitions 0, 1 and 2), and they "
-            "carry schema id 3. So what these directories hold can be read." in words
-        )
-        assert words.endswith("and an instance that has restored since they were copied, are not seen in them.")
+        assert "all its rows were read (7 rows, of partitions 0, 1 and 2)" in words
+        assert "they carry schema id 3" in words
 
     def test_a_subject_that_never_was_is_nothing_where_only_the_source_s_is_asked(
         self, world: World, staged: damage.Staged
@@ -84,9 +81,7 @@ class TestTheFinding:
         world.supplied = Supplied()
         (finding,) = world.examine().diagnosis.findings
         assert (finding.code, finding.severity) == ("SRF001", Severity.BROKEN)
-        assert (
-            "Whether a restore has happened yet cannot be told from cluster and registry alone" in finding.explanation
-        )
+        assert "a restore has happened yet cannot be told" in finding.explanation
 
     @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
     def test_is_a_note_for_a_reader_that_does_not_need_the_version(self, world: World, reader: Reader) -> None:
@@ -96,9 +91,7 @@ class TestTheFinding:
 
     def test_the_advice_is_to_repair_in_time_and_to_keep_the_state(self, world: World) -> None:
         (told,) = world.examine().diagnosis.applications
-        assert told.advice[0] == (
-            "Nothing fails yet in KafkaTopic_Right-Reduce: repair it before a restore, and nobody notices."
-        )
+        assert "KafkaTopic_Right-Reduce: repair it before a restore" in told.advice[0]
         assert "wipe a state directory" in told.do_not
 
 
@@ -109,10 +102,7 @@ class TestSrf001Stays:
         rewrite(staged, 1, {b"u4": frame_id(1, b"\x08"), b"u5": frame_id(3, b"\x0a")}, last=3)
         hand_over(world, staged)
         finding = world.findings()["SRF001"]
-        assert (
-            "A restore has happened: on disk rows carry schema id 1 (1 row, in the store of partition 1)."
-            in finding.explanation
-        )
+        assert "on disk rows carry schema id 1 (1 row, in the store of partition 1)" in finding.explanation
         assert "cannot be told" not in finding.explanation
         assert "SRF002" not in world.findings()
 
@@ -120,32 +110,28 @@ class TestSrf001Stays:
         shutil.rmtree(staged.state_dir / staged.incident.application / "0_2")
         hand_over(world, staged)
         finding = world.findings()["SRF001"]
-        assert (
-            "The rows on disk that were read (5 rows, of partitions 0 and 1) carry none of these ids, but they are no proof "
-            "that it has not happened, for there may be others (partition 2 of topic users: no state directory that was handed "
-            "over holds it); the next restore brings it about." in finding.explanation
-        )
+        assert "(5 rows, of partitions 0 and 1) carry none of these ids" in finding.explanation
+        assert "partition 2 of topic users: no state directory" in finding.explanation
         (skipped,) = of_rows(world)
         assert not skipped.could_hide
 
     def test_where_the_checkpoint_lags_behind_what_is_committed(self, world: World, staged: damage.Staged) -> None:
         rewrite(staged, 0, {b"u1": frame_id(3, b"\x08")}, last=2)
         hand_over(world, staged)
-        assert (
-            "partition 0 of topic users: its rows on disk go up to offset 3 (exclusive), and the group has committed up to 5"
-            in world.findings()["SRF001"].explanation
+        assert "go up to offset 3 (exclusive), and the group has committed up to 5" in (
+            world.findings()["SRF001"].explanation
         )
 
     def test_where_there_is_no_checkpoint(self, world: World, staged: damage.Staged) -> None:
         (staged.state_dir / staged.incident.application / "0_1" / ".checkpoint").unlink()
         hand_over(world, staged)
-        assert "nothing on disk says how far its rows go (no checkpoint)" in world.findings()["SRF001"].explanation
+        assert "(no checkpoint)" in world.findings()["SRF001"].explanation
 
     def test_where_a_store_is_damaged_and_that_could_hide_more(self, world: World, staged: damage.Staged) -> None:
         (table,) = staged.databases[2].glob("*.sst")
         table.write_bytes(table.read_bytes()[:200])
         hand_over(world, staged)
-        assert "carry none of these ids, but they are no proof" in world.findings()["SRF001"].explanation
+        assert "they are no proof" in world.findings()["SRF001"].explanation
         (skipped,) = of_rows(world)
         assert skipped.could_hide
         assert "task 0_2" in skipped.reason
@@ -173,9 +159,7 @@ class TestSrf001Stays:
         assert "SRF001" in world.findings()
         (skipped,) = of_rows(world)
         assert skipped.could_hide
-        assert skipped.reason == (
-            "not read: reading RocksDB needs the package rocksdict; install it with: pip install 'srfix[state]'"
-        )
+        assert "pip install 'srfix[state]'" in skipped.reason
 
     def test_while_the_source_is_undecided(self, world: World, staged: damage.Staged) -> None:
         for partition in range(3):
@@ -229,11 +213,8 @@ class TestIdsThatRowsAloneCarry:
         assert [int(fault.schema_id) for fault in finding.schema_ids] == sorted(
             [*map(int, staged.incident.writer_ids), without_own]
         )
-        assert (
-            f"Rows of the store on disk carry schema id {without_own} (7 rows, in the store of partitions 0, 1 and 2), which "
-            f"no record of topic {staged.incident.source_topic} carries any more: no restore brings them back, and reading "
-            "them fails now." in finding.explanation
-        )
+        assert f"on disk carry schema id {without_own} (7 rows" in finding.explanation
+        assert f"no record of topic {staged.incident.source_topic}" in finding.explanation
 
     def test_alone_they_are_the_incident_too_and_the_repair_registers_them(
         self, world: World, staged: damage.Staged, without_own: int, tmp_path: Path

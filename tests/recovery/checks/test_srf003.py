@@ -19,7 +19,7 @@ class TestCheck:
         assert (note.code, note.severity, note.repairable) == ("SRF003", Severity.NOTE, False)
         assert note.registered_ids == (1, 3)
         assert [fault.schema_id for fault in note.schema_ids] == [1]
-        assert "until the next schema of users-value is in the topic" in note.explanation
+        assert "until the next schema of users-value" in note.explanation
         assert not examination.diagnosis.has_findings
         assert not examination.diagnosis.is_inconclusive
 
@@ -48,11 +48,7 @@ class TestCheck:
         world.put("users", ("a", V1), ("b", V2))
         world.commit("shop", users=2)
         note = world.findings()["SRF003"]
-        assert "All ids that a restore loads (1 and 2) are found when they are asked for there" in note.explanation
-        assert note.explanation.endswith(
-            "The look-up of 1 and 2 is satisfied through an alias of users-value; that ends when the alias is removed (its "
-            "configuration)."
-        )
+        assert "satisfied through an alias of users-value" in note.explanation
 
     def test_another_context_that_answers_is_named_beside_what_is_registered(self, world: World) -> None:
         world.registry.seed(PHANTOM, W2)
@@ -60,10 +56,7 @@ class TestCheck:
         world.put("users", ("a", V1), ("b", V2))
         world.commit("shop", users=2)
         note = world.findings()["SRF003"]
-        assert note.explanation.endswith(
-            f"The look-up of 1 is satisfied through another context (:.backup:{PHANTOM}); that ends when its versions are "
-            "deleted in .backup."
-        )
+        assert f"1 is satisfied through another context (:.backup:{PHANTOM})" in note.explanation
 
     def test_an_empty_topic_is_no_note(self, world: World) -> None:
         world.commit("shop", users=0)

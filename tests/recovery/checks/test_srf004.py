@@ -45,10 +45,7 @@ class TestTheFinding:
         )
         assert [fault.schema_id for fault in finding.schema_ids] == [2]
         assert finding.registered_ids == (1,)
-        assert (
-            "Where the state directory was kept over the upgrade, and the reader looks versions up"
-            in finding.explanation
-        )
+        assert "state directory was kept over the upgrade" in finding.explanation
 
     @pytest.mark.parametrize("version", [None, "2.6.3", "2.0"])
     def test_is_not_there_before_2_7(self, world: World, version: str | None) -> None:
@@ -95,17 +92,12 @@ class TestTheRepair:
 
     def test_verify_asks_for_the_kept_ids(self, world: World) -> None:
         plan = self.plan(world)
-        assert [e.what for e in world.verify(plan) if type(e).__name__ == "Problem"] == [
-            "nothing that the plan registers is registered here: it was not applied, or it was rolled back, or this is another "
-            "registry than the plan's",
-            "schema id 2 is not registered here (40403); apply the plan, or, if it was applied, plan and apply again",
-        ]
+        problems = [e.what for e in world.verify(plan) if type(e).__name__ == "Problem"]
+        assert len(problems) == 2
+        assert "schema id 2 is not registered here (40403)" in problems[1]
 
     def test_the_price_says_whose_subject_it_is(self, world: World) -> None:
-        assert any(
-            "The subject is that of topic users itself: its producers register there" in p
-            for p in self.plan(world).price
-        )
+        assert any("that of topic users itself" in p for p in self.plan(world).price)
 
     def test_two_stores_over_one_topic_are_repaired_once(self, world: World, tmp_path: Path) -> None:
         world.registry.seed("tills-users-store-changelog-value", R)
@@ -135,7 +127,7 @@ class TestWithRowsOnDisk:
             ("SRF003", Severity.NOTE),
         ]
         assert [fault.schema_id for fault in found[0].schema_ids] == [staged.internal_id]
-        assert "On disk rows carry schema id 2 (3 rows, in the store of partition 0)." in found[0].explanation
+        assert "On disk rows carry schema id 2 (3 rows" in found[0].explanation
         assert "Where the state directory was kept" not in found[0].explanation
 
     def test_it_is_the_only_one_without_the_state_directory_too(self, kept: tuple[World, damage.Staged]) -> None:
@@ -143,9 +135,7 @@ class TestWithRowsOnDisk:
         world.supplied = Supplied()
         found = world.findings(streams_version=damage.STREAMS_VERSION)
         assert set(found) == {"SRF004", "SRF003"}
-        assert found["SRF004"].explanation.endswith(
-            "Whether the state was kept cannot be told from cluster and registry alone."
-        )
+        assert "the state was kept cannot be told" in found["SRF004"].explanation
 
     def test_rows_that_were_all_restored_since_need_nothing(self, kept: tuple[World, damage.Staged]) -> None:
         world, staged = kept
@@ -157,10 +147,7 @@ class TestWithRowsOnDisk:
         rewrite(world, staged, {b"u1": value(staged.writer_id)}, last=1)
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [staged.internal_id]
-        assert finding.explanation.endswith(
-            "The rows on disk that were read (1 row, of partition 0) carry none of them, but they are no proof that no "
-            "row does."
-        )
+        assert "(1 row, of partition 0) carry none of them" in finding.explanation
 
     def test_ids_of_rows_count_without_any_phantom_subject(self, kept: tuple[World, damage.Staged]) -> None:
         world, staged = kept
@@ -170,10 +157,7 @@ class TestWithRowsOnDisk:
         rewrite(world, staged, {b"u1": value(other, ONE_LONG_AND_NULL)}, last=2)
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [other]
-        assert finding.explanation.startswith(
-            f"Rows of store users-store of application shop carry, or may carry, schema id {other}, which is not under "
-            "users-value, which Kafka Streams 2.7 and later ask (40403). On disk rows carry"
-        )
+        assert f"schema id {other}, which is not under users-value" in finding.explanation
 
     def test_a_dual_reader_fails_where_neither_subject_has_it(self, kept: tuple[World, damage.Staged]) -> None:
         world, staged = kept

@@ -60,12 +60,10 @@ class TestTheFinding:
         assert finding.registered_ids == (reader,)
         (fault,) = finding.schema_ids
         assert (fault.schema_id, fault.live_keys) == (producer, 2)
-        assert finding.explanation.startswith(
-            f"The keys of topic users carry schema id {producer} (2 live keys: 2 in partition 0); {producer} is record Key "
-            "(id long). The reader of store users-store of application shop writes the keys that it looks up under schema "
-            f"id {reader}, its own under {PHANTOM_KEY}: record ROWKEY (ID null or long)."
-        )
-        assert finding.next.startswith("No registration helps, and srfix cannot repair it.")
+        assert f"carry schema id {producer} (2 live keys: 2 in partition 0)" in finding.explanation
+        assert f"{producer} is record Key (id long)" in finding.explanation
+        assert f"under schema id {reader}, its own under {PHANTOM_KEY}: record ROWKEY" in finding.explanation
+        assert "No registration helps" in finding.next
 
     def test_rows_on_disk_tell_how_many_are_missed(
         self, world: World, producer: int, reader: int, tmp_path: Path
@@ -75,10 +73,9 @@ class TestTheFinding:
         folder.mkdir()
         write_task(folder, "0_0", "users-store", rows, checkpoint={("users", 0): 1})
         world.supplied = Supplied(state=read_state_directory(tmp_path))
-        assert asymmetric(world).explanation.endswith(
-            f" On disk rows carry schema id {producer} (2 rows, in the store of partition 0), which no look-up under the "
-            f"reader's id meets. Others carry schema id {reader} (1 row, in the store of partition 0), as the reader writes it."
-        )
+        explanation = asymmetric(world).explanation
+        assert f"rows carry schema id {producer} (2 rows, in the store of partition 0)" in explanation
+        assert f"Others carry schema id {reader} (1 row" in explanation
 
     def test_ids_behind_the_committed_offset_count_too(self, world: World, producer: int, reader: int) -> None:
         world.commit("shop", users=0)
@@ -98,7 +95,7 @@ class TestTheFinding:
     )
     def test_the_readers_schema_is_told_in_short(self, world: World, producer: int, schema: str, said: str) -> None:
         world.registry.seed(PHANTOM_KEY, schema)
-        assert f"its own under {PHANTOM_KEY}: {said}. A store compares" in asymmetric(world).explanation
+        assert f"its own under {PHANTOM_KEY}: {said}." in asymmetric(world).explanation
 
 
 class TestARepair:
@@ -115,19 +112,16 @@ class TestARepair:
     def test_srf001_and_srf003_say_that_it_stands_beside_them(
         self, world: World, producer: int, reader: int, tmp_path: Path
     ) -> None:
-        beside = (
-            f"SRF005 stands beside this: the reader writes keys under schema id {reader}, not {producer}, so its look-ups by "
-            "key miss, and no registration cures that."
-        )
+        beside = f"SRF005 stands beside this: the reader writes keys under schema id {reader}, not {producer}"
         (incident,) = of(world, "SRF001")
         assert incident.role is Role.KEY
-        assert incident.explanation.endswith(beside)
+        assert beside in incident.explanation
         world.apply(world.plan(), tmp_path / "journal")
         masked = of(world, "SRF003")
         assert {finding.role for finding in masked} == {Role.KEY, Role.VALUE}
         for finding in masked:
-            assert finding.explanation.endswith(beside)
-            assert "its rows can be decoded, not found by their keys" in finding.explanation
+            assert beside in finding.explanation
+            assert "not found by their keys" in finding.explanation
             assert "it can be read" not in finding.explanation
 
 

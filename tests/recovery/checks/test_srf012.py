@@ -47,17 +47,15 @@ class TestRefusals:
     def test_a_reason_is_said_once_with_all_ids_that_it_concerns(self, incident: World) -> None:
         set_mode(incident, "READONLY", PHANTOM)
         note = incident.findings()["SRF012"]
-        assert note.explanation == (
-            f"As things stand the registry would refuse the repair of {PHANTOM}: schema ids 1 and 2: the subject's mode is "
-            "READONLY (42205)."
-        )
+        assert f"refuse the repair of {PHANTOM}: schema ids 1 and 2:" in note.explanation
+        assert "mode is READONLY (42205)" in note.explanation
         assert [fault.schema_id for fault in note.schema_ids] == [1, 2]
 
     def test_what_is_overcome_takes_nobody(self, incident: World) -> None:
         note = incident.findings()["SRF012"]
         assert note.repairable
         assert note.explanation.count("not BACKWARD compatible") in (1, 2)  # as many as the registry's reasons
-        assert note.next.startswith("Nothing: srfix plan sets the compatibility of this one subject to NONE")
+        assert "srfix plan sets the compatibility" in note.next
         assert "interrupted" not in note.explanation
 
 
@@ -69,14 +67,13 @@ class TestTraces:
         assert set(notes) == {"SRF003", "SRF012"}
         note = notes["SRF012"]
         assert (note.severity, note.repairable, note.schema_ids) == (Severity.NOTE, False, ())
-        assert note.explanation == (
-            f"A repair of {PHANTOM} may have been interrupted: its own compatibility is NONE: it accepts any schema."
-        )
+        assert f"A repair of {PHANTOM} may have been interrupted" in note.explanation
+        assert "its own compatibility is NONE" in note.explanation
         for piece in (
-            "its journal (PLAN.journal.jsonl, beside the plan): it tells what stood before",
-            "Finish the repair with srfix apply and that plan, or undo it with srfix rollback and that journal",
+            "PLAN.journal.jsonl",
+            "srfix apply and that plan",
+            "srfix rollback and that journal",
             "do not plan anew before",
-            "If it is meant to be so, nothing is to be done",
             f"DELETE /config/{PHANTOM}",
         ):
             assert piece in note.next
@@ -86,10 +83,8 @@ class TestTraces:
     def test_import_refuses_the_applications_own_registrations(self, masked: World) -> None:
         set_mode(masked, "IMPORT", PHANTOM)
         note = masked.findings()["SRF012"]
-        assert "its own mode is IMPORT: the registry refuses the application's own registrations there (42205)" in (
-            note.explanation
-        )
-        assert note.next.endswith(f"put it back: DELETE /mode/{PHANTOM}.")
+        assert "its own mode is IMPORT" in note.explanation
+        assert f"DELETE /mode/{PHANTOM}" in note.next
 
     @pytest.mark.parametrize("level", ["BACKWARD", "FULL_TRANSITIVE"])
     def test_another_own_level_is_no_trace(self, masked: World, level: str) -> None:
@@ -114,7 +109,7 @@ class TestTraces:
         assert set(found) == {"SRF001", "SRF012"}
         note = found["SRF012"]
         assert "schema ids 1 and 2: the subject's mode is IMPORT (42205)." in note.explanation
-        assert f"A repair of {PHANTOM} may have been interrupted: its own mode is IMPORT" in note.explanation
+        assert "may have been interrupted: its own mode is IMPORT" in note.explanation
         assert [fault.schema_id for fault in note.schema_ids] == [1, 2]
         assert "made writable" not in note.next
 
@@ -135,5 +130,7 @@ class TestTraces:
         masked.client().set_config(PHANTOM, {"compatibility": "NONE"})
         set_mode(masked, "IMPORT", PHANTOM)
         note = masked.findings()["SRF012"]
-        assert ": its own compatibility is NONE: it accepts any schema, and its own mode is IMPORT" in note.explanation
-        assert f"DELETE /config/{PHANTOM} (or PUT the level that it had), DELETE /mode/{PHANTOM}." in note.next
+        assert "its own compatibility is NONE" in note.explanation
+        assert "its own mode is IMPORT" in note.explanation
+        assert f"DELETE /config/{PHANTOM}" in note.next
+        assert f"DELETE /mode/{PHANTOM}" in note.next

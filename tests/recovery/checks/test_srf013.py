@@ -33,15 +33,9 @@ class TestUnframed:
         world.commit("shop", users=3)
         finding = world.findings()["SRF013"]
         assert (finding.severity, finding.repairable, finding.subject) == (Severity.BROKEN, False, PHANTOM)
-        assert finding.explanation.startswith(
-            "2 live keys of topic users have a value that no schema registry serializer framed: 2 in partition 0 "
-            "(from offset 1 on)."
-        )
-        assert finding.next == (
-            "No registration helps. See the first one with `srfix decode --partition 0 --from-offset 1 --max-records 1 "
-            "users`. Ask the producer of topic users which serializer writes its values: values of another format can be "
-            "right there, and the store's serde wrong."
-        )
+        assert "2 live keys of topic users have a value" in finding.explanation
+        assert "2 in partition 0 (from offset 1 on)" in finding.explanation
+        assert "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`" in finding.next
         assert world.plan().actions == ()
 
     def test_superseded_and_pending_ones_are_skipped_not_found(self, world: World) -> None:
@@ -72,13 +66,9 @@ class TestTheNewestOfEachIdAndPartition:
     @pytest.mark.parametrize(
         ("body", "severity", "reason"),
         [
-            (
-                CUT_OFF,
-                Severity.BROKEN,
-                "The body ends at byte 1, within ->userId: 1 bytes should follow byte 1, 0 do).",
-            ),
+            (CUT_OFF, Severity.BROKEN, "The body ends at byte 1, within ->userId"),
             (b"", Severity.BROKEN, "The body ends at byte 0, within ->userId"),
-            (TOO_LONG, Severity.SILENT, "1 bytes are left over behind the last field, of a body of 2"),
+            (TOO_LONG, Severity.SILENT, "1 bytes are left over"),
         ],
     )
     def test_offset_and_reason_are_named(self, world: World, body: bytes, severity: Severity, reason: str) -> None:
@@ -87,15 +77,9 @@ class TestTheNewestOfEachIdAndPartition:
         world.commit("shop", users=2)
         finding = found(world.examine())
         assert (finding.severity, finding.repairable, finding.role) == (severity, False, Role.VALUE)
-        assert finding.explanation.startswith(
-            "1 live key of topic users was found where the body of their values does not decode with the schema of the "
-            f"id before it: 1 in partition 0, schema id 1, offset 1 ({reason}"
-        )
-        assert "was decoded, 1 of 2 live keys: there may be more" in finding.explanation
-        assert (
-            "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`. Ask the producer of topic users"
-            in finding.next
-        )
+        assert f"1 in partition 0, schema id 1, offset 1 ({reason}" in finding.explanation
+        assert "1 of 2 live keys: there may be more" in finding.explanation
+        assert "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`" in finding.next
         (fault,) = finding.schema_ids
         assert (fault.schema_id, fault.live_keys, fault.is_partial) == (1, 1, True)
         assert (fault.partitions[0].first_offset, fault.partitions[0].last_offset) == (1, 1)
@@ -118,10 +102,7 @@ class TestTheNewestOfEachIdAndPartition:
         assert codes(examination) == ["SRF003"]
         (skipped,) = [skipped for skipped in examination.diagnosis.skipped if skipped.what.startswith("bodies of")]
         assert (skipped.what, skipped.could_hide) == ("bodies of the values of topic users", False)
-        assert skipped.reason == (
-            "only the newest live one of each schema id and partition was decoded (1 of 2); "
-            "--decode-values decodes them all (SRF013)"
-        )
+        assert "(1 of 2); --decode-values decodes them all" in skipped.reason
         assert codes(decoded(world)) == ["SRF013", "SRF003"]
 
     def test_nothing_is_said_where_the_newest_are_all_there_are(self, world: World) -> None:
@@ -148,10 +129,8 @@ class TestTheNewestOfEachIdAndPartition:
             examination = decoded(world, whole=whole)
             assert "SRF013" not in codes(examination)
             (skipped,) = [skipped for skipped in examination.diagnosis.skipped if "bodies" in skipped.what][-1:]
-            assert skipped.reason == (
-                f"not decoded: schema id {of_protobuf}: The schema is of the type PROTOBUF, for which there is no serde "
-                "here; there are those of AVRO and JSON."
-            )
+            assert f"not decoded: schema id {of_protobuf}" in skipped.reason
+            assert "type PROTOBUF" in skipped.reason
             assert skipped.could_hide is whole
 
     @pytest.mark.parametrize(("body", "is_found"), [(b"{}", False), (b'{"a":', True)])
@@ -178,11 +157,8 @@ class TestTheNewestOfEachIdAndPartition:
         assert (finding.role, finding.severity) == (Role.KEY, Severity.BROKEN)
         assert finding.source is not None
         assert finding.source.subject == "users-key"
-        assert "--max-records 1 --role key users`. Ask" in finding.next
-        assert (
-            "Only if they are damaged: write the rows anew under keys that decode, and a tombstone for each"
-            in finding.next
-        )
+        assert "--max-records 1 --role key users`" in finding.next
+        assert "under keys that decode" in finding.next
 
 
 class TestAdviceThatDeletesRows:
@@ -201,7 +177,7 @@ class TestAdviceThatDeletesRows:
         return finding.next
 
     def test_it_is_given_with_proof(self, world: World, facts: StoreFacts) -> None:
-        assert "(or a tombstone, where the row is not wanted), to topic users" in self.next_of(world, facts)
+        assert "(or a tombstone, where the row is not wanted)" in self.next_of(world, facts)
 
     @pytest.mark.parametrize(
         ("kind", "weight", "is_given"),
@@ -229,7 +205,7 @@ class TestAdviceThatDeletesRows:
         absent = replace(role, state=replace(role.state, versions=()))
         said = self.next_of(world, replace(facts, roles={Role.VALUE: absent}))
         assert "tombstone" not in said
-        assert "Ask the producer of topic users which serializer writes its values: that they are" in said
+        assert "which serializer writes its values" in said
 
     def test_rows_that_are_not_framed_are_kept_apart(self, world: World, facts: StoreFacts) -> None:
         world.put("users", ("b", b"{}"))

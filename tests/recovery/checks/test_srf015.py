@@ -49,17 +49,10 @@ class TestTheDamage:
             assert wrong(diagnosis) == ["SRF015"]
             (finding,) = of_code(diagnosis)
             assert (finding.severity, finding.subject) == (Severity.BROKEN, damage.PHANTOM_SUBJECT)
-            assert finding.explanation == (
-                "The next put into store users-store of application shop fails and ends its stream thread: its value serde "
-                "writes its schema under shop-users-store-changelog-value, which holds no live version at all, and the "
-                "subject's mode is READONLY (42205). If Kafka Streams 2.7 or later runs, it is the source's own subject that "
-                "is written to: say so with --streams-version."
-            )
-            assert finding.next == (
-                "Have the mode set to READWRITE, or have the schema that the application's serde writes registered under "
-                "shop-users-store-changelog-value before the application puts its next row (while it is read-only only its "
-                "owner can). srfix plan does not do it: it registers the source's schemas, not the application's."
-            )
+            assert "its value serde writes its schema under shop-users-store-changelog-value" in finding.explanation
+            assert "the subject's mode is READONLY (42205)" in finding.explanation
+            assert "--streams-version" in finding.explanation
+            assert "set to READWRITE" in finding.next
 
     @pytest.mark.parametrize("mode", ["READONLY", "READONLY_OVERRIDE"])
     def test_a_mode_of_the_whole_registry_does_it_too(self, world: World, mode: str) -> None:
@@ -70,19 +63,14 @@ class TestTheDamage:
     def test_an_application_that_registers_nothing_meets_40401(self, world: World) -> None:
         diagnosis = looked_at(world, no_auto_register=True)
         assert wrong(diagnosis) == ["SRF015"]
-        assert (
-            "holds no live version at all, and the application's serializers register nothing (--no-auto-register) (40401)."
-            in of_code(diagnosis)[0].explanation
-        )
+        assert "(--no-auto-register) (40401)" in of_code(diagnosis)[0].explanation
 
     def test_on_2_7_its_own_schema_that_the_source_lacks_meets_40403(self, world: World) -> None:
         internal = shop.register_internal(world.client(), damage.PHANTOM_SUBJECT)
         (finding,) = of_code(looked_at(world, streams_version="2.7", no_auto_register=True))
         assert (finding.subject, [fault.schema_id for fault in finding.schema_ids]) == (shop.USERS_SUBJECT, [internal])
-        assert (
-            "under users-value, which lacks schema id 2, the application's own, which shop-users-store-changelog-value holds, "
-            "and the application's serializers register nothing (--no-auto-register) (40403)." in finding.explanation
-        )
+        assert "under users-value, which lacks schema id 2" in finding.explanation
+        assert "(--no-auto-register) (40403)" in finding.explanation
 
     def test_on_2_7_a_source_subject_without_any_version_does_it_too(self, world: World) -> None:
         """Its producers name their subjects otherwise."""

@@ -53,16 +53,10 @@ class TestTheDamage:
         finding = diagnosis.findings[0]
         assert (finding.severity, finding.subject) == (Severity.BREAKS_ON_UPGRADE, damage.SOURCE_SUBJECT)
         assert ([fault.schema_id for fault in finding.schema_ids], finding.registered_ids) == ([2], (1,))
-        assert finding.explanation.startswith(
-            "Store users-store of application shop writes its values under schema id 2, the application's own, which "
-            "shop-users-store-changelog-value holds and users-value does not. From Kafka Streams 2.7 on the first put "
-            "registers it there. As things stand the registry refuses it (not BACKWARD compatible with what the subject holds "
-            "(409): "
-        )
-        assert finding.next.startswith(
-            "Before the upgrade turn the reuse off with a seeded changelog of the store's own, or let the application write "
-            "the producers' schema; or have the owner of users-value set a compatibility that takes both."
-        )
+        assert "writes its values under schema id 2" in finding.explanation
+        assert "not BACKWARD compatible with what the subject holds (409)" in finding.explanation
+        assert "Before the upgrade turn the reuse off" in finding.next
+        assert "have the owner of users-value set" in finding.next
 
     def test_is_not_there_before_2_7(self, world: World) -> None:
         assert found(world, version=None) == []
@@ -70,10 +64,7 @@ class TestTheDamage:
 
     def test_forbids_in_other_advice_what_would_meet_it(self, world: World) -> None:
         (application,) = examined(world, of_topology(damage.TOPOLOGY), streams_version="2.7").diagnosis.applications
-        assert any(
-            "wiping it is no way out here, for the first put after it is refused (SRF016)" in line
-            for line in application.advice
-        )
+        assert any("the first put after it is refused (SRF016)" in line for line in application.advice)
 
     def test_nothing_was_written(self, world: World) -> None:
         world.registry.forget_requests()
@@ -100,10 +91,7 @@ class TestTheLevelInForce:
         world.client().set_config(damage.SOURCE_SUBJECT, {"compatibility": "NONE"})
         (note,) = found(world)
         assert note.severity is Severity.NOTE
-        assert note.explanation.endswith(
-            "The registry would take it: it becomes the latest version of a subject that the topic's producers and readers "
-            "use, though no record carries it."
-        )
+        assert "it becomes the latest version" in note.explanation
 
     def test_a_transitive_level_asks_all_versions(self, world: World) -> None:
         """It reads the latest, and not the first."""
@@ -184,10 +172,7 @@ class TestWhatCannotBeTold:
         world.registry.intercept(Fault(path="/compatibility/subjects/users-value/", action=Answer(status=status)))
         (note,) = found(world)
         assert note.severity is Severity.NOTE
-        assert note.explanation.endswith(
-            "Whether the registry would take it cannot be told: the registry answers no compatibility check "
-            f"(HTTP {status})."
-        )
+        assert f"answers no compatibility check (HTTP {status})" in note.explanation
 
     def test_where_nothing_can_be_registered_srf015_says_so(self, world: World) -> None:
         world.client().set_mode(damage.SOURCE_SUBJECT, "READONLY")

@@ -79,42 +79,32 @@ class TestCheck:
     def test_retention_deletes_the_latest_of_a_key_from_a_compacted_topic_too(self, world: World, policy: str) -> None:
         finding = diagnosis(world, cleanup_policy=policy, retention_ms="1000").findings[0]
         assert (finding.code, finding.severity) == ("SRF018", Severity.SILENT)
-        assert (
-            f"is compacted, but by retention as well (cleanup.policy={policy}, retention.ms=1000)"
-            in finding.explanation
-        )
-        assert (
-            "Compaction keeps the latest record of each key, and retention deletes that one too" in finding.explanation
-        )
+        assert f"(cleanup.policy={policy}, retention.ms=1000)" in finding.explanation
+        assert "retention deletes that one too" in finding.explanation
 
     def test_what_left_the_topic_stays_in_the_store_until_a_restore(self, world: World) -> None:
         said = diagnosis(world, cleanup_policy="delete").findings[0].explanation
-        assert "Until then the local state still has their rows." in said
-        assert "Some of those may carry schema ids that no record of the topic carries any more" in said
+        assert "the local state still has their rows" in said
+        assert "may carry schema ids that no record" in said
 
     def test_deletion_is_advised_only_where_the_source_is_proven(self, world: World) -> None:
         said = diagnosis(world, cleanup_policy="delete").findings[0].next
-        assert said.startswith("Keep the state directories. Either turn the reuse off")
-        assert "if nobody needs the older records of a key, set cleanup.policy=compact on topic users" in said
+        assert "Keep the state directories." in said
+        assert "set cleanup.policy=compact on topic users" in said
 
     def test_where_it_is_not_the_question_comes_first_and_nothing_is_to_be_changed(self, world: World) -> None:
         world.sources.clear()
         finding = diagnosis(world, cleanup_policy="delete").findings[0]
-        assert finding.next.startswith("Change nothing on topic users yet: it may be a stream of events.")
-        assert finding.next.endswith(
-            "run `srfix diagnose --application shop --store users-store --source shop/users-store=users`."
-        )
+        assert "Change nothing on topic users yet" in finding.next
+        assert "`srfix diagnose --application shop --store users-store --source shop/users-store=users`" in finding.next
         assert "compact" not in finding.next
-        assert "restores, as far as the evidence tells, from topic users" in finding.explanation
+        assert "as far as the evidence tells, from topic users" in finding.explanation
 
     def test_what_the_cluster_does_not_say_is_skipped_with_its_reason(self, world: World) -> None:
         found = world.examine().diagnosis
         assert [finding.code for finding in found.findings] == ["SRF003"]
-        assert found.skipped[-1] == Skipped(
-            what="cleanup.policy of topic users",
-            reason="the cluster has no controller, which would answer this; whether retention deletes rows of store "
-            "users-store was not looked at (SRF018)",
-            could_hide=False,
-            subjects=(PHANTOM, Subject("shop-users-store-changelog-key")),
-        )
+        skipped = found.skipped[-1]
+        assert (skipped.what, skipped.could_hide) == ("cleanup.policy of topic users", False)
+        assert "the cluster has no controller" in skipped.reason
+        assert skipped.subjects == (PHANTOM, "shop-users-store-changelog-key")
         assert not found.is_inconclusive
