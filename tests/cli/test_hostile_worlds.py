@@ -108,7 +108,7 @@ def parsed(command: str) -> click.Context:
     assert program == "srfix"
     known = cli.get_command(click.Context(cli), name)
     assert known is not None, command
-    return known.make_context(name, arguments, resilient_parsing=False)
+    return known.make_context(name, arguments, parent=click.Context(cli, **cli.context_settings))
 
 
 REPORTS = (

@@ -143,7 +143,7 @@ def parsed(command: str, folder: Path) -> click.Context:
         patch.chdir(folder)
         known = cli.get_command(click.Context(cli), name)
         assert known is not None, command
-        return known.make_context(name, arguments, resilient_parsing=False)
+        return known.make_context(name, arguments, parent=click.Context(cli, **cli.context_settings))
 
 
 def of(name: str, commands: Sequence[str]) -> list[str]:
