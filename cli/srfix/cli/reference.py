@@ -38,7 +38,9 @@ def about_command(name: str) -> str:
     :param name: what is typed after `srfix`: `scan`, `state ls`.
     """
     command = loaded(every_command()[name])
-    context = click.Context(command, info_name=name, parent=click.Context(cli, info_name="srfix", **cli.context_settings))
+    context = click.Context(
+        command, info_name=name, parent=click.Context(cli, info_name="srfix", **cli.context_settings)
+    )
     return "\n\n".join(part for part in _command(command, context) if part)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.findings import Diagnosis, Severity, Skipped
-from srfix.serde.subjects.names import Role, Subject, Topic
+from srfix.recovery.findings import Diagnosis, Severity
+from srfix.serde.subjects.names import Role, Topic
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1
 from tests.recovery.world import World, value
 
