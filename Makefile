@@ -74,7 +74,8 @@ kernel: $(STAMP) $(KERNEL) ## Build the serde's native kernel into the environme
 demo: $(STAMP) ## The whole incident, told on the embedded broker and registry
 	$(BIN)/srfix demo
 
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# The tests wait as long as they compute: two at a time for each core.
+PYTEST := $(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))') --dist worksteal
 # Of the serde's tests, those that meet the codecs: `make test` runs those of rules and formats in Python too, `make everything` all.
 CODECS := tests/serde $(addprefix --ignore=tests/serde/,column_sources columns properties registries registry resolve spark subjects)
 EVERYTHING := -m "" --hypothesis-profile=everything

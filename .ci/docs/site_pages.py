@@ -15,7 +15,6 @@ from typing import Final
 
 import nbformat
 import yaml
-from nbclient import NotebookClient
 
 from srfix.cli.command_table import every_command
 from srfix.cli.reference import about_command
@@ -190,6 +189,8 @@ def _notebook_page(path: Path, *, runs: bool) -> str:
     """A notebook's cells as Markdown and code, with what they give if it is run."""
     notebook = nbformat.read(path, as_version=4)
     if runs:
+        from nbclient import NotebookClient  # the tests read what is written here, and do without Jupyter
+
         with tempfile.TemporaryDirectory() as folder:
             NotebookClient(notebook, timeout=120, resources={"metadata": {"path": folder}}).execute()
     blocks = [block for cell in notebook.cells for block in _cell_blocks(cell)]

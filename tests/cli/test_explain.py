@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from srfix.cli.command_line import cli
 from srfix.cli.commands.explain import explain
 from srfix.cli.exit_codes import ExitCode
 from srfix.recovery.checks.interface import CatalogueEntry
@@ -23,7 +24,7 @@ TRACE = (
 
 
 def run(*arguments: str, stdin: str | bytes = "") -> tuple[int, Result]:
-    result = CliRunner().invoke(explain, arguments, input=stdin, standalone_mode=False)
+    result = CliRunner().invoke(explain, arguments, input=stdin, standalone_mode=False, **cli.context_settings)
     if result.exception is not None:
         raise result.exception
     assert isinstance(result.return_value, ExitCode)

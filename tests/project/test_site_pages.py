@@ -74,10 +74,14 @@ def test_a_bar_in_a_table_s_code_has_no_backslash() -> None:
     assert "SRF001|SRF002|SRF004" in PAGES["index.md"]
 
 
-def test_the_notebooks_are_there_and_those_that_need_only_python_can_be_run() -> None:
+def test_the_notebooks_are_there() -> None:
     pages = {page for page in PAGES if page.startswith("notebooks/")}
     assert pages == {"notebooks/incident.md", "notebooks/serde.md", "notebooks/spark.md"}
     assert SITE["RUNS_ALONE"] == {"incident", "serde"}
+
+
+@pytest.mark.slow
+def test_a_notebook_that_needs_only_python_is_run_for_its_page() -> None:
     page = SITE["_notebook_page"](ROOT / "fixtures" / "notebooks" / "serde.ipynb", runs=True)
     assert "\n![What the cell draws](data:image/png;base64,iVBOR" in page
     assert "```text\n40\n```" in page

@@ -16,12 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from tests.examples import IS_EVERYTHING
 from tests.recovery.worlds.generated import worlds
 from tests.recovery.worlds.judging import PROPERTIES, is_a_trap, judge
 from tests.recovery.worlds.smallest import smallest
 from tests.recovery.worlds.world import World
 
-WORLDS = int(os.environ.get("SRFIX_WORLDS", "500"))
+WORLDS = int(os.environ.get("SRFIX_WORLDS", "500" if IS_EVERYTHING else "150"))
 """How many worlds are judged, in all; a soak takes as many as it has time for."""
 A_SHARD = 500
 """How many of them one test judges: tests run side by side."""
