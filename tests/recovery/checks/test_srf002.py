@@ -215,6 +215,7 @@ class TestIdsThatRowsAloneCarry:
         )
         assert f"on disk carry schema id {without_own} (7 rows" in finding.explanation
         assert f"no record of topic {staged.incident.source_topic}" in finding.explanation
+        assert "no restore brings them back" in finding.explanation
 
     def test_alone_they_are_the_incident_too_and_the_repair_registers_them(
         self, world: World, staged: damage.Staged, without_own: int, tmp_path: Path

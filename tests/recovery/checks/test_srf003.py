@@ -49,6 +49,7 @@ class TestCheck:
         world.commit("shop", users=2)
         note = world.findings()["SRF003"]
         assert "satisfied through an alias of users-value" in note.explanation
+        assert "that ends when the alias is removed" in note.explanation
 
     def test_another_context_that_answers_is_named_beside_what_is_registered(self, world: World) -> None:
         world.registry.seed(PHANTOM, W2)
@@ -57,6 +58,7 @@ class TestCheck:
         world.commit("shop", users=2)
         note = world.findings()["SRF003"]
         assert f"1 is satisfied through another context (:.backup:{PHANTOM})" in note.explanation
+        assert "that ends when its versions are deleted" in note.explanation
 
     def test_an_empty_topic_is_no_note(self, world: World) -> None:
         world.commit("shop", users=0)

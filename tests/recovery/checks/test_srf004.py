@@ -94,6 +94,7 @@ class TestTheRepair:
         plan = self.plan(world)
         problems = [e.what for e in world.verify(plan) if type(e).__name__ == "Problem"]
         assert len(problems) == 2
+        assert "it was not applied" in problems[0]
         assert "schema id 2 is not registered here (40403)" in problems[1]
 
     def test_the_price_says_whose_subject_it_is(self, world: World) -> None:
@@ -148,6 +149,7 @@ class TestWithRowsOnDisk:
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [staged.internal_id]
         assert "(1 row, of partition 0) carry none of them" in finding.explanation
+        assert "they are no proof that no row does" in finding.explanation
 
     def test_ids_of_rows_count_without_any_phantom_subject(self, kept: tuple[World, damage.Staged]) -> None:
         world, staged = kept

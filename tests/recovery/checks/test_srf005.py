@@ -75,6 +75,7 @@ class TestTheFinding:
         world.supplied = Supplied(state=read_state_directory(tmp_path))
         explanation = asymmetric(world).explanation
         assert f"rows carry schema id {producer} (2 rows, in the store of partition 0)" in explanation
+        assert "no look-up under the reader's id meets" in explanation
         assert f"Others carry schema id {reader} (1 row" in explanation
 
     def test_ids_behind_the_committed_offset_count_too(self, world: World, producer: int, reader: int) -> None:
