@@ -73,6 +73,7 @@ class TestTraces:
             "PLAN.journal.jsonl",
             "srfix apply and that plan",
             "srfix rollback and that journal",
+            "If it is meant to be so",
             "do not plan anew before",
             f"DELETE /config/{PHANTOM}",
         ):
@@ -83,7 +84,7 @@ class TestTraces:
     def test_import_refuses_the_applications_own_registrations(self, masked: World) -> None:
         set_mode(masked, "IMPORT", PHANTOM)
         note = masked.findings()["SRF012"]
-        assert "its own mode is IMPORT" in note.explanation
+        assert "its own mode is IMPORT: the registry refuses the application's own" in note.explanation
         assert f"DELETE /mode/{PHANTOM}" in note.next
 
     @pytest.mark.parametrize("level", ["BACKWARD", "FULL_TRANSITIVE"])
