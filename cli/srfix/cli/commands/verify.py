@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -28,37 +27,15 @@ from srfix.cli.options import (
     quiet_option,
 )
 from srfix.cli.output import (
-    Block,
-    Folded,
-    Heading,
     ItemList,
     OutputFormat,
-    Paragraph,
     Report,
-    Table,
     Tone,
     Verdict,
     say,
     write_report,
 )
-from srfix.cli.version import version
-from srfix.recovery.ids_in_words import counted
 
-if TYPE_CHECKING:
-    from srfix.recovery.findings import ApplicationAdvice
-    from srfix.recovery.repair import Plan
-    from srfix.recovery.repair.verify import Event
-    from srfix.serde.registry import Json
-    from srfix.serde.subjects import Subject
-
-
-_MOST_PROBLEMS: Final = 2
-"""Problems that are told without --details."""
-_MOST_UNSEEN: Final = 4
-"""Things not looked at that are told without --details."""
-
-_FEW_OUTCOMES: Final = 20
-"""Outcomes that stand unfolded where a format can fold."""
 _TONES: Final = {ExitCode.OK: Tone.GOOD, ExitCode.FINDINGS: Tone.BAD, ExitCode.REFUSED: Tone.UNSURE}
 
 
@@ -99,7 +76,19 @@ def verify(
     Of a plan that writes to a topic (srfix state seed-changelog, plan-expiry) that topic is read again: whether each planned
     row, or deletion, is there, or was written over since.
     """
-    from srfix.cli.commands.shared import advice_blocks, connection_of_plan, open_cluster, show_progress, verify_topic
+    from srfix.cli.commands.shared import (
+        advice_blocks,
+        connection_of_plan,
+        looked_at,
+        open_cluster,
+        show_progress,
+        verification_blocks,
+        verification_code,
+        verification_document,
+        verification_totals,
+        verification_verdict,
+        verify_topic,
+    )
     from srfix.recovery.advice import upon_verification, upon_verification_in_short
     from srfix.recovery.census import LocalCensus, ProcessCensus
     from srfix.recovery.findings import ApplicationAdvice
@@ -143,21 +132,14 @@ def verify(
         ApplicationAdvice(application=known.application, advice=tuple(upon_verification(known, outcome, given=given)))
         for known, outcome in outcomes
     ]
-    code = _code(events)
-    if not events:
-        blocks: list[Block] = [
-            Paragraph("The plan repairs nothing, so nothing was verified; srfix diagnose says how things stand.")
-        ]
-    else:
-        blocks = [Heading(_verdict(events)), *(_in_detail(events) if details else _in_short(events))]
-        if output.folds:
-            blocks += _by_id(events)
+    code = verification_code(events)
+    blocks = [*verification_blocks(events, details=details, folds=output.folds)]
     in_short = tuple(upon_verification_in_short(outcomes, given=given))
     blocks += advice_blocks(advice) if details else [ItemList(in_short)] if in_short else []
-    document = _document(plan, events, advice, verified=code is ExitCode.OK)
+    document = verification_document(plan, events, advice, verified=code is ExitCode.OK)
     is_quiet = quiet and code is ExitCode.OK
     if not is_quiet or output is OutputFormat.JSON:
-        verdict = Verdict(text=_verdict(events), tone=_TONES[code]) if events else None
+        verdict = Verdict(text=verification_verdict(events), tone=_TONES[code]) if events else None
         where = (("cluster", connection.cluster_shown), ("registry", plan.registry))
         write_report(Report(document=document, blocks=tuple(blocks), verdict=verdict, where=where), output)
     if is_quiet:
@@ -169,151 +151,9 @@ def verify(
     if output is OutputFormat.JSON:
         for looked in counts:
             whose = f"{looked.subject}: " if len(counts) > 1 else ""
-            say(f"{whose}{_counted(looked.ids, looked.rows)}.", err=True)
+            say(f"{whose}{looked_at(looked.ids, looked.rows)}.", err=True)
         for event in events:
             if isinstance(event, NotLookedAt):
                 say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
-    say(f"{_totals(events)}.", err=True)
+    say(f"{verification_totals(events)}.", err=True)
     return code
-
-
-def _totals(events: Sequence[Event]) -> str:
-    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, Problem
-
-    problems, unseen = _count(events, Problem), _count(events, NotLookedAt)
-    not_seen = f", {counted(unseen, 'thing')} not looked at" if unseen else ""
-    return f"{_count(events, Confirmed)} confirmed, {counted(problems, 'problem')}{not_seen}"
-
-
-def _count(events: Sequence[Event], kind: type[Event]) -> int:
-    return sum(isinstance(event, kind) for event in events)
-
-
-def _verdict(events: Sequence[Event]) -> str:
-    """Whether the repair holds, and how much was looked at."""
-    from srfix.recovery.repair.verify import NotLookedAt, Problem, tally
-
-    looked = tally(events)
-    seen = _counted(sum(each.ids for each in looked), sum(each.rows for each in looked))
-    if problems := _count(events, Problem):
-        return f"Not repaired: {counted(problems, 'problem')}; {seen}"
-    if unseen := _count(events, NotLookedAt):
-        return f"Not verified, though no problem was seen: {counted(unseen, 'thing')} not looked at; {seen}"
-    return f"Verified: {seen}"
-
-
-def _code(events: Sequence[Event]) -> ExitCode:
-    from srfix.recovery.repair.verify import Confirmed, Problem
-
-    if any(isinstance(event, Problem) for event in events):
-        return ExitCode.FINDINGS
-    holds = bool(events) and all(isinstance(event, Confirmed) for event in events)
-    return ExitCode.OK if holds else ExitCode.REFUSED
-
-
-def _counted(ids: int, rows: int) -> str:
-    return f"{counted(ids, 'schema id')} asked for, {counted(rows, 'live row')} read"
-
-
-def _in_short(events: Sequence[Event]) -> Iterator[Block]:
-    """What is wrong and what was not looked at, in the words of the checks; of the rest how much was looked at."""
-    from srfix.recovery.repair.verify import NotLookedAt, Problem, tally
-
-    yield from _part("Problems", events, Problem, most=_MOST_PROBLEMS)
-    yield from _part("Not looked at", events, NotLookedAt, most=_MOST_UNSEEN)
-    looked = tally(events)
-    holds = [each for each in looked if each.confirmed and not each.problems and not each.not_looked_at]
-    if holds and len(looked) == 1:
-        yield Paragraph(holds[0].subject)
-    elif holds:
-        yield Heading("Confirmed", level=2)
-        yield ItemList(tuple(f"{each.subject}: {_counted(each.ids, each.rows)}" for each in holds))
-
-
-def _in_detail(events: Sequence[Event]) -> Iterator[Block]:
-    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, Problem
-
-    yield from _part("Problems", events, Problem)
-    yield from _part("Not looked at", events, NotLookedAt)
-    yield from _part("Confirmed", events, Confirmed)
-
-
-def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[Block]:
-    """The events of a kind, subject by subject: a phantom subject's name is too long to stand in every line.
-
-    :param most: how many are told, shared out among the subjects; the others are counted.
-    """
-    by_subject: dict[Subject, list[str]] = {}
-    for event in events:
-        if isinstance(event, kind):
-            by_subject.setdefault(event.subject, []).append(event.what)
-    if by_subject:
-        yield Heading(title, level=2)
-    for subject, told in by_subject.items():
-        yield Paragraph(f"Subject {subject}")
-        shown = len(told) if most is None else max(1, most // len(by_subject))
-        if len(told) > shown + 1:
-            told = [*told[:shown], f"and {len(told) - shown} more: --details"]
-        yield ItemList(tuple(told))
-
-
-def _by_id(events: Sequence[Event]) -> Iterator[Block]:
-    """What came of each id, subject by subject; what is wrong first."""
-    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, tally
-
-    tables: list[Block] = []
-    for looked in tally(events):
-        asked = [event for event in events if event.subject == looked.subject and not isinstance(event, NotLookedAt)]
-        asked.sort(key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0))
-        rows = tuple(
-            (
-                "-" if event.schema_id is None else str(event.schema_id),
-                "holds" if isinstance(event, Confirmed) else "does not hold",
-                f"{event.rows:,}" if event.rows else "-",
-                event.what,
-            )
-            for event in asked
-        )
-        tables.append(Table(("schema id", "outcome", "rows read", "what"), rows, title=f"Subject {looked.subject}"))
-    is_short = sum(len(table.rows) for table in tables if isinstance(table, Table)) <= _FEW_OUTCOMES
-    yield Folded("What came of each id", tuple(tables), is_open=is_short)
-
-
-def _document(
-    plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice], *, verified: bool
-) -> dict[str, Json]:
-    from srfix.recovery.findings import advice_document
-    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, tally
-
-    return {
-        "schema": "srfix.verification/1",
-        "srfix": version("srfix"),
-        "digest": plan.digest,
-        "verified": verified,
-        "subjects": [
-            {
-                "subject": looked.subject,
-                "ids_asked": looked.ids,
-                "rows_read": looked.rows,
-                "confirmed": looked.confirmed,
-                "problems": looked.problems,
-                "not_looked_at": looked.not_looked_at,
-            }
-            for looked in tally(events)
-        ],
-        "checks": [
-            {
-                "subject": event.subject,
-                "ok": isinstance(event, Confirmed),
-                "what": event.what,
-                "schema_id": None if event.schema_id is None else int(event.schema_id),
-                "rows": event.rows,
-            }
-            for event in events
-            if not isinstance(event, NotLookedAt)
-        ],
-        "skipped": [
-            {"subject": event.subject, "what": event.what} for event in events if isinstance(event, NotLookedAt)
-        ],
-        "applications": [advice_document(told) for told in advice],
-    }

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from srfix.cli.commands.shared.story import Story
     from srfix.cli.commands.shared.topic_plans import apply_to_topic, roll_back_topic
     from srfix.cli.commands.shared.topic_verification import verify_topic
+    from srfix.cli.commands.shared.verification_report import (
+        looked_at,
+        verification_blocks,
+        verification_code,
+        verification_document,
+        verification_totals,
+        verification_verdict,
+    )
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
@@ -67,5 +75,13 @@ else:
             "story": ["Story"],
             "topic_plans": ["apply_to_topic", "roll_back_topic"],
             "topic_verification": ["verify_topic"],
+            "verification_report": [
+                "looked_at",
+                "verification_blocks",
+                "verification_code",
+                "verification_document",
+                "verification_totals",
+                "verification_verdict",
+            ],
         },
     )

@@ -1,35 +1,13 @@
 """The rows of the stores in a state directory, as an application would see them: keys, values, times, windows, versions."""
 
-from typing import TYPE_CHECKING
-
-import lazy_loader
-
-if TYPE_CHECKING:
-    from srfix.recovery.state.stores.batches import RowBatch
-    from srfix.recovery.state.stores.detection import (
-        SESSION_WITH_HEADERS,
-        WINDOW_WITH_HEADERS,
-        Detected,
-        StoreFormat,
-        databases,
-        detect_format,
-    )
-    from srfix.recovery.state.stores.rows import StateRow, StoredWindow
-    from srfix.recovery.state.stores.store import StateStore, StoreDamage, open_store, open_stores
-else:
-    __getattr__, __dir__, __all__ = lazy_loader.attach(
-        __name__,
-        submod_attrs={
-            "batches": ["RowBatch"],
-            "detection": [
-                "SESSION_WITH_HEADERS",
-                "WINDOW_WITH_HEADERS",
-                "Detected",
-                "StoreFormat",
-                "databases",
-                "detect_format",
-            ],
-            "rows": ["StateRow", "StoredWindow"],
-            "store": ["StateStore", "StoreDamage", "open_store", "open_stores"],
-        },
-    )
+from srfix.recovery.state.stores.batches import RowBatch
+from srfix.recovery.state.stores.detection import (
+    SESSION_WITH_HEADERS,
+    WINDOW_WITH_HEADERS,
+    Detected,
+    StoreFormat,
+    databases,
+    detect_format,
+)
+from srfix.recovery.state.stores.rows import StateRow, StoredWindow
+from srfix.recovery.state.stores.store import StateStore, StoreDamage, open_store, open_stores

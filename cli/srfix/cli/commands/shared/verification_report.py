@@ -1,0 +1,163 @@
+"""What `srfix verify` reports of a repair: a verdict, what was confirmed, what is wrong, and what was not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.output import Block, Folded, Heading, ItemList, Paragraph, Table
+from srfix.cli.version import version
+from srfix.recovery.findings import ApplicationAdvice, advice_document
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.repair import Plan
+from srfix.recovery.repair.verify import Confirmed, Event, NotLookedAt, Problem, tally
+from srfix.serde.registry import Json
+from srfix.serde.subjects import Subject
+
+_MOST_PROBLEMS: Final = 2
+"""Problems that are told without --details."""
+_MOST_UNSEEN: Final = 4
+"""Things not looked at that are told without --details."""
+_FEW_OUTCOMES: Final = 20
+"""Outcomes that stand unfolded where a format can fold."""
+
+
+def verification_blocks(events: Sequence[Event], *, details: bool, folds: bool) -> Iterator[Block]:
+    """The verdict, then what was looked at: in short, or with `details` all of it; per id where the format folds."""
+    if not events:
+        yield Paragraph("The plan repairs nothing, so nothing was verified; srfix diagnose says how things stand.")
+        return
+    yield Heading(verification_verdict(events))
+    yield from _in_detail(events) if details else _in_short(events)
+    if folds:
+        yield from _by_id(events)
+
+
+def verification_totals(events: Sequence[Event]) -> str:
+    problems, unseen = _count(events, Problem), _count(events, NotLookedAt)
+    not_seen = f", {counted(unseen, 'thing')} not looked at" if unseen else ""
+    return f"{_count(events, Confirmed)} confirmed, {counted(problems, 'problem')}{not_seen}"
+
+
+def _count(events: Sequence[Event], kind: type[Event]) -> int:
+    return sum(isinstance(event, kind) for event in events)
+
+
+def verification_verdict(events: Sequence[Event]) -> str:
+    """Whether the repair holds, and how much was looked at."""
+    looked = tally(events)
+    seen = looked_at(sum(each.ids for each in looked), sum(each.rows for each in looked))
+    if problems := _count(events, Problem):
+        return f"Not repaired: {counted(problems, 'problem')}; {seen}"
+    if unseen := _count(events, NotLookedAt):
+        return f"Not verified, though no problem was seen: {counted(unseen, 'thing')} not looked at; {seen}"
+    return f"Verified: {seen}"
+
+
+def verification_code(events: Sequence[Event]) -> ExitCode:
+    if any(isinstance(event, Problem) for event in events):
+        return ExitCode.FINDINGS
+    holds = bool(events) and all(isinstance(event, Confirmed) for event in events)
+    return ExitCode.OK if holds else ExitCode.REFUSED
+
+
+def looked_at(ids: int, rows: int) -> str:
+    return f"{counted(ids, 'schema id')} asked for, {counted(rows, 'live row')} read"
+
+
+def _in_short(events: Sequence[Event]) -> Iterator[Block]:
+    """What is wrong and what was not looked at, in the words of the checks; of the rest how much was looked at."""
+    yield from _part("Problems", events, Problem, most=_MOST_PROBLEMS)
+    yield from _part("Not looked at", events, NotLookedAt, most=_MOST_UNSEEN)
+    looked = tally(events)
+    holds = [each for each in looked if each.confirmed and not each.problems and not each.not_looked_at]
+    if holds and len(looked) == 1:
+        yield Paragraph(holds[0].subject)
+    elif holds:
+        yield Heading("Confirmed", level=2)
+        yield ItemList(tuple(f"{each.subject}: {looked_at(each.ids, each.rows)}" for each in holds))
+
+
+def _in_detail(events: Sequence[Event]) -> Iterator[Block]:
+    yield from _part("Problems", events, Problem)
+    yield from _part("Not looked at", events, NotLookedAt)
+    yield from _part("Confirmed", events, Confirmed)
+
+
+def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[Block]:
+    """The events of a kind, subject by subject: a phantom subject's name is too long to stand in every line.
+
+    :param most: how many are told, shared out among the subjects; the others are counted.
+    """
+    by_subject: dict[Subject, list[str]] = {}
+    for event in events:
+        if isinstance(event, kind):
+            by_subject.setdefault(event.subject, []).append(event.what)
+    if by_subject:
+        yield Heading(title, level=2)
+    for subject, told in by_subject.items():
+        yield Paragraph(f"Subject {subject}")
+        shown = len(told) if most is None else max(1, most // len(by_subject))
+        if len(told) > shown + 1:
+            told = [*told[:shown], f"and {len(told) - shown} more: --details"]
+        yield ItemList(tuple(told))
+
+
+def _by_id(events: Sequence[Event]) -> Iterator[Block]:
+    """What came of each id, subject by subject; what is wrong first."""
+    tables: list[Block] = []
+    for looked in tally(events):
+        asked = [event for event in events if event.subject == looked.subject and not isinstance(event, NotLookedAt)]
+        asked.sort(key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0))
+        rows = tuple(
+            (
+                "-" if event.schema_id is None else str(event.schema_id),
+                "holds" if isinstance(event, Confirmed) else "does not hold",
+                f"{event.rows:,}" if event.rows else "-",
+                event.what,
+            )
+            for event in asked
+        )
+        tables.append(Table(("schema id", "outcome", "rows read", "what"), rows, title=f"Subject {looked.subject}"))
+    is_short = sum(len(table.rows) for table in tables if isinstance(table, Table)) <= _FEW_OUTCOMES
+    yield Folded("What came of each id", tuple(tables), is_open=is_short)
+
+
+def verification_document(
+    plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice], *, verified: bool
+) -> dict[str, Json]:
+    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, tally
+
+    return {
+        "schema": "srfix.verification/1",
+        "srfix": version("srfix"),
+        "digest": plan.digest,
+        "verified": verified,
+        "subjects": [
+            {
+                "subject": looked.subject,
+                "ids_asked": looked.ids,
+                "rows_read": looked.rows,
+                "confirmed": looked.confirmed,
+                "problems": looked.problems,
+                "not_looked_at": looked.not_looked_at,
+            }
+            for looked in tally(events)
+        ],
+        "checks": [
+            {
+                "subject": event.subject,
+                "ok": isinstance(event, Confirmed),
+                "what": event.what,
+                "schema_id": None if event.schema_id is None else int(event.schema_id),
+                "rows": event.rows,
+            }
+            for event in events
+            if not isinstance(event, NotLookedAt)
+        ],
+        "skipped": [
+            {"subject": event.subject, "what": event.what} for event in events if isinstance(event, NotLookedAt)
+        ],
+        "applications": [advice_document(told) for told in advice],
+    }
