@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 """Anything else is a name and a part of a value."""
+_MOST_CONTINUED: Final = (1_000, 1 << 16)
+"""Lines, and characters, of one continued property: javaproperties 0.8 looks through all of it again for each further line."""
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1e]")
 
 
@@ -61,12 +64,26 @@ def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] 
         )
     if _NO_TEXT.search(text):
         raise UsageError(f"The properties file {path!r} is no text. It takes name=value, one to a line.")
+    _refuse_endless(text, path)
     try:
         return _properties(text, path, is_latin=encoding == "iso-8859-1")
     except javaproperties.InvalidUEscapeError:
         pass
     # Raised out here: the other error has the escape as its context.
     raise UsageError(f"The properties file {path!r} holds a \\u that four hexadecimal digits do not follow.")
+
+
+def _refuse_endless(text: str, path: str) -> None:
+    lines, characters = 0, 0
+    for number, line in enumerate(_LINE_END.split(text), start=1):
+        lines, characters = lines + 1, characters + len(line)
+        if (len(line) - len(line.rstrip("\\"))) % 2 == 0:  # else the last backslash continues it
+            lines, characters = 0, 0
+        elif lines > _MOST_CONTINUED[0] or characters > _MOST_CONTINUED[1]:
+            raise UsageError(
+                f"Line {number} of the properties file {path!r} continues a property of more than {_MOST_CONTINUED[0]:,} lines "
+                f"or {_MOST_CONTINUED[1] >> 10} KiB. Join its lines."
+            )
 
 
 def _properties(text: str, path: str, *, is_latin: bool) -> PropertiesFile:
@@ -81,7 +98,7 @@ def _properties(text: str, path: str, *, is_latin: bool) -> PropertiesFile:
                 raise UsageError(f"Line {line} of the properties file {path!r} is not key=value.")
             properties[element.key] = element.value
             in_utf_8[element.key] = is_latin and _looks_like_utf_8(element.source)
-        line += len(re.findall(r"\r\n|\r|\n", element.source))
+        line += len(_LINE_END.findall(element.source))
     return PropertiesFile(values=properties, in_utf_8=tuple(name for name, looks in in_utf_8.items() if looks))
 
 
