@@ -85,14 +85,17 @@ class TestTheNewestOfEachIdAndPartition:
         assert (fault.partitions[0].first_offset, fault.partitions[0].last_offset) == (1, 1)
         assert world.plan().actions == ()
 
-    def test_java_reads_what_is_only_too_long(self, world: World) -> None:
+    @pytest.mark.parametrize("damaged", [1, 2])
+    def test_java_reads_what_is_only_too_long(self, world: World, damaged: int) -> None:
         world.registry.seed(PHANTOM, W1)
+        world.registry.seed(PHANTOM, W2)
         world.put("users", ("a", value(1, TOO_LONG)))
         world.commit("shop", users=1)
         assert "reads them all the same" in found(world.examine()).explanation
-        world.put("users", ("b", value(1, CUT_OFF)))
+        world.put("users", ("b", value(damaged, CUT_OFF)))
         world.commit("shop", users=2)
         assert "the first read of the row fails" in found(decoded(world)).explanation
+        assert found(decoded(world)).severity is Severity.BROKEN
 
     def test_what_was_not_decoded_is_said_and_not_called_proven(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from srfix.recovery.cluster.answers import GroupState
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.evidence.application import Applications
-from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
+from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose
 from srfix.recovery.evidence.rules import MARGIN, POINTS, RULES, as_markdown
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Evidence, Weight
@@ -386,6 +387,18 @@ pieces = st.lists(
 
 def hypothesis_of(evidence: list[Evidence]) -> Hypothesis:
     return Hypothesis(store=STORE, topic=Topic("users"), pieces=tuple(evidence))
+
+
+@pytest.mark.parametrize(("applications", "is_chosen"), [(["shop", "shop"], True), (["shop", "shop-users"], False)])
+def test_a_store_that_is_proven_for_two_applications_is_given_to_neither(
+    applications: list[str], *, is_chosen: bool
+) -> None:
+    conclusive = Evidence(kind="topology", topic=Topic("users"), weight=Weight.CONCLUSIVE, detail="d")
+    proven = [
+        Hypothesis(store=replace(STORE, application=each), topic=Topic("users"), pieces=(conclusive,))
+        for each in applications
+    ]
+    assert choose(proven, doubts=()) == (proven[0] if is_chosen else None)
 
 
 class TestPoints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from srfix.recovery.actions import restore_config, restore_mode, soft_delete
 from srfix.recovery.facts import read_subject_state
 from srfix.recovery.repair.apply import AlreadyApplied, JournalSetAside, StepDone, StepFound, apply_plan
 from srfix.recovery.repair.journal import open_journal
-from srfix.serde import Schema, Subject
+from srfix.serde import RegistryClient, RetryPolicy, Schema, Subject
 from srfix.serde.registry import OperationNotPermittedError, RegistryUnreachableError
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
 from tests.recovery.staging import PHANTOM, STEPS, W1, W2, R, clock, cut_last_line, plan_of
@@ -144,6 +145,21 @@ class TestApplyPlan:
         assert isinstance(caught.value.__cause__, RegistryUnreachableError)
         scene.apply()
         assert scene.registry.dump() == undisturbed
+
+    def test_a_write_whose_answer_was_lost_is_undone_though_its_repetition_was_refused(self, scene: Scene) -> None:
+        method, path, call = WRITE_CALLS[3]
+        refused = Answer(status=403, body=json.dumps({"error_code": 40301, "message": "No."}))
+        repeated = Fault(method=method, path=path, calls=(call,), action=refused)
+        with (
+            scene.registry.intercept(repeated),  # counts no call that the fault set up last has taken
+            scene.registry.intercept(replace(repeated, action=CutAfter())),
+            RegistryClient(scene.registry.url, retry=RetryPolicy(max_attempts=2, initial_wait_s=0)) as client,
+            pytest.raises(AppliedInPartError),
+        ):
+            list(apply_plan(scene.plan, client, scene.journal, clock=clock))
+        assert len(scene.registry.dump()["subjects"][PHANTOM]) == 3  # type: ignore[index]
+        assert scene.left() == []
+        assert scene.registry.dump() == scene.before
 
 
 class TestDeathAtEveryInstant:

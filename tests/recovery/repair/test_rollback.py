@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import CutAfter, CutBefore, Fault, FixtureRegistry, Release
-from srfix.recovery import PlanError, RolledBackInPartError
+from srfix.fixtures.registry import Answer, CutAfter, CutBefore, Fault, FixtureRegistry, Release
+from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
 from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
 from srfix.serde import RegistryClient, Schema
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
@@ -69,6 +70,15 @@ class TestRollBack:
         repaired.roll_back()
         assert repaired.client.lookup(PHANTOM, Schema(text=theirs)).version == 4
         assert repaired.client.versions(PHANTOM, deleted=True) == (1, 4)
+
+    def test_what_others_registered_after_the_registry_refused_our_step_stays(self, scene: Scene) -> None:
+        refused = Answer(status=403, body=json.dumps({"error_code": 40301, "message": "No."}))
+        fault = Fault(method="POST", path="/versions$", calls=(2,), action=refused)
+        with scene.registry.intercept(fault), pytest.raises(AppliedInPartError):
+            scene.apply()
+        number = scene.register(W2)
+        scene.roll_back()
+        assert scene.client.versions(PHANTOM) == (1, number)
 
     @pytest.mark.parametrize(("others_undid", "counted"), [((), "1 step was"), ((3,), "no step was")])
     def test_one_that_stops_counts_what_it_has_undone_itself(

@@ -180,6 +180,15 @@ class TestWhichSchemaIsWrittenUnder:
             assert AvroSerializer(client, text, conf=conf)(row, peers.context()) == expected
         assert server.writes == 0
 
+    def test_no_version_that_is_soft_deleted(self, client: Client, theirs: SchemaRegistryClient) -> None:
+        for text in (V1, V2):
+            theirs.register_schema("t-value", Schema(text))
+        theirs.delete_version("t-value", 1)
+        conf = {"auto.register.schemas": False}
+        for make, registry in ((peers.their_avro_serializer, theirs), (AvroSerializer, client)):
+            with pytest.raises(Exception, match="40403"):
+                make(registry, V1, conf)(ROW, peers.context())  # type: ignore[operator]
+
     def test_the_latest_with_metadata(
         self, server: FixtureRegistry, client: Client, theirs: SchemaRegistryClient
     ) -> None:

@@ -15,6 +15,7 @@ from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus, Plan, Su
 from srfix.recovery.advice.playbook import Verified, upon_verification
 from srfix.recovery.census import CensusProgress
 from srfix.recovery.cluster import GroupState
+from srfix.recovery.repair.plan_file import Omission
 from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, Problem
 from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of
 from srfix.serde import Role, Schema, Subject, Topic
@@ -91,6 +92,16 @@ class TestVerify:
         (problem,) = problems(world, repaired)
         assert problem.startswith("schema id 99, ")
         assert "`srfix explain SRF011`" in problem
+
+    def test_what_the_plan_left_out_elsewhere_is_a_problem_until_it_is_registered(
+        self, world: World, repaired: Plan
+    ) -> None:
+        elsewhere = Subject("till-tills-changelog-value")
+        left_out = replace(repaired, omissions=(Omission(subject=elsewhere, reason="why", schema_ids=(1, 2)),))
+        world.registry.seed(elsewhere, W1)
+        assert problems(world, left_out) == ["the plan left schema id 2 out: why"]
+        world.registry.seed(elsewhere, W2)
+        assert problems(world, left_out) == []
 
     def test_a_level_and_a_mode_that_were_left_are_problems(self, world: World, repaired: Plan) -> None:
         world.client().set_config(PHANTOM, {"compatibility": "NONE"})
