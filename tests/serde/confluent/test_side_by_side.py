@@ -185,9 +185,9 @@ class TestWhichSchemaIsWrittenUnder:
             theirs.register_schema("t-value", Schema(text))
         theirs.delete_version("t-value", 1)
         conf = {"auto.register.schemas": False}
-        for make, registry in ((peers.their_avro_serializer, theirs), (AvroSerializer, client)):
+        for serialize in (peers.their_avro_serializer(theirs, V1, conf), AvroSerializer(client, V1, conf=conf)):
             with pytest.raises(Exception, match="40403"):
-                make(registry, V1, conf)(ROW, peers.context())  # type: ignore[operator]
+                serialize(ROW, peers.context())
 
     def test_the_latest_with_metadata(
         self, server: FixtureRegistry, client: Client, theirs: SchemaRegistryClient

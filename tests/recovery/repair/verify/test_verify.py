@@ -20,7 +20,7 @@ from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, Problem
 from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of
 from srfix.serde import Role, Schema, Subject, Topic
 from srfix.serde.registry import RegistryAnswerError
-from srfix.serde.wire import frame_id
+from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
@@ -97,7 +97,9 @@ class TestVerify:
         self, world: World, repaired: Plan
     ) -> None:
         elsewhere = Subject("till-tills-changelog-value")
-        left_out = replace(repaired, omissions=(Omission(subject=elsewhere, reason="why", schema_ids=(1, 2)),))
+        left_out = replace(
+            repaired, omissions=(Omission(subject=elsewhere, reason="why", schema_ids=(SchemaId(1), SchemaId(2))),)
+        )
         world.registry.seed(elsewhere, W1)
         assert problems(world, left_out) == ["the plan left schema id 2 out: why"]
         world.registry.seed(elsewhere, W2)
