@@ -25,6 +25,11 @@ class TestOnRestore:
             f"{PHANTOM} holds schema id 2, but not schema id 1. Those rows cannot be read."
         )
 
+    def test_what_is_soft_deleted_alone_under_the_phantom_is_there(self, world: World) -> None:
+        stage(world)
+        world.client().delete_version(PHANTOM, 1)
+        assert only(seen(world)).certainty is Certainty.CERTAIN
+
     def test_before_the_first_put_it_is_not_known_what_the_store_writes(self, world: World) -> None:
         stage(world, phantom=())
         each = only(seen(world))
