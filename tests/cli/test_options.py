@@ -95,6 +95,13 @@ class TestPrecedence:
             "socket.timeout.ms": "100",
         }
 
+    def test_a_properties_file_that_the_file_names_stands_below_the_files_own_tables(self, tmp_path: Path) -> None:
+        (tmp_path / "client.properties").write_text("schema.registry.http.read.timeout.ms=5000\n", encoding="utf-8")
+        config = tmp_path / "srfix.toml"
+        named = f'registry = ["http://r"]\nkafka-config = "{tmp_path}/client.properties"\n'
+        config.write_text(named + '[registry-client]\n"http.read.timeout.ms" = 1000\n', encoding="utf-8")
+        assert connect("--config", str(config)).registry.read_timeout_s == 1
+
     def test_a_properties_file_stands_below_single_properties_of_its_layer(self, tmp_path: Path) -> None:
         file = tmp_path / "client.properties"
         file.write_text(

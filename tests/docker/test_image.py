@@ -51,7 +51,8 @@ def test_it_runs_the_demo_without_network_rights_or_a_disk(image: str) -> None:
 
 def test_it_is_the_command_and_says_its_version(image: str) -> None:
     done = docker("run", "--rm", *CONFINED, image, "--version")
-    assert (done.returncode, done.stdout) == (0, f"srfix {version('srfix')}\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"srfix {version('srfix')}, serde engine: ")
     assert docker("run", "--rm", *CONFINED, image, "explain", "nonsense").returncode == 2
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +59,13 @@ class TestDiff:
         code, document = compare(broker)
         assert code == 1
         assert kinds(document) == {"t1": "stale", "t2": "extra", "t9": "missing"}
+
+    def test_a_damaged_store_is_a_finding_though_nothing_differs(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
+        shutil.copytree(OLD, tmp_path / "app")
+        for table in (tmp_path / "app" / "1_0" / "rocksdb" / "ts").glob("*.sst"):
+            table.unlink()
+        code, document = compare(broker, directory=str(tmp_path))
+        assert (code, kinds(document)) == (1, {})
 
     def test_without_a_commit_nothing_is_restored(self, broker: EmbeddedBroker) -> None:
         put(broker, ("t1", b"tv1", TS), ("t2", b"tv2", TS))
