@@ -20,7 +20,6 @@ from srfix.serde.columns.text import parse_columns, print_columns
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.deserializer import JsonDeserializer, JsonSchemaDeserializer, SchemaDeserializer
 from srfix.serde.formats import json as json_format
-from srfix.serde.formats import json_schema
 from srfix.serde.formats.json import kernel as json_kernel
 from srfix.serde.interface import SerdeContext
 from srfix.serde.native import kernel, native_decoder_of
@@ -98,19 +97,6 @@ class TestBothEngines:
             with python_engine():
                 python = JsonDeserializer(columns, **options)
             must_agree(native, python, _spoilt(random, bodies), about=f"{print_columns(columns)} {options}")
-
-        run()
-
-    @_sizes
-    def test_agree_about_json_under_the_schema_of_columns(self, payloads: int) -> None:
-        @fuzzed(payloads * _MORE_CASES)
-        @given(_cases(), _options, seeds)
-        def run(case_and_columns: tuple[RowsCase, Columns], options: dict[str, Any], random: Random) -> None:
-            case, columns = case_and_columns
-            text = json_schema.internal_schema(case.writer, wrapped=case.wrapped)
-            encode = json_schema.encoder(text, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
-            bodies = [encode(row, b"") for row in case.rows]
-            _agree_under(text, columns, {**options, "case_rule": case.rule, "wrap": case.wrapped}, bodies, random)
 
         run()
 

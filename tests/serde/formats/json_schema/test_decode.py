@@ -6,7 +6,6 @@ The case rules are those of Avro (`ConnectDataTranslator.toKsqlStruct`): writers
 from __future__ import annotations
 
 import base64
-import contextlib
 import datetime
 import json
 from decimal import Decimal as Number
@@ -26,7 +25,6 @@ from srfix.serde.errors import (
     IncompatibleTypeError,
     OutOfRangeError,
     SchemaError,
-    SrfixError,
     TrailingBytesError,
     TruncatedBodyError,
 )
@@ -347,20 +345,3 @@ class TestProperties:
         if b'Infinity"' not in payload:  # a text, where the engine's schema says number
             json_schema.validator(text)(payload[5:])
         assert json_schema.decoder(text, columns=columns, case_rule=rule)(payload, 5) == row
-
-    @given(columns_and_row, st.binary(max_size=6), st.integers(0, 200), st.booleans())
-    def test_a_damaged_body_gives_only_our_errors(
-        self, given_: tuple[Columns, dict[str, object]], damage: bytes, at: int, is_cut: bool
-    ) -> None:
-        columns, row = given_
-        text = json_schema.internal_schema(columns)
-        body = json_schema.encoder(text, columns=columns, case_rule=CaseRule.EXACT)(row, b"")
-        damaged = body[:at] + damage + (b"" if is_cut else body[at + len(damage) :])
-        with contextlib.suppress(SrfixError):
-            json_schema.decoder(text, columns=columns, case_rule=CaseRule.EXACT)(damaged, 0)
-
-    @given(st.binary(max_size=40))
-    def test_so_does_noise(self, body: bytes) -> None:
-        text = '{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string","connect.type":"bytes"}}}'
-        with contextlib.suppress(SrfixError):
-            _read(text, "A BIGINT, B BYTES", body)
