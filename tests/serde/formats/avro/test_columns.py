@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from srfix.serde.columns.types import (
     BIGINT,
@@ -300,54 +299,7 @@ class TestTheInternalSchema:
         assert columns_from_avro(text, names="keep") == declared
 
 
-_WORDS = (
-    *("null", "boolean", "int", "long", "bytes", "string", "record", "enum", "fixed", "array", "map", "N", "decimal"),
-    *("date", "MapEntry", "key", "value", "int8", "io.confluent.connect.avro.MapEntry"),
-)
-_NAMES = (
-    *("type", "name", "fields", "items", "values", "symbols", "size", "logicalType", "precision", "scale", "default"),
-    *("doc", "connect.internal.type", "connect.type", "connect.name", "connect.version", "connect.parameters"),
-    "connect.default",
-)
-_anything = st.recursive(
-    st.sampled_from(_WORDS) | st.integers(-1, 9) | st.floats() | st.none() | st.booleans(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(_NAMES), inner, max_size=6),
-    max_leaves=20,
-)
-
-
-def _types(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
-    field = st.fixed_dictionaries({"name": st.sampled_from(_WORDS), "type": inner}, optional={"default": _anything})
-    more = dict.fromkeys(_NAMES[7:], _anything)
-    return (
-        st.lists(inner, max_size=3)
-        | st.fixed_dictionaries({"type": st.just("array"), "items": inner}, optional=more)
-        | st.fixed_dictionaries({"type": st.just("map"), "values": inner}, optional=more)
-        | st.fixed_dictionaries(
-            {"type": st.just("record"), "name": st.sampled_from("NMLK"), "fields": st.lists(field, max_size=3)},
-            optional=more,
-        )
-    )
-
-
-_almost = st.recursive(
-    st.sampled_from((*_WORDS[:6], "N", "M"))
-    | st.fixed_dictionaries({"type": st.sampled_from(_WORDS[:6])}, optional=dict.fromkeys(_NAMES[7:], _anything)),
-    _types,
-    max_leaves=12,
-)
-
-
-class TestAnything:
-    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(_anything | _almost, st.booleans())
-    def test_gives_columns_or_an_error_of_ours(self, schema: object, wrapped: bool) -> None:
-        try:
-            inferred = infer_avro(json.dumps(schema), wrapped=wrapped)
-        except (SchemaError, ColumnError):
-            return
-        assert inferred.columns
-
+class TestDigits:
     def test_a_decimal_of_more_digits_than_an_int_counts_is_refused(self) -> None:
         schema = avro.record(a=avro.decimal(10**400, 0))
         with pytest.raises(ColumnError, match=r"^The field ->a: A DECIMAL has at most 2,147,483,647 digits"):

@@ -39,7 +39,6 @@ from srfix.serde.formats import json
 from srfix.serde.formats.json.decode import required_type
 from srfix.serde.interface import Value
 
-BOTH_OF_KSQLDB = pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
 ORDER = (
     "ORDERTIME BIGINT, `@ORDERID` BIGINT, ITEMID STRING, ORDERUNITS DOUBLE, `caseField` BIGINT, ARRAYCOL ARRAY<DOUBLE>, "
     "MAPCOL MAP<STRING, DOUBLE>"
@@ -127,29 +126,7 @@ class TestRows:
 
 
 class TestCaseRules:
-    @BOTH_OF_KSQLDB
-    @pytest.mark.parametrize(
-        ("columns", "body", "row"),
-        [
-            ("FOO INT", '{"FOO":1,"foo":2}', {"FOO": 1}),
-            ("FOO INT", '{"foo":2,"FOO":1}', {"FOO": 1}),
-            ("FOO INT", '{"FOO":null,"foo":2}', {"FOO": None}),
-            ("FOO INT", '{"Foo":1,"foo":2}', {"FOO": 2}),
-            ("FOO INT", '{"foo":1,"Foo":null}', {"FOO": None}),
-            ("FOO INT", '{"foo":1,"Foo":2,"foo":3}', {"FOO": 2}),  # "foo" keeps its place, before "Foo"
-            # shouldIgnoreDeserializeJsonObjectCaseMismatch
-            ("`caseField` INT, FOO INT", '{"CASEFIELD":1,"FOO":2}', {"caseField": None, "FOO": 2}),
-            ("`caseField` INT", '{"casefield":1,"caseField":2}', {"caseField": 2}),
-            ("`foo` INT, FOO INT", '{"foo":1}', {"foo": 1, "FOO": 1}),
-            ("`foo` INT, FOO INT", '{"foo":1,"FOO":2}', {"foo": 1, "FOO": 2}),
-            ("A STRUCT<B INT>", '{"a":{"b":1,"B":2},"b":3}', {"A": {"B": 2}}),
-            ("A ARRAY<STRUCT<B INT>>", '{"a":[{"b":1},{"B":2}]}', {"A": [{"B": 1}, {"B": 2}]}),
-            ("A MAP<STRING,INT>", '{"a":{"k":1,"K":2}}', {"A": {"k": 1, "K": 2}}),
-            ("STRASSE INT", '{"straße":1}', {"STRASSE": 1}),
-        ],
-    )
-    def test_the_engines_rule(self, rule: CaseRule, columns: str, body: str, row: object) -> None:
-        assert _read(columns, body, rule) == row
+    """`tests/serde/rules/test_case_rules.py` has the engines'."""
 
     @pytest.mark.parametrize(
         ("columns", "body", "row"),

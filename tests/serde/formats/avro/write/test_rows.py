@@ -70,21 +70,13 @@ def _mismatch(schema: object, value: object, columns: str, *, wrapped: bool = Tr
 
 
 class TestCaseRules:
-    """`ConnectDataTranslator.toKsqlStruct` of each generation, on bodies; `test_casing` has it on names."""
+    """`ConnectDataTranslator.toKsqlStruct` of each generation, where types meet; `tests/serde/rules` has the rest."""
 
     @pytest.mark.parametrize(
         ("rule", "columns", "row", "read"),
         [
-            (KSQLDB, "FOO INT", {"FOO": 1, "foo": 2}, {"FOO": 2}),
-            (KSQLDB, "FOO INT", {"foo": 1, "FOO": 2}, {"FOO": 2}),
-            (KSQLDB, "FOO INT", {"FOO": 1, "foo": None}, {"FOO": None}),
-            (KSQLDB, "`caseField` INT, FOO INT", {"CASEFIELD": 1, "FOO": 2}, {"caseField": None, "FOO": 2}),
-            (KSQLDB, "`foo` INT, FOO INT", {"foo": 1}, {"foo": 1, "FOO": None}),
-            (KSQLDB_2020, "`col1` INT", {"COL1": 1}, {"col1": 1}),
-            (KSQLDB_2020, "`a` INT, A INT", {"a": 1}, {"a": 1, "A": 1}),
             (KSQLDB_2020, "`a` BIGINT, A STRING", {"a": 1}, {"a": 1, "A": "1"}),
             (KSQLDB_2020, "`a` DATE, A STRING", {"a": 1}, {"a": datetime.date(1970, 1, 2), "A": "1"}),
-            (KSQLDB_2020, "FOO INT", {"FOO": 1, "foo": None}, {"FOO": None}),
             (UNIQUE, "FOO INT", {"FOO": 1, "foo": 2}, {"FOO": 1}),
             (EXACT, "FOO INT, `bar` INT", {"foo": 2, "bar": 3}, {"FOO": None, "bar": 3}),
         ],
@@ -95,17 +87,6 @@ class TestCaseRules:
         assert got == read
         assert isinstance(got, dict)
         assert list(got) == [column.name for column in parse_columns(columns)]
-
-    def test_it_goes_down_into_structs_items_and_values_but_not_into_keys(self) -> None:
-        inner = record("I", foo="int", FOO="int", bar="int")
-        schema = record(s=inner, a=array("I"), m=map_of("I"))
-        value = {"foo": 1, "FOO": 2, "bar": 3}
-        columns = "S STRUCT<FOO INT>, A ARRAY<STRUCT<BAR INT>>, M MAP<STRING, STRUCT<FOO INT, BAR INT>>"
-        assert _read(schema, {"s": value, "a": [value], "m": {"k": value, "K": value}}, columns) == {
-            "S": {"FOO": 2},
-            "A": [{"BAR": 3}],
-            "M": {"k": {"FOO": 2, "BAR": 3}, "K": {"FOO": 2, "BAR": 3}},
-        }
 
     def test_the_type_of_a_field_that_is_overwritten_is_looked_at_too(self) -> None:
         schema = record(FOO="string", foo="int")
