@@ -212,7 +212,7 @@ def _parts(type_: object, of_json: object, value: object) -> Writer:
 
 
 STRUCT_B: Final = _parts(avro.record("S", b="string"), _json_object(JSON_STRING, "b"), {"b": "x"})
-IN_PARTS: Final = {
+IN_PARTS: Final[dict[str, tuple[str, Writer, object]]] = {
     "->F->ARRAY": ("ARRAY<INT>", _parts(avro.array("string"), _json_array(JSON_STRING), ["x"]), []),
     "->F->MAP_VAL": ("MAP<STRING, INT>", _parts(avro.map_of("string"), _json_map(JSON_STRING), {"k": "x"}), {}),
     "->F->B": ("STRUCT<B INT>", STRUCT_B, None),

@@ -19,6 +19,7 @@ from srfix.serde.errors import ColumnError
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, key_full_name
 from srfix.serde.subjects.names import Role
+from tests.serde.avro_schemas import record
 from tests.strategies import avro_columns
 
 
@@ -40,10 +41,11 @@ class TestInternalSchema:
 
     def test_a_nested_record_is_named_by_its_path_and_repeats_no_namespace(self) -> None:
         (address,) = _types("ADDRESS STRUCT<`at` STRUCT<ZIP INT>>")
-        fields = [{"name": "ZIP", "type": ["null", "int"], "default": None}]
-        at = {"type": "record", "name": "R_ADDRESS_at", "fields": fields}
-        fields = [{"name": "at", "type": ["null", at], "default": None}]
-        assert address == {"type": "record", "name": "R_ADDRESS", "fields": fields}
+        at = record("R_ADDRESS_at", ZIP=["null", "int"])
+        at["fields"][0]["default"] = None
+        expected = record("R_ADDRESS", at=["null", at])
+        expected["fields"][0]["default"] = None
+        assert address == expected
 
     def test_an_array_adds_nothing_to_the_path(self) -> None:
         (array,) = _types("A ARRAY<ARRAY<STRUCT<B INT>>>")
@@ -53,10 +55,10 @@ class TestInternalSchema:
     def test_a_dot_becomes_an_underscore_in_a_field_but_not_in_the_path_of_a_record(self) -> None:
         text = "`a.b` STRUCT<C INT, D STRUCT<E INT>>"
         (field,) = json.loads(_schema(text))["fields"]
-        record = field["type"][1]
-        assert (field["name"], record["namespace"], record["name"]) == ("a_b", "n.R_a", "b")
-        assert "namespace" not in record["fields"][1]["type"][1]
-        assert record["fields"][1]["type"][1]["name"] == "b_D"
+        inner = field["type"][1]
+        assert (field["name"], inner["namespace"], inner["name"]) == ("a_b", "n.R_a", "b")
+        assert "namespace" not in inner["fields"][1]["type"][1]
+        assert inner["fields"][1]["type"][1]["name"] == "b_D"
 
     def test_a_full_name_without_namespace_has_none(self) -> None:
         assert "namespace" not in json.loads(_schema("A INT", full_name="Plain"))
