@@ -139,11 +139,7 @@ _PROPERTIES: Final[dict[str, tuple[dict[str, object], tuple[str, ...], tuple[obj
     "name": ({"type": "string"}, ("STRING",), ("", "a", "é\U0001f600", '\0\n"\\')),
     "active": ({"type": "boolean"}, ("BOOLEAN", "STRING"), (True, False)),
     "digest": (_connect("string", "bytes"), ("BYTES", "DECIMAL(6, 2)"), ("", "AAE=", "AAF=", "AAECAw==", "AA", "A A=")),
-    "day": (
-        _connect("integer", "int32", title=f"{_LOGICAL}Date"),
-        ("DATE", "INT", "STRING"),
-        (0, -1, 2932896, 2932897),
-    ),
+    "day": (_connect("integer", "int32", title=f"{_LOGICAL}Date"), ("DATE", "INT"), (0, -1, 2932896, 2932897)),
     "hour": (_connect("integer", "int32", title=f"{_LOGICAL}Time"), ("TIME", "INT"), (0, 86399999, 86400000, -1)),
     "seen": (_connect("integer", "int64", title=f"{_LOGICAL}Timestamp"), ("TIMESTAMP", "BIGINT"), (0, -1, 10**15)),
     "price": (
