@@ -54,7 +54,8 @@ class TestNumbersOfDifferentUnits:
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
         registry.configure("users-value", {"compatibility": "NONE"})
-        for type_ in (MICROS, "long", {"type": "long", "connect.name": f"{DEBEZIUM}.MicroTimestamp"}):
+        types: list[Json] = [MICROS, "long", {"type": "long", "connect.name": f"{DEBEZIUM}.MicroTimestamp"}]
+        for type_ in types:
             _seed(registry, A=type_)
         plan_read(client, "users", "A BIGINT")
         _seed(registry, A=MILLIS)

@@ -44,8 +44,8 @@ class TestSourceOptions:
         assert (found.starting_offsets, found.max_offsets_per_trigger) == ("earliest", 7)
 
     def test_kafkas_properties_lose_their_prefix_and_javas_names(self) -> None:
-        properties = {"security.protocol": "SSL", "request.timeout.ms": "5", "isolation.level": "read_uncommitted"}
-        found = options(**{f"kafka.{name}": value for name, value in properties.items()})
+        given = {"security.protocol": "SSL", "request.timeout.ms": "5", "isolation.level": "read_uncommitted"}
+        found = source_options(LEAST | {f"kafka.{name}": value for name, value in given.items()}, Use.BATCH)
         assert found.kafka == {**SERVERS, "security.protocol": "SSL", "socket.timeout.ms": "5"}
         assert found.isolation is Isolation.READ_UNCOMMITTED
 
