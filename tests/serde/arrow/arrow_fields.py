@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from tests.serde.avro_schemas import (
+    DATE,
+    MICROS,
+    MILLIS,
+    TIME_MILLIS,
+    UUID,
+    array,
+    decimal,
+    entries,
+    enum,
+    fixed,
+    logical,
+    map_of,
+    record,
+)
+
 __all__ = ["Fed", "fields", "scalars"]
 
 Avro: TypeAlias = object
 _LEVELS: Final = 3
 """How deep types nest."""
-_ENTRY: Final = {"type": "record", "name": "Entry", "connect.internal.type": "MapEntry"}
 _KEYS: Final = st.sampled_from(["a", "b", "é", "a longer key than twelve bytes", ""])
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _FLOATS: Final = (pa.float16(), pa.float32(), pa.float64())
@@ -36,15 +51,6 @@ _DECIMALS: Final = (
 )
 
 
-def _logical(kind: str, logical: str) -> Avro:
-    return {"type": kind, "logicalType": logical}
-
-
-def _decimal(precision: int, scale: int, size: int = 0) -> Avro:
-    kind = {"type": "fixed", "name": f"D{size}", "size": size} if size else {"type": "bytes"}
-    return kind | {"logicalType": "decimal", "precision": precision, "scale": scale}
-
-
 scalars: Final[Sequence[tuple[Avro, Sequence[pa.DataType]]]] = (
     ("boolean", (pa.bool_(), pa.dictionary(pa.int8(), pa.bool_()))),
     ("int", _INTEGERS),
@@ -52,21 +58,21 @@ scalars: Final[Sequence[tuple[Avro, Sequence[pa.DataType]]]] = (
     ("float", (*_FLOATS, *_INTEGERS)),
     ("double", (*_FLOATS, *_INTEGERS)),
     ("string", _TEXTS),
-    (_logical("string", "uuid"), _TEXTS),
+    (UUID, _TEXTS),
     ("bytes", _BYTES),
-    ({"type": "fixed", "name": "F", "size": 4}, _BYTES),
-    ({"type": "enum", "name": "E", "symbols": ["a", "b"]}, _TEXTS),
-    (_logical("int", "date"), _DAYS),
-    (_logical("int", "time-millis"), _TIMES),
-    (_logical("long", "time-micros"), _TIMES),
-    (_logical("long", "timestamp-millis"), _INSTANTS),
-    (_logical("long", "timestamp-micros"), _INSTANTS),
-    (_logical("long", "local-timestamp-millis"), _LOCALS),
-    (_logical("long", "local-timestamp-micros"), _LOCALS),
-    (_decimal(9, 2), _DECIMALS),
-    (_decimal(38, 4), _DECIMALS),
-    (_decimal(60, 8, 26), _DECIMALS),
-    (_decimal(4, 0, 2), _DECIMALS),
+    (fixed(4), _BYTES),
+    (enum("a", "b"), _TEXTS),
+    (DATE, _DAYS),
+    (TIME_MILLIS, _TIMES),
+    (logical("long", "time-micros"), _TIMES),
+    (MILLIS, _INSTANTS),
+    (MICROS, _INSTANTS),
+    (logical("long", "local-timestamp-millis"), _LOCALS),
+    (logical("long", "local-timestamp-micros"), _LOCALS),
+    (decimal(9, 2), _DECIMALS),
+    (decimal(38, 4), _DECIMALS),
+    (decimal(60, 8, fixed(26, "D26")), _DECIMALS),
+    (decimal(4, 0, fixed(2, "D2")), _DECIMALS),
 )
 """Avro types without parts, and the Arrow types of what they take."""
 _ARROW: Final = tuple(dict.fromkeys(type_ for _, types in scalars for type_ in types))
@@ -112,7 +118,7 @@ def values(type_: pa.DataType) -> SearchStrategy[object]:
         bound = 10**type_.precision - 1
         shown = st.integers(-bound, bound) | st.integers(-999, 999) | st.integers(-99, 99).map(lambda n: n * 10**4)
         return shown.filter(lambda n: abs(n) <= bound).map(
-            lambda n: decimal.Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -type_.scale))
+            lambda n: Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -type_.scale))
         )
     if types.is_date(type_):
         day = 1 if type_ == pa.date32() else 86_400_000
@@ -167,16 +173,10 @@ def _with_parts(inner: SearchStrategy[Fed]) -> SearchStrategy[Fed]:
 def _lists(draw: st.DrawFn, part: SearchStrategy[Fed]) -> Fed:
     item = draw(part)
     many = st.lists(item.values, max_size=3)
-    arrow, items = draw(
-        st.sampled_from(
-            [
-                (pa.list_(item.arrow), many),
-                (pa.large_list(item.arrow), many),
-                (pa.list_(item.arrow, 2), st.lists(item.values, min_size=2, max_size=2)),
-            ]
-        )
-    )
-    return Fed(avro={"type": "array", "items": item.avro}, arrow=arrow, values=items)
+    two = st.lists(item.values, min_size=2, max_size=2)
+    kinds = [(pa.list_(item.arrow), many), (pa.large_list(item.arrow), many), (pa.list_(item.arrow, 2), two)]
+    arrow, items = draw(st.sampled_from(kinds))
+    return Fed(avro=array(item.avro), arrow=arrow, values=items)
 
 
 @st.composite
@@ -185,10 +185,7 @@ def _maps(draw: st.DrawFn, part: SearchStrategy[Fed]) -> Fed:
     # reads them (26.0.1: "Slice offset greater than array length").
     value = draw(part.filter(lambda one: "struct" not in str(one.arrow)))
     key: Avro = draw(st.sampled_from(["string", "string", ["null", "string"], "int"]))
-    entry = [{"name": "key", "type": key}, {"name": "value", "type": value.avro}]
-    avro = draw(
-        st.sampled_from([{"type": "map", "values": value.avro}, {"type": "array", "items": _ENTRY | {"fields": entry}}])
-    )
+    avro = draw(st.sampled_from([map_of(value.avro), entries(key, value.avro, "Entry")]))
     text = draw(st.sampled_from([pa.string(), pa.large_string(), pa.string(), pa.int32()]))
     keys = st.integers(0, 3) if text == pa.int32() else _KEYS
     pairs = st.dictionaries(keys, value.values, max_size=3).map(lambda entries: list(entries.items()))
@@ -199,14 +196,14 @@ def _maps(draw: st.DrawFn, part: SearchStrategy[Fed]) -> Fed:
 @st.composite
 def _records(draw: st.DrawFn, part: SearchStrategy[Fed]) -> Fed:
     named = draw(fields(part, most=3))
-    own = [{"name": name, "type": one.avro} for name, one in named.items()]
     # At times a field is not there, or one that is nobody's.
     given: dict[str, Fed] = {name: one for name, one in named.items() if draw(st.integers(0, 9))}
     if not draw(st.integers(0, 19)):
         given["other"] = draw(part)
     arrow = pa.struct([pa.field(name, one.arrow) for name, one in given.items()])
     values_ = st.fixed_dictionaries({name: one.values for name, one in given.items()})
-    return Fed(avro={"type": "record", "name": "Inner", "fields": own}, arrow=arrow, values=values_)
+    avro = record("Inner", **{name: one.avro for name, one in named.items()})
+    return Fed(avro=avro, arrow=arrow, values=values_)
 
 
 def fields(part: SearchStrategy[Fed] | None = None, *, most: int = 4) -> SearchStrategy[Mapping[str, Fed]]:

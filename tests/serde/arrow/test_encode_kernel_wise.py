@@ -32,6 +32,7 @@ from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import Framing, prefix_id_bytes
 from tests.bench.shapes import SHAPES, Shape
 from tests.examples import examples
+from tests.serde import avro_schemas
 from tests.serde.arrow.arrow_fields import Fed, fields, scalars
 from tests.serde.fakes import MemoryRegistry
 
@@ -50,8 +51,7 @@ def record(named: Mapping[str, object]) -> str:
             return made | ({"name": f"{part['name']}{next(numbers)}"} if part.get("type") in _NAMED else {})
         return [renamed(each) for each in part] if isinstance(part, list) else part
 
-    types = [{"name": name, "type": renamed(avro)} for name, avro in named.items()]
-    return json.dumps({"type": "record", "name": "Row", "fields": types})
+    return json.dumps(avro_schemas.record("Row", **{name: renamed(avro) for name, avro in named.items()}))
 
 
 _NAMED = ("record", "enum", "fixed")
@@ -241,12 +241,8 @@ class TestTheSameAsRowByRow:
 
     def test_a_type_that_no_column_has_is_told_of_a_batch_without_rows(self) -> None:
         rows = pa.StructArray.from_arrays([pa.array([], pa.duration("s"))], ["A"])
-        assert (
-            cast("tuple[Any, ...]", both_ways(rows, lambda: AvroSerializer(MemoryRegistry(), parse_columns("A INT"))))[
-                0
-            ]
-            is ColumnError
-        )
+        told_ = both_ways(rows, lambda: AvroSerializer(MemoryRegistry(), parse_columns("A INT")))
+        assert cast("tuple[Any, ...]", told_)[0] is ColumnError
 
     def test_integers_as_times(self) -> None:
         now = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
@@ -355,13 +351,13 @@ class TestTheFirstRow:
         with pytest.raises(EncodeError, match=r"^Row 0 of the batch: "):
             from_arrow(pa.RecordBatch.from_pydict({"A": [2**40, 1]}), serialize, VALUE)
 
-    @pytest.mark.parametrize("framing", Framing)
-    def test_every_framing_is_that_of_a_row(self, framing: Framing) -> None:
-        with FixtureRegistry(emulate="8.2") as server, RegistryClient(server.url) as client:
-            self._written_in(framing, client)
+    @pytest.fixture
+    def registry(self) -> Iterator[FixtureRegistry]:
+        with FixtureRegistry(emulate="8.2") as registry:
+            yield registry
 
-    @staticmethod
-    def _written_in(framing: Framing, client: RegistryClient) -> None:
+    @pytest.mark.parametrize("framing", Framing)
+    def test_every_framing_is_that_of_a_row(self, framing: Framing, client: RegistryClient) -> None:
         serialize = AvroSerializer(client, parse_columns("A INT"), schema_id_framing=framing)
         one = SerdeContext("orders", headers=[])
         payload = serialize({"A": 1}, one)
@@ -369,13 +365,10 @@ class TestTheFirstRow:
         for kind in (list, dict):
             headers = kind([("trace", b"1")])
             for _ in range(2):
-                assert (
-                    from_arrow(batch, serialize, SerdeContext("orders", headers=headers)).to_pylist() == [payload] * 3
-                )
-            assert list(headers.items() if isinstance(headers, dict) else headers) == [
-                ("trace", b"1"),
-                *(one.headers or ()),
-            ]
+                written = from_arrow(batch, serialize, SerdeContext("orders", headers=headers))
+                assert written.to_pylist() == [payload] * 3
+            found = list(headers.items() if isinstance(headers, dict) else headers)
+            assert found == [("trace", b"1"), *(one.headers or ())]
         if framing is Framing.HEADER_GUID:
             with pytest.raises(UsageError, match=r"needs headers that can be added to"):
                 from_arrow(batch, serialize, VALUE)

@@ -65,9 +65,7 @@ class TestArrowSchema:
     @pytest.mark.core
     def test_a_decimal_of_more_digits_than_arrows_is_refused_with_its_column(self) -> None:
         column = (Column("A", Array(Decimal(77, 0))),)
-        with pytest.raises(
-            ColumnError, match=r"^The column 'A' holds a DECIMAL of 77 digits; Arrow's have 76 at most\."
-        ):
+        with pytest.raises(ColumnError, match=r"^The column 'A' holds a DECIMAL of 77 digits"):
             arrow_schema(column)
         assert arrow_schema((Column("A", Decimal(76, 76)),)).field("A").type == pa.decimal256(76, 76)
 
@@ -132,9 +130,7 @@ class TestColumnsFromArrow:
         ids=str,
     )
     def test_a_type_that_no_column_holds_is_refused_with_its_path(self, type_: pa.DataType) -> None:
-        with pytest.raises(
-            ColumnError, match=r"^The Arrow type .*, at 'T(->ARRAY->a)?', is no column's type\. Cast it"
-        ):
+        with pytest.raises(ColumnError, match=r"at 'T(->ARRAY->a)?', is no column's type\. Cast it"):
             columns_from_arrow(pa.schema([("T", type_)]))
 
     def test_a_timestamp_without_zone_is_a_local_time(self) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import io
 import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-import fastavro
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -27,47 +25,46 @@ from srfix.serde.registry.models import Schema
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, frame_id
+from tests.serde.avro_schemas import DATE, MILLIS, array, body, decimal, record
 
 COLUMNS: Final = parse_columns(
     "ID BIGINT, AGE INT, SEEN TIMESTAMP, BORN DATE, NAME STRING, PRICE DECIMAL(9, 2), PARTS ARRAY<STRUCT<`AT` TIMESTAMP>>, "
     "WHEN_ STRING"
 )
 TOPIC: Final = SerdeContext("users")
-MILLIS: Final = {"type": "long", "logicalType": "timestamp-millis"}
-DATE: Final = {"type": "int", "logicalType": "date"}
-DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
-PARTS: Final = {"type": "array", "items": {"type": "record", "name": "P", "fields": [{"name": "at", "type": MILLIS}]}}
+PARTS: Final = array(record("P", at=MILLIS))
 
 
-def _record(*fields: tuple[str, object]) -> str:
-    return json.dumps(
-        {"type": "record", "name": "R", "fields": [{"name": name, "type": type_} for name, type_ in fields]}
-    )
+def _record(**fields: object) -> str:
+    return json.dumps(record(**fields))
 
 
 SCHEMAS: Final = {
     # Just the columns, in their order.
     1: _record(
-        *(("id", "long"), ("age", "int"), ("seen", MILLIS), ("born", DATE), ("name", "string"), ("price", DECIMAL)),
-        *(("parts", PARTS), ("when_", "string")),
+        id="long", age="int", seen=MILLIS, born=DATE, name="string", price=decimal(9, 2), parts=PARTS, when_="string"
     ),
     # In capitals and another order, all may be null, one field more, two less; an int for the BIGINT.
     2: _record(
-        *(("NAME", ["null", "string"]), ("EXTRA", "int"), ("ID", ["int", "null"]), ("AGE", ["null", "int"])),
-        *(("SEEN", ["null", MILLIS]), ("BORN", [DATE, "null"])),
+        NAME=["null", "string"],
+        EXTRA="int",
+        ID=["int", "null"],
+        AGE=["null", "int"],
+        SEEN=["null", MILLIS],
+        BORN=[DATE, "null"],
     ),
     # Numbers and texts that become times and texts.
-    3: _record(("id", "int"), ("seen", "long"), ("born", "int"), ("name", "long")),
+    3: _record(id="int", seen="long", born="int", name="long"),
     # A type that feeds no column.
-    4: _record(("id", "long"), ("age", "string")),
+    4: _record(id="long", age="string"),
     # No record.
     5: '"long"',
     # Letter case is undecided.
-    6: _record(("id", "long"), ("Id", "long")),
+    6: _record(id="long", Id="long"),
     7: '{"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}',
     # A union, and the same type twice for one column's parts.
-    8: _record(("id", ["int", "long"]), ("name", "string")),
-    9: _record(("seen", {**MILLIS, "connect.default": 7}), ("born", ["null", {**DATE, "connect.default": 7}])),
+    8: _record(id=["int", "long"], name="string"),
+    9: _record(seen={**MILLIS, "connect.default": 7}, born=["null", {**DATE, "connect.default": 7}]),
 }
 
 
@@ -91,11 +88,9 @@ class Registry:
 
 
 def _payload(schema_id: int, value: Any) -> bytes:
-    body = io.BytesIO()
-    if schema_id == 7:
-        return frame_id(7, json.dumps(value).encode())
-    fastavro.schemaless_writer(body, fastavro.parse_schema(json.loads(SCHEMAS[schema_id])), value)
-    return frame_id(schema_id, body.getvalue())
+    return frame_id(
+        schema_id, json.dumps(value).encode() if schema_id == 7 else body(json.loads(SCHEMAS[schema_id]), value)
+    )
 
 
 NOW: Final = datetime.datetime(2026, 11, 21, 20, 0, 0, 123000, tzinfo=datetime.UTC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 
 import pytest
@@ -11,18 +12,12 @@ from hypothesis import strategies as st
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import (
-    ColumnError,
-    DecodeError,
-    EncodeError,
-    SrfixError,
-    TrailingBytesError,
-    TruncatedBodyError,
-)
+from srfix.serde.errors import ColumnError, DecodeError, EncodeError, SrfixError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.formats import kafka
 from srfix.serde.interface import Value
 
 TYPES = ("INT", "BIGINT", "DOUBLE", "STRING", "BYTES")
+OTHERS = ("BOOLEAN", "DECIMAL(4,2)", "DATE", "TIME", "TIMESTAMP", "ARRAY<INT>", "MAP<STRING,INT>", "STRUCT<A INT>")
 
 
 def _read(sql: str, body: bytes, offset: int = 0) -> Value:
@@ -70,25 +65,19 @@ class TestBoth:
 
     @pytest.mark.parametrize("make", [kafka.decoder, kafka.encoder])
     @pytest.mark.parametrize(
-        "sql",
-        ["BOOLEAN", "DECIMAL(4,2)", "DATE", "TIME", "TIMESTAMP", "ARRAY<INT>", "MAP<STRING,INT>", "STRUCT<A INT>"],
+        ("columns", "message"),
+        [
+            *(
+                (f"K {sql}", f"does not support the type {re.split('[(<]', sql)[0]}, of column 'K'; it has")
+                for sql in OTHERS
+            ),
+            ("F0 INT, F1 BIGINT", r"only supports a single column\. Got: F0 INT"),
+            (None, "says nothing about its bytes: name the column"),
+        ],
     )
-    def test_other_types_are_refused(self, make: type[object], sql: str) -> None:
-        word = sql.partition("(")[0].partition("<")[0]
-        with pytest.raises(
-            ColumnError, match=rf"^The KAFKA format does not support the type {word}, of column 'K'; it has"
-        ):
-            make(None, columns=parse_columns(f"K {sql}"), case_rule=CaseRule.UNIQUE)  # type: ignore[call-arg]
-
-    @pytest.mark.parametrize("make", [kafka.decoder, kafka.encoder])
-    def test_several_columns_are_refused(self, make: type[object]) -> None:
-        with pytest.raises(ColumnError, match=r"^The KAFKA format only supports a single column\. Got: F0 INT"):
-            make(None, columns=parse_columns("F0 INT, F1 BIGINT"), case_rule=CaseRule.UNIQUE)  # type: ignore[call-arg]
-
-    @pytest.mark.parametrize("make", [kafka.decoder, kafka.encoder])
-    def test_the_column_must_be_named(self, make: type[object]) -> None:
-        with pytest.raises(ColumnError, match=r"^The KAFKA format says nothing about its bytes: name the column"):
-            make(None, columns=None, case_rule=CaseRule.UNIQUE)  # type: ignore[call-arg]
+    def test_other_columns_are_refused(self, make: type[object], columns: str | None, message: str) -> None:
+        with pytest.raises(ColumnError, match=rf"^The KAFKA format {message}"):
+            make(None, columns=columns and parse_columns(columns), case_rule=CaseRule.UNIQUE)  # type: ignore[call-arg]
 
 
 class TestDecoder:
@@ -102,7 +91,7 @@ class TestDecoder:
                 _read(sql, bytes(wrong))
 
     def test_bytes_that_are_no_utf_8_are_not_replaced(self) -> None:
-        with pytest.raises(DecodeError, match=r"^The 3 bytes are not UTF-8, at 1\. Declare the column BYTES"):
+        with pytest.raises(DecodeError, match=r"^The 3 bytes are not UTF-8, at 1\."):
             _read("STRING", b"a\xffb")
 
     @pytest.mark.parametrize("sql", TYPES)
@@ -134,9 +123,7 @@ class TestEncoder:
 
     @pytest.mark.parametrize("row", [{"K": None}, {}])
     def test_a_null_has_no_bytes(self, row: object) -> None:
-        with pytest.raises(
-            EncodeError, match=r"->K is null: un-wrapped, that is a record without these bytes, so give None"
-        ):
+        with pytest.raises(EncodeError, match=r"->K is null: un-wrapped, that is a record without"):
             _write("INT", row)
 
     def test_half_a_surrogate_pair_is_refused(self) -> None:

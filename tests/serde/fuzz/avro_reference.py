@@ -76,13 +76,7 @@ class AvroReference:
         :raises Beyond: if it is one that we do not hold.
         """
         self._body, self._at, self._empty_items = body, 0, 0
-        beyond: Beyond | None = None
-        try:
-            value = self._value(self._root, "", 0)
-        except Beyond as error:
-            beyond, value = error, None
-        if beyond is not None:
-            raise beyond
+        value = self._value(self._root, "", 0)
         if self._at != len(body):
             raise Refused("bytes are left over")
         return value

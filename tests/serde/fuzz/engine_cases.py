@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -17,12 +17,7 @@ from srfix.serde.bounds import PayloadBounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
-from srfix.serde.deserializer import (
-    AvroDeserializer,
-    JsonDeserializer,
-    JsonSchemaDeserializer,
-    SchemaDeserializer,
-)
+from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, JsonSchemaDeserializer, SchemaDeserializer
 from srfix.serde.errors import SrfixError
 from srfix.serde.formats import avro
 from srfix.serde.formats.avro import columns_from_avro
@@ -42,6 +37,7 @@ PAYLOADS_PER_CASE: Final = 20
 _ATTEMPTS: Final = 20
 _TOPIC: Final = "t"
 
+_Case = TypeVar("_Case")
 Outcomes: TypeAlias = list[Callable[[], object]]
 
 
@@ -123,17 +119,20 @@ def _declared_type(random: Random, type_: ColumnType) -> ColumnType:
     return type_
 
 
+def _made(make: Callable[[Random], _Case], random: Random) -> _Case:
+    """A case, of several attempts: Avro or Connect refuses a schema, or nobody could declare the columns."""
+    for _ in range(_ATTEMPTS):
+        with suppress(SrfixError):
+            return make(random)
+    raise AssertionError("no schema was made")
+
+
 # --- reading
 
 
 def reading_case(random: Random) -> Reading:
     """Payloads of two schemas that are versions of one another, whole and broken, and a deserializer of them."""
-    for _ in range(_ATTEMPTS):
-        try:
-            return _reading(random)
-        except SrfixError:
-            continue  # Avro or Connect refuses the schema, or nobody could declare the columns
-    raise AssertionError("no schema was made")
+    return _made(_reading, random)
 
 
 def _reading(random: Random) -> Reading:
@@ -179,12 +178,7 @@ def _bounds(random: Random) -> PayloadBounds:
 
 def json_case(random: Random) -> Reading:
     """Documents of columns under their JSON Schema, or under none."""
-    for _ in range(_ATTEMPTS):
-        try:
-            return _json(random)
-        except SrfixError:
-            continue
-    raise AssertionError("no columns were made")
+    return _made(_json, random)
 
 
 def _json(random: Random) -> Reading:
@@ -311,12 +305,7 @@ READ_ROUTES: Final[Mapping[str, Callable[[Reading, Deserializer], Outcomes]]] = 
 
 def writing_case(random: Random) -> Writing:
     """Rows that fit a schema, and such as do not, with a serializer."""
-    for _ in range(_ATTEMPTS):
-        try:
-            return _writing(random)
-        except SrfixError:
-            continue
-    raise AssertionError("no schema was made")
+    return _made(_writing, random)
 
 
 def _writing(random: Random) -> Writing:

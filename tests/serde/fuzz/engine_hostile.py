@@ -14,28 +14,11 @@ from tests.serde.fuzz.engine_values import Value
 __all__ = ["hostile", "spoilt"]
 
 
-class _Int(int):
-    pass
+_Int, _Float, _Bytes, _Dict, _List = (type("_Own", (kind,), {}) for kind in (int, float, bytes, dict, list))
 
 
 class _Text(str):
     __slots__ = ()
-
-
-class _Float(float):
-    pass
-
-
-class _Bytes(bytes):
-    pass
-
-
-class _Dict(dict[str, Value]):
-    pass
-
-
-class _List(list[Value]):
-    pass
 
 
 class _Zone(datetime.tzinfo):
@@ -97,9 +80,8 @@ def spoilt(random: Random, whole: Value) -> Value:
         case 0:
             del holder[key]
         case 1:
-            holder[random.choice(("extra", "A", "a", "ID", "NEXT", 7, None, _Text("b"), "key", "\ud800"))] = hostile(
-                random
-            )
+            extra = random.choice(("extra", "A", "a", "ID", "NEXT", 7, None, _Text("b"), "key", "\ud800"))
+            holder[extra] = hostile(random)
         case 2 if isinstance(key, str):
             holder[random.choice((key.lower(), key.upper(), key.title(), _Text(key)))] = holder.pop(key)
         case _:

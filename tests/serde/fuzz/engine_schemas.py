@@ -10,40 +10,41 @@ import json
 from random import Random
 from typing import Any, Final, TypeAlias
 
+from tests.serde.avro_schemas import (
+    DATE,
+    MILLIS,
+    TIME_MILLIS,
+    array,
+    decimal,
+    entries,
+    enum,
+    fixed,
+    logical,
+    map_of,
+    record,
+)
+
 __all__ = ["Json", "WriterSchema", "reader_of", "writer_schema"]
 
 Json: TypeAlias = Any
 WriterSchema: TypeAlias = dict[str, Json]
 
 _PLAIN: Final = ("boolean", "int", "long", "float", "double", "bytes", "string")
+_CONNECT: Final = "org.apache.kafka.connect.data"
+
+
+def _connects(schema: Json, word: str) -> Json:
+    return schema | {"connect.version": 1, "connect.name": f"{_CONNECT}.{word}"}
+
+
 _LOGICAL: Final[tuple[Json, ...]] = (
-    {"type": "int", "logicalType": "date"},
-    {"type": "int", "logicalType": "time-millis"},
-    {"type": "long", "logicalType": "time-micros"},
-    {"type": "long", "logicalType": "timestamp-millis"},
-    {"type": "long", "logicalType": "timestamp-micros"},
-    {"type": "long", "logicalType": "timestamp-nanos"},
-    {"type": "long", "logicalType": "local-timestamp-millis"},
-    {"type": "long", "logicalType": "local-timestamp-micros"},
-    {"type": "long", "logicalType": "local-timestamp-nanos"},
-    {"type": "string", "logicalType": "uuid"},
-    {"type": "long", "logicalType": "no-such-type"},
+    *(DATE, TIME_MILLIS, logical("long", "time-micros")),
+    *(logical("long", f"{kind}timestamp-{unit}") for kind in ("", "local-") for unit in ("millis", "micros", "nanos")),
+    *(logical("string", "uuid"), logical("long", "no-such-type")),
     {"type": "int", "connect.type": "int8"},
     {"type": "int", "connect.type": "int16"},
-    {"type": "int", "connect.version": 1, "connect.name": "org.apache.kafka.connect.data.Date", "logicalType": "date"},
-    {
-        "type": "int",
-        "connect.version": 1,
-        "connect.name": "org.apache.kafka.connect.data.Time",
-        "logicalType": "time-millis",
-    },
-    {
-        "type": "long",
-        "connect.version": 1,
-        "connect.name": "org.apache.kafka.connect.data.Timestamp",
-        "logicalType": "timestamp-millis",
-    },
-    {"type": "long", "connect.version": 1, "connect.name": "org.apache.kafka.connect.data.Timestamp"},
+    *(_connects(DATE, "Date"), _connects(TIME_MILLIS, "Time"), _connects(MILLIS, "Timestamp")),
+    _connects({"type": "long"}, "Timestamp"),
 )
 _NAMES: Final = ("A", "b", "Cc", "id", "ID_2", "VALUE", "key", "x1", "_y")
 _NAMESPACE: Final = "n.s"
@@ -93,35 +94,34 @@ class _Maker:
         random = self._random
         precision = random.choice((1, 2, 9, 18, 19, 38, 39, 76, 77, random.randint(1, 90)))
         scale = random.choice((0, min(2, precision), precision, random.randint(0, precision)))
-        logical = {"logicalType": "decimal", "precision": precision, "scale": scale}
         if random.randrange(2):
-            return {"type": "bytes", **logical}
+            return decimal(precision, scale)
         size = next(size for size in range(1, 60) if 10**precision <= 2 ** (8 * size - 1))
         name = self._name("D")
         self._others.append(name)
-        return {"type": "fixed", "name": name, "size": size + random.choice((0, 0, 1, 5)), **logical}
+        return decimal(precision, scale, fixed(size + random.choice((0, 0, 1, 5)), name))
 
     def _fixed(self, depth: int) -> Json:
         name = self._name("F")
         self._others.append(name)
         match self._random.randrange(6):
             case 0:
-                return {"type": "fixed", "name": name, "size": 12, "logicalType": "duration"}
+                return logical(fixed(12, name), "duration")
             case 1:
-                return {"type": "fixed", "name": name, "size": 16, "logicalType": "uuid"}
-        return {"type": "fixed", "name": name, "size": self._random.choice((0, 1, 2, 7, 20))}
+                return logical(fixed(16, name), "uuid")
+        return fixed(self._random.choice((0, 1, 2, 7, 20)), name)
 
     def _enum(self, depth: int) -> Json:
         name = self._name("E")
         self._others.append(name)
-        return {"type": "enum", "name": name, "symbols": self._random.sample("ABCDEFG", self._random.randint(1, 5))}
+        return enum(*self._random.sample("ABCDEFG", self._random.randint(1, 5)), name=name)
 
     def _known(self, depth: int) -> Json:
         """A type by its name; a record that is not whole yet, too: where it can end."""
         random = self._random
         if self._records and depth > 0 and random.randrange(2):
             name = random.choice(self._records)
-            return random.choice((["null", name], {"type": "array", "items": name}, {"type": "map", "values": name}))
+            return random.choice((["null", name], array(name), map_of(name)))
         return random.choice(self._others) if self._others else "string"
 
     def _nullable(self, depth: int) -> Json:
@@ -131,10 +131,10 @@ class _Maker:
         return ["null", type_] if self._random.randrange(4) else [type_, "null"]
 
     def _array(self, depth: int) -> Json:
-        return {"type": "array", "items": self.type_(depth - 1)}
+        return array(self.type_(depth - 1))
 
     def _map(self, depth: int) -> Json:
-        return {"type": "map", "values": self.type_(depth - 1)}
+        return map_of(self.type_(depth - 1))
 
     def _record(self, depth: int) -> Json:
         return self.record(depth - 1)
@@ -143,24 +143,15 @@ class _Maker:
         """A map, as ksqlDB and Connect write it."""
         random = self._random
         key = random.choice((["null", "string"], "string", ["null", "string"], ["null", "int"], "long", "boolean"))
-        value = self._nullable(depth - 1)
-        fields = [{"name": "key", "type": key}, {"name": "value", "type": value}]
-        name = self._name("M")
-        entry = {"type": "record", "name": name, "fields": fields, "connect.internal.type": "MapEntry"}
-        return {"type": "array", "items": entry}
+        return entries(key, self._nullable(depth - 1), self._name("M"))
 
     def _union(self, depth: int) -> Json:
         random, seen, branches = self._random, {"null"}, []
         for _ in range(random.randint(1, 4)):
             before = (list(self._others), self._count)
             type_ = self.type_(depth - 1)
-            kind = (
-                None
-                if isinstance(type_, list)
-                else type_
-                if isinstance(type_, str)
-                else type_.get("name", type_["type"])
-            )
+            named = {"type": type_} if isinstance(type_, str) else type_
+            kind = None if isinstance(named, list) else named.get("name", named["type"])
             if kind is None or kind in seen:
                 self._others = before[0]
                 continue
@@ -182,6 +173,12 @@ def writer_schema(random: Random) -> Json:
     return maker.record(random.choice((1, 2, 3, 3)))
 
 
+def _defaulted(name: str, *fields: tuple[str, Json, Json]) -> Json:
+    made = [{"name": field, "type": type_, "default": default} for field, type_, default in fields]
+    return record(name) | {"fields": made}
+
+
+_DEEP: Final = _defaulted("n.s.DR2", ("s", "string", "deep"))
 _DEFAULTS: Final[tuple[tuple[Json, Json], ...]] = (
     ("boolean", True),
     ("int", -7),
@@ -190,35 +187,16 @@ _DEFAULTS: Final[tuple[tuple[Json, Json], ...]] = (
     ("double", -0.25),
     ("bytes", "\u0000\u00ff"),
     ("string", "dé"),
-    ({"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}, "\u0004\u00d2"),
-    ({"type": "int", "logicalType": "date"}, 365),
-    ({"type": "long", "logicalType": "timestamp-millis"}, 1_700_000_000_123),
-    ({"type": "int", "logicalType": "time-millis"}, 1_000),
+    (decimal(6, 2), "\u0004\u00d2"),
+    (DATE, 365),
+    (MILLIS, 1_700_000_000_123),
+    (TIME_MILLIS, 1_000),
     (["null", "string"], None),
-    ({"type": "array", "items": "int"}, [1, -2]),
-    ({"type": "map", "values": "string"}, {"k": "v"}),
-    ({"type": "enum", "name": "n.s.DE", "symbols": ["X", "Y"]}, "Y"),
-    ({"type": "fixed", "name": "n.s.DF", "size": 2}, "\u0001\u0002"),
-    (
-        {
-            "type": "record",
-            "name": "n.s.DR",
-            "fields": [
-                {"name": "p", "type": "int", "default": 5},
-                {"name": "q", "type": ["null", "string"], "default": None},
-                {
-                    "name": "r",
-                    "type": {
-                        "type": "record",
-                        "name": "n.s.DR2",
-                        "fields": [{"name": "s", "type": "string", "default": "deep"}],
-                    },
-                    "default": {},
-                },
-            ],
-        },
-        {},
-    ),
+    (array("int"), [1, -2]),
+    (map_of("string"), {"k": "v"}),
+    (enum("X", "Y", name="n.s.DE"), "Y"),
+    (fixed(2, "n.s.DF"), "\u0001\u0002"),
+    (_defaulted("n.s.DR", ("p", "int", 5), ("q", ["null", "string"], None), ("r", _DEEP, {})), {}),
 )
 _PROMOTED: Final[dict[Json, tuple[str, ...]]] = {
     "int": ("long", "float", "double"),

@@ -80,11 +80,8 @@ def _body(random: Random, schema: Schema, part: Json, level: int) -> bytes:
         case "double":
             return struct.pack("<d", random.choice((*_DOUBLES, random.uniform(-1e6, 1e6))))
         case "bytes":
-            written = (
-                _unscaled(random, part)
-                if part.get("logicalType") == "decimal"
-                else random.randbytes(random.randrange(9))
-            )
+            is_decimal = part.get("logicalType") == "decimal"
+            written = _unscaled(random, part) if is_decimal else random.randbytes(random.randrange(9))
             return varint(len(written)) + written
         case "string":
             return _text(_string(random, part))
@@ -100,9 +97,8 @@ def _body(random: Random, schema: Schema, part: Json, level: int) -> bytes:
             number = _branch(random, part, level)
             return varint(number) + _body(random, schema, part[number], level + 1)
         case "array":
-            return _blocks(
-                random, [_body(random, schema, part["items"], level + 1) for _ in range(_count(random, level))]
-            )
+            items = [_body(random, schema, part["items"], level + 1) for _ in range(_count(random, level))]
+            return _blocks(random, items)
     keys = _keys(random, _count(random, level))
     return _blocks(random, [_text(key) + _body(random, schema, part["values"], level + 1) for key in keys])
 

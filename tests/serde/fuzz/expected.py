@@ -245,14 +245,10 @@ def _scalar(type_: ScalarType, value: object) -> object:
                 return UNKNOWN
         case ScalarType.BYTES, _:
             raise Unfit("no base64")
-        case ScalarType.DATE, int() if type(value) is int and -(2**31) <= value < 2**31:
-            return _moment(type_, value)
-        case ScalarType.TIME, int() if type(value) is int and -(2**31) <= value < 2**31:
+        case ScalarType.DATE | ScalarType.TIME, int() if type(value) is int and -(2**31) <= value < 2**31:
             return _moment(type_, value)
         case ScalarType.TIMESTAMP, int() if type(value) is int and -(2**63) <= value < 2**63:
             return _moment(type_, value)
-        case ScalarType.INTEGER | ScalarType.BIGINT | ScalarType.DOUBLE, bool():
-            raise Unfit("no number")
-        case ScalarType.DATE | ScalarType.TIME | ScalarType.TIMESTAMP, bool():
+        case _, bool() if type_ is not ScalarType.STRING:
             raise Unfit("no number")
     return UNKNOWN

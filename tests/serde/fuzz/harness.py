@@ -9,13 +9,14 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final, TypeVar
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from srfix.serde.errors import SrfixError
 from tests.examples import examples
 
-__all__ = ["PAYLOADS", "PER_CASE", "Fuzz", "Hang", "fuzzed", "seeds"]
+__all__ = ["PAYLOADS", "PER_CASE", "Fuzz", "Hang", "drawn", "fuzzed", "seeds"]
 
 PAYLOADS: Final = int(os.environ.get("SRFIX_FUZZ", "0")) or examples(5_000)
 """How many payloads of each format are read; `make fuzz` reads a million."""
@@ -100,3 +101,23 @@ class Fuzz:
 
 def _hang(signum: int, frame: object) -> None:
     raise Hang
+
+
+def drawn(*of: SearchStrategy[Any], payloads: int = PAYLOADS) -> Callable[[_Test], Callable[[Any], None]]:
+    """A test of a `Fuzz`, which counts what is read, and of what is drawn of these, until enough payloads were read."""
+
+    def made(test: _Test) -> Callable[[Any], None]:
+        def run_all(self: Any) -> None:
+            fuzz = Fuzz()
+
+            @fuzzed(payloads)
+            @given(st.tuples(*of))
+            def run(values: tuple[Any, ...]) -> None:
+                test(self, fuzz, *values)
+
+            run()
+            fuzz.check_count(payloads)
+
+        return run_all
+
+    return made

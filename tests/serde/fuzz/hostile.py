@@ -203,31 +203,20 @@ def _check_size(fuzz: Fuzz, reader: _Reader, payloads: Sequence[bytes], made: _A
         assert values <= reader.most_values(payload) + _ABOUT_A_ROW, f"{values:,} values of {len(payload)} bytes"
 
 
-ENGINES: Final[dict[str, dict[str, tuple[_Engine, bool]]]] = {
-    "AVRO": {
-        "rows": (_rows, False),
-        "shown": (_shown, False),
-        "quarantine": (_quarantine, False),
-        "rows of columns": (_rows, True),
-        "windowed": (_windowed, True),
-        "arrow": (_arrow, True),
-        "worker": (_worker, True),
-    },
-    "JSON": {
-        "rows": (_rows, False),
-        "shown": (_shown, False),
-        "rows of columns": (_rows, True),
-        "arrow": (_arrow, True),
-        "worker": (_worker, True),
-    },
-    "JSON_SR": {
-        "rows": (_rows, False),
-        "rows of columns": (_rows, True),
-        "quarantine": (_quarantine, True),
-        "arrow": (_arrow, True),
-        "worker": (_worker, True),
-    },
-    "KAFKA": {"rows": (_rows, True), "windowed": (_windowed, True), "arrow": (_arrow, True), "worker": (_worker, True)},
+_Engines = dict[str, tuple[_Engine, bool]]
+
+
+def _into_columns(**more: _Engine) -> _Engines:
+    return {name: (engine, True) for name, engine in {**more, "arrow": _arrow, "worker": _worker}.items()}
+
+
+_AS_WRITTEN: Final[_Engines] = {"rows": (_rows, False), "shown": (_shown, False)}
+_OF_COLUMNS: Final[_Engines] = {"rows of columns": (_rows, True)}
+ENGINES: Final[dict[str, _Engines]] = {
+    "AVRO": {**_AS_WRITTEN, "quarantine": (_quarantine, False), **_OF_COLUMNS, **_into_columns(windowed=_windowed)},
+    "JSON": {**_AS_WRITTEN, **_OF_COLUMNS, **_into_columns()},
+    "JSON_SR": {"rows": (_rows, False), **_OF_COLUMNS, **_into_columns(quarantine=_quarantine)},
+    "KAFKA": _into_columns(rows=_rows, windowed=_windowed),
 }
 """By format: what reads payloads, and whether into columns."""
 

@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.formats import json_schema
+from tests.serde.avro_schemas import MILLIS, UUID, array, decimal, enum, fixed, logical, numbered
 from tests.serde.fuzz.mutations import varint
 
 __all__ = ["Case", "cases"]
@@ -32,12 +33,8 @@ class Case:
 # Avro ----------------------------------------------------------------------------------------------------------------
 
 
-def _record(name: str, *types: object) -> object:
-    return {
-        "type": "record",
-        "name": name,
-        "fields": [{"name": f"f{n}", "type": type_} for n, type_ in enumerate(types)],
-    }
+def _record(name: str, *types: object) -> dict[str, Any]:
+    return numbered(*types) | {"name": name}
 
 
 def _avro_schema(random: Random) -> tuple[str, object]:
@@ -48,14 +45,14 @@ def _avro_schema(random: Random) -> tuple[str, object]:
             "int",
             "string",
             _record("E"),
-            {"type": "fixed", "name": "F", "size": 0},
-            {"type": "enum", "name": "S", "symbols": ["A" * random.choice([1, 5_000])]},
+            fixed(0),
+            enum("A" * random.choice([1, 5_000]), name="S"),
             ["null", "boolean"],
-            {"type": "bytes", "logicalType": "decimal", "precision": 10**6, "scale": random.choice([0, 2, 10**6])},
-            {"type": "fixed", "name": "D", "size": random.choice([1, 500]), "logicalType": "decimal", "precision": 9},
-            {"type": "string", "logicalType": "uuid"},
-            {"type": "long", "logicalType": "timestamp-millis"},
-            {"type": "fixed", "name": "Du", "size": 12, "logicalType": "duration"},
+            decimal(10**6, random.choice([0, 2, 10**6])),
+            decimal(9, 0, fixed(random.choice([1, 500]), "D")),
+            UUID,
+            MILLIS,
+            logical(fixed(12, "Du"), "duration"),
         ]
     )
     again: object = leaf.get("name", leaf) if isinstance(leaf, dict) and "logicalType" not in leaf else leaf
@@ -69,7 +66,7 @@ def _avro_schema(random: Random) -> tuple[str, object]:
         if kind in ("one", "two"):
             leaf, again = _record(name, leaf, *([again] if kind == "two" else [])), name
         elif kind == "self":
-            leaf, again = _record(name, leaf, random.choice([["null", name], {"type": "array", "items": name}])), name
+            leaf, again = _record(name, leaf, random.choice([["null", name], array(name)])), name
         elif kind == "union":
             if leaf not in ("null", ["null", "boolean"]) and not isinstance(leaf, list):
                 leaf, again = _record(name, ["null", leaf]), name
@@ -77,7 +74,7 @@ def _avro_schema(random: Random) -> tuple[str, object]:
             leaf = {"type": kind, "items" if kind == "array" else "values": leaf}
             again = leaf if isinstance(again, str) and again in ("null", "boolean", "int", "string") else again
             leaf, again = _record(name, leaf), name
-    root = _record("R", {"type": "array", "items": leaf}, "int")
+    root = _record("R", array(leaf), "int")
     return json.dumps(root), root
 
 
@@ -85,11 +82,8 @@ def _avro_body(random: Random, size: int) -> bytes:
     """Blocks that claim much, and few bytes behind them."""
     match random.randrange(5):
         case 0:
-            return (
-                varint(random.choice([size, 10 * size, 60_000, 2**31, 2**62, -(2**62)]))
-                + random.randbytes(3)
-                + b"\0" * size
-            )
+            count = random.choice([size, 10 * size, 60_000, 2**31, 2**62, -(2**62)])
+            return varint(count) + random.randbytes(3) + b"\0" * size
         case 1:
             return varint(size) + random.choice([b"\0", b"\1", b"\2", b"\2\0"]) * size + b"\0\0"
         case 2:
@@ -150,9 +144,7 @@ def _avro(random: Random, with_columns: bool) -> Case:
     if not with_columns:
         return Case(body=_body_of(text), schema=text)
     if random.random() < 0.5:
-        text = json.dumps(
-            _record("R", {"type": "array", "items": _record("W", random.choice(["boolean", "null"]))}, "int")
-        )
+        text = json.dumps(_record("R", array(_record("W", random.choice(["boolean", "null"]))), "int"))
     columns = random.choice(
         [f"F0 ARRAY<{_wide(random, nested=False)}>", f"F0 ARRAY<STRUCT<F0 {_wide(random, nested=True)}>>"]
     )

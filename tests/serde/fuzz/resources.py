@@ -16,7 +16,7 @@ import time
 import traceback
 import tracemalloc
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
@@ -24,6 +24,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
 from srfix.serde.formats import avro, json_schema
 from srfix.serde.formats import json as plain_json
+from tests.serde.avro_schemas import array, decimal, enum, fixed, map_of, numbered, record
 from tests.serde.fuzz.mutations import varint
 
 __all__ = ["BOMBS", "CASES"]
@@ -36,9 +37,8 @@ _DEEP: Final = 1_000_000
 
 
 def _avro(type_: object, columns: str | None = None) -> Decode:
-    schema = {"type": "record", "name": "R", "fields": [{"name": "A", "type": type_}, {"name": "B", "type": "int"}]}
     declared = None if columns is None else parse_columns(columns)
-    return avro.decoder(json.dumps(schema), columns=declared, case_rule=CaseRule.UNIQUE)
+    return avro.decoder(json.dumps(record(A=type_, B="int")), columns=declared, case_rule=CaseRule.UNIQUE)
 
 
 def _json(columns: str | None = None) -> Decode:
@@ -51,22 +51,13 @@ def _json_sr(columns: str) -> Decode:
     return json_schema.decoder(json_schema.internal_schema(declared), columns=declared, case_rule=CaseRule.UNIQUE)
 
 
-_LINKED: Final = {"type": "record", "name": "N", "fields": [{"name": "NEXT", "type": ["null", "N"]}]}
-_TREE: Final = {
-    "type": "record", "name": "N", "fields": [{"name": "NEXT", "type": {"type": "array", "items": "N"}}]
-}  # fmt: skip
-_MAPS: Final = {
-    "type": "record", "name": "N", "fields": [{"name": "NEXT", "type": {"type": "map", "values": "N"}}]
-}  # fmt: skip
-_RING: Final = {
-    "type": "record", "name": "N", "fields": [{"name": "NEXT", "type": ["null", {
-        "type": "record", "name": "M", "fields": [{"name": "BACK", "type": ["null", "N", "string"]}]}]}]
-}  # fmt: skip
-_NOTHING: Final = {"type": "record", "name": "E", "fields": [{"name": "n", "type": "null"}]}
-
-
-def _array(items: object) -> object:
-    return {"type": "array", "items": items}
+_LINKED: Final = record("N", NEXT=["null", "N"])
+_TREE: Final = record("N", NEXT=array("N"))
+_MAPS: Final = record("N", NEXT=map_of("N"))
+_RING: Final = record("N", NEXT=["null", record("M", BACK=["null", "N", "string"])])
+_NOTHING: Final = record("E", n="null")
+_BILLION: Final = b'{"A":1e999999999}'
+_ARRAYS: Final = b'{"A":' + b"[" * _DEEP + b"]" * _DEEP + b"}"
 
 
 CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
@@ -74,24 +65,21 @@ CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
     "a string of 2 GB for a column": lambda: (_avro("string", "A STRING"), varint(2**31 - 1)),
     "bytes of 4 EB": lambda: (_avro("bytes"), varint(2**62)),
     "a length of 2^63 - 1": lambda: (_avro("string"), varint(2**63 - 1)),
-    "a fixed of 2 GB": lambda: (_avro({"type": "fixed", "name": "F", "size": 2**31 - 1}), b""),
-    "a map of 2^62 entries": lambda: (_avro({"type": "map", "values": "null"}), varint(2**62)),
-    "an array of 2^62 ints": lambda: (_avro(_array("int")), varint(2**62) + b"\0"),
-    "an array of 2^62 booleans for a column": lambda: (_avro(_array("boolean"), "A ARRAY<BOOLEAN>"), varint(2**62)),
-    "ten million nulls": lambda: (_avro(_array("null")), varint(10_000_000) + b"\0\0"),
-    "2^62 empty records": lambda: (_avro(_array(_NOTHING)), varint(2**62) + b"\0\0"),
-    "2^62 empty records for nobody": lambda: (_avro(_array(_NOTHING), "B INT"), varint(2**62) + b"\0\0"),
-    "2^62 empty fixed, counted negatively": lambda: (
-        _avro(_array({"type": "fixed", "name": "F", "size": 0})),
-        varint(-(2**62)) + b"\0" + b"\0\0",
-    ),
-    "a thousand blocks of 60,000 nulls": lambda: (_avro(_array("null")), varint(60_000) * 1000 + b"\0\0"),
+    "a fixed of 2 GB": lambda: (_avro(fixed(2**31 - 1)), b""),
+    "a map of 2^62 entries": lambda: (_avro(map_of("null")), varint(2**62)),
+    "an array of 2^62 ints": lambda: (_avro(array("int")), varint(2**62) + b"\0"),
+    "an array of 2^62 booleans for a column": lambda: (_avro(array("boolean"), "A ARRAY<BOOLEAN>"), varint(2**62)),
+    "ten million nulls": lambda: (_avro(array("null")), varint(10_000_000) + b"\0\0"),
+    "2^62 empty records": lambda: (_avro(array(_NOTHING)), varint(2**62) + b"\0\0"),
+    "2^62 empty records for nobody": lambda: (_avro(array(_NOTHING), "B INT"), varint(2**62) + b"\0\0"),
+    "2^62 empty fixed, counted negatively": lambda: (_avro(array(fixed(0))), varint(-(2**62)) + b"\0" + b"\0\0"),
+    "a thousand blocks of 60,000 nulls": lambda: (_avro(array("null")), varint(60_000) * 1000 + b"\0\0"),
     "a thousand arrays of 60,000 nulls": lambda: (
-        _avro(_array(_array("null"))),
+        _avro(array(array("null"))),
         varint(1000) + (varint(60_000) + b"\0") * 1000 + b"\0\0",
     ),
-    "a block of -2^63 nulls": lambda: (_avro(_array("null")), varint(-(2**63)) + b"\0" + b"\0\0"),
-    "a block of -2^63 ints": lambda: (_avro(_array("int")), varint(-(2**63)) + b"\0" + b"\0\0"),
+    "a block of -2^63 nulls": lambda: (_avro(array("null")), varint(-(2**63)) + b"\0" + b"\0\0"),
+    "a block of -2^63 ints": lambda: (_avro(array("int")), varint(-(2**63)) + b"\0" + b"\0\0"),
     "a list of a million links": lambda: (_avro(_LINKED), b"\2" * _DEEP + b"\0\0"),
     "a list of a million links, cut off": lambda: (_avro(_LINKED), b"\2" * _DEEP),
     "a list of a million links for columns": lambda: (
@@ -105,39 +93,28 @@ CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
     "a million JSON arrays": lambda: (_json(), b"[" * _DEEP + b"]" * _DEEP),
     "a million JSON arrays, cut off": lambda: (_json(), b"[" * _DEEP),
     "a million JSON objects": lambda: (_json(), b'{"A":' * _DEEP + b"1" + b"}" * _DEEP),
-    "a million JSON arrays for a STRING": lambda: (_json("A STRING"), b'{"A":' + b"[" * _DEEP + b"]" * _DEEP + b"}"),
+    "a million JSON arrays for a STRING": lambda: (_json("A STRING"), _ARRAYS),
     "950 JSON objects for a STRING": lambda: (_json("A STRING"), b'{"A":' * 950 + b"1" + b"}" * 950),
-    "a million JSON arrays for JSON_SR": lambda: (
-        _json_sr("A ARRAY<INT>"),
-        b'{"A":' + b"[" * _DEEP + b"]" * _DEEP + b"}",
-    ),
-    "a number of a billion digits for a BIGINT": lambda: (_json("A BIGINT"), b'{"A":1e999999999}'),
-    "a number of a billion digits for a DECIMAL": lambda: (_json("A DECIMAL(4, 2)"), b'{"A":1e999999999}'),
-    "a number of a billion digits for a STRING": lambda: (_json("A STRING"), b'{"A":1e999999999}'),
-    "a number of a billion digits for a DOUBLE": lambda: (_json("A DOUBLE"), b'{"A":1e999999999}'),
+    "a million JSON arrays for JSON_SR": lambda: (_json_sr("A ARRAY<INT>"), _ARRAYS),
+    "a number of a billion digits for a BIGINT": lambda: (_json("A BIGINT"), _BILLION),
+    "a number of a billion digits for a DECIMAL": lambda: (_json("A DECIMAL(4, 2)"), _BILLION),
+    "a number of a billion digits for a STRING": lambda: (_json("A STRING"), _BILLION),
+    "a number of a billion digits for a DOUBLE": lambda: (_json("A DOUBLE"), _BILLION),
     "a text of a billion digits for a DECIMAL": lambda: (_json("A DECIMAL(4, 2)"), b'{"A":"1e999999999"}'),
     "a number of a billion digits in an object for a STRING": lambda: (_json("A STRING"), b'{"A":{"B":1e999999999}}'),
-    "a number of a billion digits for JSON_SR": lambda: (_json_sr("A BIGINT"), b'{"A":1e999999999}'),
-    "a number of a billion digits for a DECIMAL of JSON_SR": lambda: (
-        _json_sr("A DECIMAL(4, 2)"),
-        b'{"A":1e999999999}',
-    ),
-    "a number of a billion digits for a DECIMAL that has them": lambda: (
-        _json("A DECIMAL(2147483647, 0)"),
-        b'{"A":1e999999999}',
-    ),
+    "a number of a billion digits for JSON_SR": lambda: (_json_sr("A BIGINT"), _BILLION),
+    "a number of a billion digits for a DECIMAL of JSON_SR": lambda: (_json_sr("A DECIMAL(4, 2)"), _BILLION),
+    "a number of a billion digits for a DECIMAL that has them": lambda: (_json("A DECIMAL(2147483647, 0)"), _BILLION),
     "a text of a billion digits for a DECIMAL that has them": lambda: (
         _json("A DECIMAL(2147483647, 0)"),
         b'{"A":"1e999999999"}',
     ),
     "a number of a billion digits for a DECIMAL of JSON_SR that has them": lambda: (
         _json_sr("A DECIMAL(2147483647, 0)"),
-        b'{"A":1e999999999}',
+        _BILLION,
     ),
     "a million bytes for a DECIMAL of 2^31 - 1 digits": lambda: (
-        _avro(
-            {"type": "bytes", "logicalType": "decimal", "precision": 2**31 - 1, "scale": 0}, "A DECIMAL(2147483647, 0)"
-        ),
+        _avro(decimal(2**31 - 1, 0), "A DECIMAL(2147483647, 0)"),
         varint(_DEEP) + b"\x7f" * _DEEP + b"\0",
     ),
     "a million digits": lambda: (_json("A BIGINT"), b'{"A":' + b"9" * _DEEP + b"}"),
@@ -149,17 +126,14 @@ CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
 
 
 _BIG: Final = 900_000
-_DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 20_000_000, "scale": 2}
+_EMPTY: Final = b'{"A":[' + b"{}," * 300_000 + b"{}]}"
+_DECIMAL: Final = decimal(20_000_000, 2)
 _WIDE: Final = f"A ARRAY<STRUCT<{', '.join(f'C{number} INT' for number in range(1000))}>>"
 _WIDE_MAP: Final = f"A MAP<STRING, STRUCT<{', '.join(f'C{number} INT' for number in range(1000))}>>"
 
 
-def _record(name: str, *types: object) -> object:
-    return {
-        "type": "record",
-        "name": name,
-        "fields": [{"name": f"f{n}", "type": type_} for n, type_ in enumerate(types)],
-    }
+def _record(name: str, *types: object) -> dict[str, Any]:
+    return numbered(*types) | {"name": name}
 
 
 def _nested(levels: int, leaf: object) -> object:
@@ -197,98 +171,83 @@ def _with_default() -> object:
 
 def _alternatives() -> object:
     """A oneOf of two hundred objects of a hundred properties."""
-    many = [
-        {
-            "type": "object",
-            "title": f"T{one}",
-            "properties": {f"P{one}_{number}": {"type": "string"} for number in range(100)},
-        }
-        for one in range(200)
-    ]
+    parts = [{f"P{one}_{number}": {"type": "string"} for number in range(100)} for one in range(200)]
+    many = [{"type": "object", "title": f"T{one}", "properties": each} for one, each in enumerate(parts)]
     return {"type": "object", "properties": {"A": {"type": "array", "items": {"oneOf": many}}}}
 
 
 BOMBS: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
     "a decimal of 900 kB": lambda: (_avro(_DECIMAL), _framed_decimal(_BIG) + b"\0"),
     "a decimal of 900 kB, maybe null": lambda: (_avro(["null", _DECIMAL]), b"\2" + _framed_decimal(_BIG) + b"\0"),
-    "a decimal of 900 kB in a map": lambda: (
-        _avro({"type": "map", "values": _DECIMAL}),
-        b"\2\0" + _framed_decimal(_BIG) + b"\0\0",
-    ),
-    "a fixed decimal of 900 kB": lambda: (
-        _avro({"type": "fixed", "name": "F", "size": _BIG, "logicalType": "decimal", "precision": 9, "scale": 0}),
-        b"\x7f" * _BIG + b"\0",
-    ),
+    "a decimal of 900 kB in a map": lambda: (_avro(map_of(_DECIMAL)), b"\2\0" + _framed_decimal(_BIG) + b"\0\0"),
+    "a fixed decimal of 900 kB": lambda: (_avro(decimal(9, 0, fixed(_BIG))), b"\x7f" * _BIG + b"\0"),
     "a bare decimal of 900 kB": lambda: (
         avro.decoder(json.dumps(_DECIMAL), columns=None, case_rule=CaseRule.UNIQUE),
         b"\x7f" * _BIG,
     ),
-    "two hundred decimals of 4 kB": lambda: (_avro(_array(_DECIMAL)), _items(200, _framed_decimal(4_096)) + b"\0"),
+    "two hundred decimals of 4 kB": lambda: (_avro(array(_DECIMAL)), _items(200, _framed_decimal(4_096)) + b"\0"),
     "a million records of a boolean, six deep": lambda: (
-        _avro(_array(_nested(6, "boolean"))),
+        _avro(array(_nested(6, "boolean"))),
         _items(_BIG, b"\1") + b"\0",
     ),
     "a million records of a boolean in twenty columns": lambda: (
-        _avro(_array(_record("W", "boolean")), f"A ARRAY<STRUCT<{', '.join(f'F{n} INT' for n in range(20, 40))}>>"),
+        _avro(array(_record("W", "boolean")), f"A ARRAY<STRUCT<{', '.join(f'F{n} INT' for n in range(20, 40))}>>"),
         _items(_BIG, b"\1") + b"\0",
     ),
     "a million records of a boolean in a thousand columns": lambda: (
-        _avro(_array(_record("W", "boolean")), _WIDE),
+        _avro(array(_record("W", "boolean")), _WIDE),
         _items(_BIG, b"\1") + b"\0",
     ),
     "a map of records in a thousand columns": lambda: (
-        _avro({"type": "map", "values": _record("W", "boolean")}, _WIDE_MAP),
+        _avro(map_of(_record("W", "boolean")), _WIDE_MAP),
         varint(_BIG // 4) + b"".join(b"\4%02x\1" % (n % 256) for n in range(_BIG // 4)) + b"\0\0",
     ),
     "records that double fifteen times, of nulls": lambda: (_avro(_doubling(15, "null")), b"\0"),
     "60,000 records that double twelve times, of nulls": lambda: (
-        _avro(_array(_doubling(12, "null"))),
+        _avro(array(_doubling(12, "null"))),
         varint(60_000) + b"\0\0",
     ),
     "60,000 records that double twelve times, of empty records": lambda: (
-        _avro(_array(_doubling(12, _record("E")))),
+        _avro(array(_doubling(12, _record("E")))),
         varint(60_000) + b"\0\0",
     ),
     "60,000 records that double twelve times, of empty fixed, for nobody": lambda: (
-        _avro(_array(_doubling(12, {"type": "fixed", "name": "F", "size": 0})), "B INT"),
+        _avro(array(_doubling(12, fixed(0))), "B INT"),
         varint(60_000) + b"\0\0",
     ),
     "maps of records that double twelve times": lambda: (
-        _avro({"type": "map", "values": _doubling(12, "null")}),
+        _avro(map_of(_doubling(12, "null"))),
         varint(200_000) + b"\0" * 200_000 + b"\0\0",
     ),
     "a union of a record that doubles twelve times": lambda: (
-        _avro(_array(["null", _doubling(12, "null")])),
+        _avro(array(["null", _doubling(12, "null")])),
         _items(200_000, b"\2") + b"\0",
     ),
     "a thousand arrays of records that double": lambda: (
-        _avro(_array(_array(_doubling(12, "null")))),
+        _avro(array(array(_doubling(12, "null")))),
         _items(1_000, varint(60) + b"\0") + b"\0",
     ),
     "a symbol of 100 kB, a million times, for typed arrays": lambda: (
-        _avro(_array({"type": "enum", "name": "S", "symbols": ["A" * 100_000]}), "A ARRAY<STRING>"),
+        _avro(array(enum("A" * 100_000)), "A ARRAY<STRING>"),
         _items(_BIG, b"\0") + b"\0",
     ),
-    "a million empty objects in a thousand columns": lambda: (_json(_WIDE), b'{"A":[' + b"{}," * 300_000 + b"{}]}"),
+    "a million empty objects in a thousand columns": lambda: (_json(_WIDE), _EMPTY),
     "a million empty objects in thirty columns": lambda: (
         _json(f"A ARRAY<STRUCT<{', '.join(f'C{number} DECIMAL(4, 2)' for number in range(30))}>>"),
-        b'{"A":[' + b"{}," * 300_000 + b"{}]}",
+        _EMPTY,
     ),
     "a map of empty objects in a thousand columns": lambda: (
         _json(_WIDE_MAP),
         b'{"A":{' + b",".join(b'"%x":{}' % number for number in range(100_000)) + b"}}",
     ),
-    "a million empty objects in a thousand columns of JSON_SR": lambda: (
-        _json_sr(_WIDE),
-        b'{"A":[' + b"{}," * 300_000 + b"{}]}",
-    ),
+    "a million empty objects in a thousand columns of JSON_SR": lambda: (_json_sr(_WIDE), _EMPTY),
     "a list of ten thousand for each empty object": lambda: (
         _json_sr_text(_with_default(), "A ARRAY<STRUCT<X ARRAY<INT>>>"),
-        b'{"A":[' + b"{}," * 300_000 + b"{}]}",
+        _EMPTY,
     ),
     "two hundred alternatives for each empty object": lambda: (
         _json_sr_text(_alternatives(), "A ARRAY<STRUCT<T0 STRUCT<P0_0 STRING>>>"),
-        b'{"A":[' + b"{}," * 300_000 + b"{}]}",
+        _EMPTY,
     ),
     "a million digits in a text for a DOUBLE": lambda: (_json("A DOUBLE"), b'{"A":"' + b"9" * _DEEP + b'x"}'),
     "a million digits of a fraction for a DECIMAL": lambda: (

@@ -6,7 +6,6 @@ import json as stdlib_json
 from collections.abc import Callable
 from random import Random
 
-from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.casing import CaseRule
@@ -19,7 +18,7 @@ from srfix.serde.interface import Deserializer, SerdeContext
 from srfix.serde.resolve.policies import ById
 from tests.serde.fuzz import json_reference
 from tests.serde.fuzz.expected import Unfit, is_known, json_value, must_feed
-from tests.serde.fuzz.harness import Fuzz, fuzzed, seeds
+from tests.serde.fuzz.harness import Fuzz, drawn, seeds
 from tests.serde.fuzz.json_reference import Beyond, Refused
 from tests.serde.fuzz.mutations import JSON
 from tests.serde.fuzz.strategies import RowsCase, rows_cases
@@ -40,75 +39,49 @@ bodies = st.lists(
 
 
 class TestWithoutColumns:
-    def test_plain_json_is_read_as_the_standard_library_reads_it(self) -> None:
-        fuzz = Fuzz()
+    @drawn(bodies, seeds)
+    def test_plain_json_is_read_as_the_standard_library_reads_it(
+        self, fuzz: Fuzz, texts: list[bytes], random: Random
+    ) -> None:
+        for read in bare_reads(fuzz, random, JsonDeserializer(), texts, JSON, about="plain JSON"):
+            _check(read, json_reference.plain)
 
-        @fuzzed()
-        @given(bodies, seeds)
-        def run(texts: list[bytes], random: Random) -> None:
-            for read in bare_reads(fuzz, random, JsonDeserializer(), texts, JSON, about="plain JSON"):
-                _check(read, json_reference.plain)
-
-        run()
-        fuzz.check_count()
-
-    def test_so_is_json_under_a_schema(self) -> None:
-        fuzz = Fuzz()
+    @drawn(bodies, seeds)
+    def test_so_is_json_under_a_schema(self, fuzz: Fuzz, texts: list[bytes], random: Random) -> None:
         text = '{"title":"own","type":"object"}'
-
-        @fuzzed()
-        @given(bodies, seeds)
-        def run(texts: list[bytes], random: Random) -> None:
-            topic = Topic(text, texts, schema_type="JSON")
-            for read in topic.reads(fuzz, random, JsonSchemaDeserializer(ById(topic.registry)), JSON):
-                if read.schema is None or read.schema.schema_type != "JSON":
-                    read.must_be_refused("the registry knows no such JSON Schema")
-                else:
-                    _check(read, json_reference.plain)
-
-        run()
-        fuzz.check_count()
+        topic = Topic(text, texts, schema_type="JSON")
+        for read in topic.reads(fuzz, random, JsonSchemaDeserializer(ById(topic.registry)), JSON):
+            if read.schema is None or read.schema.schema_type != "JSON":
+                read.must_be_refused("the registry knows no such JSON Schema")
+            else:
+                _check(read, json_reference.plain)
 
 
 class TestWithColumns:
-    def test_a_row_of_plain_json_is_what_the_document_says(self) -> None:
-        fuzz = Fuzz()
+    @drawn(rows_cases(), seeds)
+    def test_a_row_of_plain_json_is_what_the_document_says(self, fuzz: Fuzz, case: RowsCase, random: Random) -> None:
+        deserialize = JsonDeserializer(case.reader, case_rule=case.rule, wrap=case.wrapped)
+        encode = json.encoder(None, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
+        texts = [encode(row, b"") for row in case.rows]
+        back = json.encoder(None, columns=case.reader, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
+        about = f"{print_columns(case.reader)} {case.rule}"
+        for read in bare_reads(fuzz, random, deserialize, texts, JSON, about=about):
+            _check_row(read, case, has_schema=False, has_properties=False)
+            _check_back(read, deserialize, back, b"")
 
-        @fuzzed()
-        @given(rows_cases(), seeds)
-        def run(case: RowsCase, random: Random) -> None:
-            deserialize = JsonDeserializer(case.reader, case_rule=case.rule, wrap=case.wrapped)
-            encode = json.encoder(None, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
-            texts = [encode(row, b"") for row in case.rows]
-            back = json.encoder(None, columns=case.reader, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
-            about = f"{print_columns(case.reader)} {case.rule}"
-            for read in bare_reads(fuzz, random, deserialize, texts, JSON, about=about):
-                _check_row(read, case, has_schema=False, has_properties=False)
-                _check_back(read, deserialize, back, b"")
-
-        run()
-        fuzz.check_count()
-
-    def test_so_is_a_row_under_a_json_schema(self) -> None:
-        fuzz = Fuzz()
-
-        @fuzzed()
-        @given(rows_cases(), seeds)
-        def run(case: RowsCase, random: Random) -> None:
-            text = json_schema.internal_schema(case.writer, wrapped=case.wrapped)
-            encode = json_schema.encoder(text, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
-            topic = Topic(text, [encode(row, b"") for row in case.rows], schema_type="JSON")
-            deserialize = SchemaDeserializer(
-                ById(topic.registry), columns=case.reader, case_rule=case.rule, wrap=case.wrapped
-            )
-            for read in topic.reads(fuzz, random, deserialize, JSON):
-                if read.schema is None:
-                    read.must_be_refused("the registry knows no such schema")
-                elif read.schema.text == text:
-                    _check_row(read, case, has_schema=case.rule is not CaseRule.KSQLDB_2020, has_properties=True)
-
-        run()
-        fuzz.check_count()
+    @drawn(rows_cases(), seeds)
+    def test_so_is_a_row_under_a_json_schema(self, fuzz: Fuzz, case: RowsCase, random: Random) -> None:
+        text = json_schema.internal_schema(case.writer, wrapped=case.wrapped)
+        encode = json_schema.encoder(text, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
+        topic = Topic(text, [encode(row, b"") for row in case.rows], schema_type="JSON")
+        deserialize = SchemaDeserializer(
+            ById(topic.registry), columns=case.reader, case_rule=case.rule, wrap=case.wrapped
+        )
+        for read in topic.reads(fuzz, random, deserialize, JSON):
+            if read.schema is None:
+                read.must_be_refused("the registry knows no such schema")
+            elif read.schema.text == text:
+                _check_row(read, case, has_schema=case.rule is not CaseRule.KSQLDB_2020, has_properties=True)
 
 
 def _check(read: Read, reference: Callable[[bytes], object]) -> None:

@@ -6,7 +6,6 @@ import struct
 from random import Random
 from typing import Final
 
-from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.columns.text import parse_columns
@@ -27,7 +26,7 @@ from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import frame_id
 from tests.serde.fuzz.expected import Unfit
 from tests.serde.fuzz.frames import GuidRegistry
-from tests.serde.fuzz.harness import Fuzz, fuzzed, seeds
+from tests.serde.fuzz.harness import Fuzz, drawn, seeds
 from tests.serde.fuzz.mutations import BINARY, JSON
 from tests.serde.fuzz.strategies import KAFKA_TYPES, RowsCase, rows_cases
 from tests.serde.fuzz.topic import OTHERS, bare_reads
@@ -68,92 +67,6 @@ def _window(kind: WindowKind, payload: bytes) -> tuple[bytes, Window]:
             return key, Window(numbers[0], None, numbers[1])
 
 
-class TestKafka:
-    def test_a_key_is_what_kafkas_deserializers_make_of_it(self) -> None:
-        fuzz = Fuzz()
-
-        @fuzzed()
-        @given(_kafka_cases, seeds)
-        def run(case: RowsCase, random: Random) -> None:
-            (column,) = case.writer
-            encode = kafka.encoder(None, columns=case.writer, case_rule=case.rule)
-            bodies = [encode(row, b"") for row in case.rows]
-            for read in bare_reads(fuzz, random, KafkaDeserializer(case.reader), bodies, BINARY, about=repr(column)):
-                try:
-                    expected = {column.name: _value(column.type, read.body)}
-                except Unfit as error:
-                    read.must_be_refused(str(error))
-                else:
-                    read.must_be(expected)
-
-        run()
-        fuzz.check_count()
-
-
-class TestWindowed:
-    def test_a_windowed_key_of_kafka_is_the_key_and_its_window(self) -> None:
-        fuzz = Fuzz()
-
-        @fuzzed()
-        @given(_kafka_cases, st.sampled_from(WindowKind), _times, _times, seeds)
-        def run(case: RowsCase, kind: WindowKind, one: int, other: int, random: Random) -> None:
-            (column,) = case.writer
-            encode = kafka.encoder(None, columns=case.writer, case_rule=case.rule)
-            bodies = [join(encode(row, b""), _any_window(kind, one, other), kind) for row in case.rows]
-            deserialize = WindowedDeserializer(KafkaDeserializer(case.reader), kind)
-
-            def expected(payload: bytes) -> object:
-                key, window = _window(kind, payload)
-                return [{column.name: _value(column.type, key)}, window]
-
-            for read in bare_reads(fuzz, random, _taken_apart(deserialize), bodies, BINARY, about=f"{column} {kind}"):
-                if not read.body:
-                    assert read.row is None
-                    continue
-                try:
-                    row = expected(read.body)
-                except Unfit as error:
-                    read.must_be_refused(str(error))
-                else:
-                    read.must_be(row)
-
-        run()
-        fuzz.check_count()
-
-    def test_a_windowed_key_of_any_format_is_refused_or_what_that_format_reads(self) -> None:
-        fuzz = Fuzz()
-        registry = GuidRegistry()
-        schema_id = registry.seed("own", OTHERS["AVRO"])
-        registry.seed("other", OTHERS["JSON"], schema_type="JSON")
-        columns = parse_columns("A BIGINT KEY, B STRING KEY")
-        keys: tuple[tuple[Deserializer, bytes], ...] = (
-            (AvroDeserializer(ById(registry)), frame_id(schema_id, b"\x02\x02\x02a")),
-            (SchemaDeserializer(ById(registry), columns=columns), frame_id(schema_id + 1, b'{"A":1,"b":"x"}')),
-            (JsonDeserializer(columns), b'{"A":1,"b":"x"}'),
-        )
-
-        @fuzzed()
-        @given(st.sampled_from(keys), st.sampled_from(WindowKind), _times, _times, seeds)
-        def run(key: tuple[Deserializer, bytes], kind: WindowKind, one: int, other: int, random: Random) -> None:
-            deserialize, whole = key
-            bodies = [join(whole, _any_window(kind, one, other), kind)]
-            windowed = _taken_apart(WindowedDeserializer(deserialize, kind))
-            for read in bare_reads(fuzz, random, windowed, bodies, JSON, about=f"{deserialize} {kind}", role=Role.KEY):
-                if not read.body:
-                    assert read.row is None
-                    continue
-                try:
-                    key_bytes, window = _window(kind, read.body)
-                    row = deserialize(key_bytes, SerdeContext("t", Role.KEY))
-                except (Unfit, SrfixError) as error:
-                    read.must_be_refused(str(error))
-                else:
-                    read.must_be([row, window])
-
-        run()
-        fuzz.check_count()
-
-
 def _any_window(kind: WindowKind, one: int, other: int) -> Window:
     start, end = sorted((one, other))
     match kind:
@@ -163,6 +76,82 @@ def _any_window(kind: WindowKind, one: int, other: int) -> Window:
             return Window(start, end)
         case WindowKind.TIME_STORE:
             return Window(start, None, end % 2**31)
+
+
+_windows = st.tuples(st.sampled_from(WindowKind), _times, _times).map(lambda drawn: (drawn[0], _any_window(*drawn)))
+
+
+class TestKafka:
+    @drawn(_kafka_cases, seeds)
+    def test_a_key_is_what_kafkas_deserializers_make_of_it(self, fuzz: Fuzz, case: RowsCase, random: Random) -> None:
+        (column,) = case.writer
+        encode = kafka.encoder(None, columns=case.writer, case_rule=case.rule)
+        bodies = [encode(row, b"") for row in case.rows]
+        for read in bare_reads(fuzz, random, KafkaDeserializer(case.reader), bodies, BINARY, about=repr(column)):
+            try:
+                expected = {column.name: _value(column.type, read.body)}
+            except Unfit as error:
+                read.must_be_refused(str(error))
+            else:
+                read.must_be(expected)
+
+
+_registry = GuidRegistry()
+_avro_id = _registry.seed("own", OTHERS["AVRO"])
+_json_id = _registry.seed("other", OTHERS["JSON"], schema_type="JSON")
+_columns = parse_columns("A BIGINT KEY, B STRING KEY")
+_keys: tuple[tuple[Deserializer, bytes], ...] = (
+    (AvroDeserializer(ById(_registry)), frame_id(_avro_id, b"\x02\x02\x02a")),
+    (SchemaDeserializer(ById(_registry), columns=_columns), frame_id(_json_id, b'{"A":1,"b":"x"}')),
+    (JsonDeserializer(_columns), b'{"A":1,"b":"x"}'),
+)
+
+
+class TestWindowed:
+    @drawn(_kafka_cases, _windows, seeds)
+    def test_a_windowed_key_of_kafka_is_the_key_and_its_window(
+        self, fuzz: Fuzz, case: RowsCase, windowed: tuple[WindowKind, Window], random: Random
+    ) -> None:
+        kind, window = windowed
+        (column,) = case.writer
+        encode = kafka.encoder(None, columns=case.writer, case_rule=case.rule)
+        bodies = [join(encode(row, b""), window, kind) for row in case.rows]
+        deserialize = WindowedDeserializer(KafkaDeserializer(case.reader), kind)
+
+        def expected(payload: bytes) -> object:
+            key, found = _window(kind, payload)
+            return [{column.name: _value(column.type, key)}, found]
+
+        for read in bare_reads(fuzz, random, _taken_apart(deserialize), bodies, BINARY, about=f"{column} {kind}"):
+            if not read.body:
+                assert read.row is None
+                continue
+            try:
+                row = expected(read.body)
+            except Unfit as error:
+                read.must_be_refused(str(error))
+            else:
+                read.must_be(row)
+
+    @drawn(st.sampled_from(_keys), _windows, seeds)
+    def test_a_windowed_key_of_any_format_is_refused_or_what_that_format_reads(
+        self, fuzz: Fuzz, key: tuple[Deserializer, bytes], windowed: tuple[WindowKind, Window], random: Random
+    ) -> None:
+        kind, window = windowed
+        deserialize, whole = key
+        bodies = [join(whole, window, kind)]
+        read_apart = _taken_apart(WindowedDeserializer(deserialize, kind))
+        for read in bare_reads(fuzz, random, read_apart, bodies, JSON, about=f"{deserialize} {kind}", role=Role.KEY):
+            if not read.body:
+                assert read.row is None
+                continue
+            try:
+                key_bytes, found = _window(kind, read.body)
+                row = deserialize(key_bytes, SerdeContext("t", Role.KEY))
+            except (Unfit, SrfixError) as error:
+                read.must_be_refused(str(error))
+            else:
+                read.must_be([row, found])
 
 
 def _taken_apart(deserialize: WindowedDeserializer) -> Deserializer:

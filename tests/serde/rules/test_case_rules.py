@@ -27,6 +27,7 @@ from srfix.serde.errors import NothingFedError
 from srfix.serde.interface import Deserializer, SerdeContext
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
+from tests.serde import avro_schemas as avro
 from tests.serde.fakes import MemoryRegistry
 
 Fields: TypeAlias = "tuple[tuple[str, int | None], ...]"
@@ -100,39 +101,31 @@ def _put(level: str, row: object, name: str = "s") -> object:
 
 
 def _avro(level: str, fields: Fields) -> str:
-    def record(name: str, *parts: object) -> object:
-        return {"type": "record", "name": name, "fields": list(parts)}
-
-    inner = record("R", *({"name": name, "type": ["null", "int"]} for name, _ in fields))
+    inner = avro.record("R", **{name: ["null", "int"] for name, _ in fields})
     match level:
         case "root":
             schema = inner
         case "STRUCT":
-            schema = record("Root", {"name": "s", "type": inner})
+            schema = avro.record("Root", s=inner)
         case "ARRAY":
-            schema = record("Root", {"name": "s", "type": {"type": "array", "items": ["null", inner]}})
+            schema = avro.record("Root", s=avro.array(["null", inner]))
         case "MAP":
-            schema = record("Root", {"name": "s", "type": {"type": "map", "values": ["null", inner]}})
+            schema = avro.record("Root", s=avro.map_of(["null", inner]))
         case _:
-            between = record("Between", {"name": "s", "type": inner})
-            maps = {"type": "map", "values": ["null", between]}
-            schema = record("Root", {"name": "s", "type": {"type": "array", "items": maps}})
+            schema = avro.record("Root", s=avro.array(avro.map_of(["null", avro.record("Between", s=inner)])))
     return json.dumps(schema)
 
 
 def _json_schema(level: str, fields: Fields) -> str:
-    def struct(*parts: tuple[str, object]) -> dict[str, object]:
-        return {"type": "object", "properties": {name: _indexed(type_, i) for i, (name, type_) in enumerate(parts)}}
+    def null_or(type_: object) -> dict[str, object]:
+        return {"oneOf": [{"type": "null"}, type_]}
 
-    def _indexed(type_: object, index: int) -> object:
-        return {"oneOf": [{"type": "null"}, type_], "connect.index": index}
+    def struct(*parts: tuple[str, object]) -> dict[str, object]:
+        properties = {name: {**null_or(type_), "connect.index": i} for i, (name, type_) in enumerate(parts)}
+        return {"type": "object", "properties": properties}
 
     def map_of(type_: object) -> object:
-        return {
-            "type": "object",
-            "connect.type": "map",
-            "additionalProperties": {"oneOf": [{"type": "null"}, type_]},
-        }
+        return {"type": "object", "connect.type": "map", "additionalProperties": null_or(type_)}
 
     inner = struct(*((name, {"type": "integer", "connect.type": "int32"}) for name, _ in fields))
     match level:
@@ -141,7 +134,7 @@ def _json_schema(level: str, fields: Fields) -> str:
         case "STRUCT":
             schema = struct(("s", inner))
         case "ARRAY":
-            schema = struct(("s", {"type": "array", "items": {"oneOf": [{"type": "null"}, inner]}}))
+            schema = struct(("s", {"type": "array", "items": null_or(inner)}))
         case "MAP":
             schema = struct(("s", map_of(inner)))
         case _:
@@ -186,9 +179,8 @@ class TestFolding:
 
     def test_json_sr(self, level: str, fields: Fields, declared: str, head: Row, incident: Row, of_json: Row) -> None:
         registry = MemoryRegistry()
-        payload = JsonSchemaSerializer.for_schema(registry, _json_schema(level, fields))(
-            _put(level, dict(fields)), VALUE
-        )
+        write = JsonSchemaSerializer.for_schema(registry, _json_schema(level, fields))
+        payload = write(_put(level, dict(fields)), VALUE)
         assert _read(registry, payload, declared, level, CaseRule.KSQLDB) == _put(level, head, "S"), HEAD
         assert _read(registry, payload, declared, level, CaseRule.KSQLDB_2020) == _put(level, of_json, "S"), JSON
 
@@ -206,9 +198,8 @@ class TestDots:
         assert _read(registry, payload, "`A.b` INT", "root", CaseRule.KSQLDB_2020) == {"A.b": 2}
 
     def test_json_reads_the_dot(self) -> None:
-        assert JsonDeserializer(parse_columns("`a.b` INT"), case_rule=CaseRule.KSQLDB)(b'{"a_b":1,"a.b":2}', VALUE) == {
-            "a.b": 2
-        }
+        read = JsonDeserializer(parse_columns("`a.b` INT"), case_rule=CaseRule.KSQLDB)
+        assert read(b'{"a_b":1,"a.b":2}', VALUE) == {"a.b": 2}
 
 
 @pytest.mark.core

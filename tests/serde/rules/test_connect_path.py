@@ -32,6 +32,7 @@ from srfix.serde.errors import CoercionError, IncompatibleTypeError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
+from tests.serde import avro_schemas as avro
 from tests.serde.fakes import MemoryRegistry
 
 Form: TypeAlias = Literal["avro", "json_sr"]
@@ -72,8 +73,27 @@ DECIMAL_JSON: Final = {
     "title": f"{CONNECT}.Decimal",
     "connect.type": "bytes",
     "connect.version": 1,
-    "connect.parameters": {"scale": "2", "connect.decimal.precision": "5"},
-}
+} | {"connect.parameters": {"scale": "2", "connect.decimal.precision": "5"}}
+
+
+def _json_array(items: object) -> dict[str, object]:
+    return {"type": "array", "items": items}
+
+
+def _json_map(values: object) -> dict[str, object]:
+    return {"type": "object", "connect.type": "map", "additionalProperties": values}
+
+
+def _json_object(type_: object, field: str = "f") -> dict[str, object]:
+    return {"type": "object", "properties": {field: type_}}
+
+
+def _json_null_or(type_: object) -> dict[str, object]:
+    return {"oneOf": [{"type": "null"}, type_]}
+
+
+JSON_STRING: Final = {"type": "string"}
+JSON_BYTES: Final = {"type": "string", "connect.type": "bytes"}
 WRITERS: Final = {
     "int8": Writer(connect="int8", avro={"type": "int", "connect.type": "int8"}, json=_number("int8"), value=2),
     "int16": Writer(connect="int16", avro={"type": "int", "connect.type": "int16"}, json=_number("int16"), value=2),
@@ -82,65 +102,23 @@ WRITERS: Final = {
     "float32": Writer(connect="float32", avro="float", json=_number("float32"), value=2.5),
     "float64": Writer(connect="float64", avro="double", json={"type": "number"}, value=2.5),
     "boolean": Writer(connect="boolean", avro="boolean", json={"type": "boolean"}, value=True),
-    "string": Writer(connect="string", avro="string", json={"type": "string"}, value="2"),
-    "enum": Writer(
-        connect="string",
-        avro={"type": "enum", "name": "E", "symbols": ["B", "A"]},
-        json={"enum": ["B", "A"]},
-        value="A",
-    ),
-    "bytes": Writer(
-        connect="bytes",
-        avro="bytes",
-        json={"type": "string", "connect.type": "bytes"},
-        value=b"\x02",
-        json_value="Ag==",
-    ),
-    "Date": Writer(
-        connect="int32",
-        avro={"type": "int", "logicalType": "date"},
-        json=_logical("Date", "int32"),
-        value=DAY_2,
-        json_value=2,
-    ),
+    "string": Writer(connect="string", avro="string", json=JSON_STRING, value="2"),
+    "enum": Writer(connect="string", avro=avro.enum("B", "A"), json={"enum": ["B", "A"]}, value="A"),
+    "bytes": Writer(connect="bytes", avro="bytes", json=JSON_BYTES, value=b"\x02", json_value="Ag=="),
+    "Date": Writer(connect="int32", avro=avro.DATE, json=_logical("Date", "int32"), value=DAY_2, json_value=2),
     "Time": Writer(
-        connect="int32",
-        avro={"type": "int", "logicalType": "time-millis"},
-        json=_logical("Time", "int32"),
-        value=MILLIS_2,
-        json_value=2,
+        connect="int32", avro=avro.TIME_MILLIS, json=_logical("Time", "int32"), value=MILLIS_2, json_value=2
     ),
     "Timestamp": Writer(
-        connect="int64",
-        avro={"type": "long", "logicalType": "timestamp-millis"},
-        json=_logical("Timestamp", "int64"),
-        value=AT_2,
-        json_value=2,
+        connect="int64", avro=avro.MILLIS, json=_logical("Timestamp", "int64"), value=AT_2, json_value=2
     ),
     "Decimal": Writer(
-        connect="bytes",
-        avro={"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2},
-        json=DECIMAL_JSON,
-        value=decimal.Decimal("2.50"),
-        json_value=2.5,
+        connect="bytes", avro=avro.decimal(5, 2), json=DECIMAL_JSON, value=decimal.Decimal("2.50"), json_value=2.5
     ),
-    "array": Writer(
-        connect="array",
-        avro={"type": "array", "items": "int"},
-        json={"type": "array", "items": _number("int32")},
-        value=[2],
-    ),
-    "map": Writer(
-        connect="map",
-        avro={"type": "map", "values": "int"},
-        json={"type": "object", "connect.type": "map", "additionalProperties": _number("int32")},
-        value={"k": 2},
-    ),
+    "array": Writer(connect="array", avro=avro.array("int"), json=_json_array(_number("int32")), value=[2]),
+    "map": Writer(connect="map", avro=avro.map_of("int"), json=_json_map(_number("int32")), value={"k": 2}),
     "struct": Writer(
-        connect="struct",
-        avro={"type": "record", "name": "S", "fields": [{"name": "x", "type": "int"}]},
-        json={"type": "object", "properties": {"x": _number("int32")}},
-        value={"x": 2},
+        connect="struct", avro=avro.record("S", x="int"), json=_json_object(_number("int32"), "x"), value={"x": 2}
     ),
 }
 _INTEGERS: Final = {
@@ -185,25 +163,13 @@ TAKEN: Final[dict[str, dict[str, object]]] = {
 formats = pytest.mark.parametrize("form", ["avro", "json_sr"])
 
 
-def _avro_record(type_: object, name: str = "Root", field: str = "f") -> dict[str, object]:
-    return {"type": "record", "name": name, "fields": [{"name": field, "type": type_}]}
-
-
-def _json_object(type_: object, field: str = "f") -> dict[str, object]:
-    return {"type": "object", "properties": {field: type_}}
-
-
-def _json_null_or(type_: object) -> dict[str, object]:
-    return {"oneOf": [{"type": "null"}, type_]}
-
-
 def _row(form: Form, writer: Writer, column: str, *, value: object = ..., nullable: bool = False) -> object:
     """One field, written as it is and read into one column."""
     registry = MemoryRegistry()
     given = writer.value if value is ... else value
     if form == "avro":
         type_ = ["null", writer.avro] if nullable else writer.avro
-        payload = AvroSerializer.for_schema(registry, json.dumps(_avro_record(type_)))({"f": given}, VALUE)
+        payload = AvroSerializer.for_schema(registry, json.dumps(avro.record(f=type_)))({"f": given}, VALUE)
     else:
         given = writer.json_value if value is ... and writer.json_value is not None else given
         type_ = _json_null_or(writer.json) if nullable else writer.json
@@ -241,83 +207,35 @@ class TestEveryPair:
             _row(form, writer, column, value=None, nullable=True)
 
 
+def _parts(type_: object, of_json: object, value: object) -> Writer:
+    return Writer(connect="", avro=type_, json=of_json, value=value)
+
+
+STRUCT_B: Final = _parts(avro.record("S", b="string"), _json_object(JSON_STRING, "b"), {"b": "x"})
+IN_PARTS: Final[dict[str, tuple[str, Writer, object]]] = {
+    "->F->ARRAY": ("ARRAY<INT>", _parts(avro.array("string"), _json_array(JSON_STRING), ["x"]), []),
+    "->F->MAP_VAL": ("MAP<STRING, INT>", _parts(avro.map_of("string"), _json_map(JSON_STRING), {"k": "x"}), {}),
+    "->F->B": ("STRUCT<B INT>", STRUCT_B, None),
+    "->F->ARRAY->MAP_VAL->B": (
+        "ARRAY<MAP<STRING, STRUCT<B INT>>>",
+        _parts(avro.array(avro.map_of(STRUCT_B.avro)), _json_array(_json_map(STRUCT_B.json)), [{"k": {"b": "x"}}]),
+        [{}],
+    ),
+}
+
+
+@formats
 class TestPaths:
-    @pytest.mark.parametrize(
-        ("avro", "of_json", "column", "value", "path"),
-        [
-            (
-                {"type": "array", "items": "string"},
-                {"type": "array", "items": {"type": "string"}},
-                "ARRAY<INT>",
-                ["x"],
-                "->F->ARRAY",
-            ),
-            (
-                {"type": "map", "values": "string"},
-                {"type": "object", "connect.type": "map", "additionalProperties": {"type": "string"}},
-                "MAP<STRING, INT>",
-                {"k": "x"},
-                "->F->MAP_VAL",
-            ),
-            (
-                _avro_record("string", "S", "b"),
-                _json_object({"type": "string"}, "b"),
-                "STRUCT<B INT>",
-                {"b": "x"},
-                "->F->B",
-            ),
-            (
-                {"type": "array", "items": {"type": "map", "values": _avro_record("string", "S", "b")}},
-                {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "connect.type": "map",
-                        "additionalProperties": _json_object({"type": "string"}, "b"),
-                    },
-                },
-                "ARRAY<MAP<STRING, STRUCT<B INT>>>",
-                [{"k": {"b": "x"}}],
-                "->F->ARRAY->MAP_VAL->B",
-            ),
-        ],
-    )
-    @formats
-    def test_parts_are_joined(
-        self, form: Form, avro: object, of_json: object, column: str, value: object, path: str
-    ) -> None:
+    @pytest.mark.parametrize("path", IN_PARTS)
+    def test_parts_are_joined_and_what_is_not_there_is_not_looked_at(self, form: Form, path: str) -> None:
+        column, writer, nothing = IN_PARTS[path]
         with pytest.raises(IncompatibleTypeError) as raised:
-            _row(form, Writer(connect="", avro=avro, json=of_json, value=value), column)
+            _row(form, writer, column)
         assert (raised.value.path, raised.value.writer_type, raised.value.column_type) == (path, "string", "int32")
+        assert _row(form, writer, column, value=nothing, nullable=True) == nothing
 
-    @pytest.mark.parametrize(
-        ("avro", "of_json", "column", "value"),
-        [
-            ({"type": "array", "items": "string"}, {"type": "array", "items": {"type": "string"}}, "ARRAY<INT>", []),
-            (
-                {"type": "map", "values": "string"},
-                {"type": "object", "connect.type": "map", "additionalProperties": {"type": "string"}},
-                "MAP<STRING, INT>",
-                {},
-            ),
-            (_avro_record("string", "S", "b"), _json_object({"type": "string"}, "b"), "STRUCT<B INT>", None),
-        ],
-    )
-    @formats
-    def test_what_is_not_there_is_not_looked_at(
-        self, form: Form, avro: object, of_json: object, column: str, value: object
-    ) -> None:
-        writer = Writer(connect="", avro=avro, json=of_json, value=value)
-        assert _row(form, writer, column, value=value, nullable=True) == value
-
-    @formats
     def test_null_items_are(self, form: Form) -> None:
-        strings = Writer(
-            connect="array",
-            avro={"type": "array", "items": ["null", "string"]},
-            json={"type": "array", "items": _json_null_or({"type": "string"})},
-            value=[None],
-        )
+        strings = _parts(avro.array(["null", "string"]), _json_array(_json_null_or(JSON_STRING)), [None])
         assert _row(form, strings, "ARRAY<STRING>") == [None]
         with pytest.raises(IncompatibleTypeError):
             _row(form, strings, "ARRAY<INT>")
@@ -345,17 +263,12 @@ class TestDecimals:
 
     @pytest.mark.parametrize(
         ("written", "column"),
-        [
-            ("2.55", "DECIMAL(5, 1)"),
-            ("0.01", "DECIMAL(5, 0)"),
-            ("10.00", "DECIMAL(2, 1)"),
-            ("-999.99", "DECIMAL(4, 2)"),
-        ],
+        [("2.55", "(5, 1)"), ("0.01", "(5, 0)"), ("10.00", "(2, 1)"), ("-999.99", "(4, 2)")],
     )
     def test_it_is_never_rounded_nor_cut(self, form: Form, written: str, column: str) -> None:
         value = decimal.Decimal(written)
         with pytest.raises(CoercionError, match=r"does not fit the column type DECIMAL") as raised:
-            _row(form, WRITERS["Decimal"], column, value=float(value) if form == "json_sr" else value)
+            _row(form, WRITERS["Decimal"], f"DECIMAL{column}", value=float(value) if form == "json_sr" else value)
         assert raised.value.path == "->F"
 
 

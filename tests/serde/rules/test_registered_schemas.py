@@ -43,7 +43,15 @@ def _avro_logical(kind: str, word: str, logical: str) -> dict[str, Json]:
 
 
 def _json_logical(word: str, connect_type: str) -> dict[str, Json]:
-    return {"type": "integer", "title": f"{CONNECT}.{word}", "connect.version": 1, "connect.type": connect_type}
+    return {**_connect_title(word), "type": "integer", "connect.type": connect_type}
+
+
+def _connect_title(word: str) -> dict[str, Json]:
+    return {"title": f"{CONNECT}.{word}", "connect.version": 1}
+
+
+def _fields(name: str, *fields: Json) -> dict[str, Json]:
+    return {"type": "record", "name": name, "fields": list(fields)}
 
 
 def _field(name: str, type_: Json) -> Json:
@@ -66,22 +74,8 @@ TYPES: Final[dict[str, tuple[Json, Json]]] = {
     "STRING": ("string", {"type": "string"}),
     "BYTES": ("bytes", {"type": "string", "connect.type": "bytes"}),
     "DECIMAL(4, 2)": (
-        {
-            "type": "bytes",
-            "scale": 2,
-            "precision": 4,
-            "connect.version": 1,
-            "connect.parameters": PARAMETERS,
-            "connect.name": f"{CONNECT}.Decimal",
-            "logicalType": "decimal",
-        },
-        {
-            "type": "number",
-            "title": f"{CONNECT}.Decimal",
-            "connect.version": 1,
-            "connect.type": "bytes",
-            "connect.parameters": PARAMETERS,
-        },
+        {**_avro_logical("bytes", "Decimal", "decimal"), "scale": 2, "precision": 4, "connect.parameters": PARAMETERS},
+        {**_connect_title("Decimal"), "type": "number", "connect.type": "bytes", "connect.parameters": PARAMETERS},
     ),
     "DATE": (_avro_logical("int", "Date", "date"), _json_logical("Date", "int32")),
     "TIME": (_avro_logical("int", "Time", "time-millis"), _json_logical("Time", "int32")),
@@ -91,9 +85,7 @@ TYPES: Final[dict[str, tuple[Json, Json]]] = {
         {
             "type": "array",
             "items": {
-                "type": "record",
-                "name": "KsqlDataSourceSchema_A",
-                "fields": [_field("key", "string"), _field("value", "int")],
+                **_fields("KsqlDataSourceSchema_A", _field("key", "string"), _field("value", "int")),
                 "connect.internal.type": "MapEntry",
             },
             "connect.name": f"{FULL}_A",
@@ -108,12 +100,7 @@ TYPES: Final[dict[str, tuple[Json, Json]]] = {
         },
     ),
     "STRUCT<B INTEGER>": (
-        {
-            "type": "record",
-            "name": "KsqlDataSourceSchema_A",
-            "fields": [_field("B", "int")],
-            "connect.name": f"{FULL}_A",
-        },
+        {**_fields("KsqlDataSourceSchema_A", _field("B", "int")), "connect.name": f"{FULL}_A"},
         {"type": "object", "properties": {"B": _null_or(INT32, 0)}},
     ),
 }
@@ -154,10 +141,8 @@ class TestEveryType:
     def test_avro(self, column: str, generation: Generation, written_by: WrittenBy) -> None:
         text = avro.internal_schema(parse_columns(f"A {column}"), generation=generation, written_by=written_by)
         created: Json = {
-            "type": "record",
-            "name": "KsqlDataSourceSchema",
+            **_fields("KsqlDataSourceSchema", _field("A", TYPES[column][0])),
             "namespace": "io.confluent.ksql.avro_schemas",
-            "fields": [_field("A", TYPES[column][0])],
             "connect.name": FULL,
         }
         is_bare = (generation, written_by) == (Generation.UP_TO_0_28, WrittenBy.SERIALIZER)
@@ -275,11 +260,7 @@ class TestRegistered:
         ],
     )
     def test_a_single_key_column_is_bare(
-        self,
-        make: type[AvroSerializer | JsonSchemaSerializer],
-        declared: str,
-        row: dict[str, object],
-        root: object,
+        self, make: type[AvroSerializer | JsonSchemaSerializer], declared: str, row: dict[str, object], root: object
     ) -> None:
         assert _registered(make(registry := MemoryRegistry(), parse_columns(declared)), registry, row, Role.KEY) == root
 

@@ -32,15 +32,9 @@ def said(**more: object) -> str:
 
 class TestStreamProgressOf:
     def test_rows_rate_lag_and_what_the_readers_counted(self) -> None:
+        counts = ReadCounts(rows=1200, tombstones=1, bad=2, by_reason={Reason.TRUNCATED: 2}, unknown_ids=())
         assert stream_progress_of(said()) == StreamProgress(
-            query="users",
-            batch_id=3,
-            rows=1200,
-            rows_per_s=599.6,
-            lag_records=9,
-            counts={
-                "values": ReadCounts(rows=1200, tombstones=1, bad=2, by_reason={Reason.TRUNCATED: 2}, unknown_ids=())
-            },
+            query="users", batch_id=3, rows=1200, rows_per_s=599.6, lag_records=9, counts={"values": counts}
         )
 
     def test_what_a_stream_counts_unasked_has_no_reasons(self) -> None:
@@ -71,10 +65,8 @@ class TestStreamProgressOf:
 class TestToStderr:
     def test_a_stream_is_a_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         to_stderr(stream_progress_of(said()))
-        assert capsys.readouterr() == (
-            "",
-            "users: batch 3, 1,200 rows, 600 rows/s, 9 records behind, 2 bad in values (TRUNCATED 2)\n",
-        )
+        line = "users: batch 3, 1,200 rows, 600 rows/s, 9 records behind, 2 bad in values (TRUNCATED 2)\n"
+        assert capsys.readouterr() == ("", line)
 
     @pytest.mark.parametrize(("jobs", "words"), [(1, "1 job"), (2, "2 jobs")])
     def test_jobs_are_a_line(self, capsys: pytest.CaptureFixture[str], jobs: int, words: str) -> None:

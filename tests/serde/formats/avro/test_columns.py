@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from srfix.serde.columns.types import (
     BIGINT,
@@ -32,30 +31,31 @@ from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.formats.avro.infer import columns_from_avro, infer_avro
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.subjects.names import Role
+from tests.serde import avro_schemas as avro
 from tests.strategies import avro_columns
 
 
 def _record(*types: object) -> str:
-    fields = [{"name": f"f{number}", "type": type_} for number, type_ in enumerate(types)]
-    return json.dumps({"type": "record", "name": "R", "namespace": "n", "fields": fields})
+    return json.dumps(avro.numbered(*types) | {"namespace": "n"})
 
 
 def _entries(key: object, value: object, **properties: object) -> object:
-    fields = [{"name": "key", "type": key}, {"name": "value", "type": value}]
-    return {"type": "array", "items": {"type": "record", "name": "E", "fields": fields, **properties}}
+    return avro.array(avro.record("E", key=key, value=value) | properties)
 
 
 def _named(name: str) -> dict[str, object]:
-    return {"type": "record", "name": name, "fields": [{"name": "x", "type": "int"}]}
+    return avro.record(name, x="int")
 
 
 ENTRY = {"connect.internal.type": "MapEntry"}
 DECIMAL_NAME = "org.apache.kafka.connect.data.Decimal"
+DATE_NAME = "org.apache.kafka.connect.data.Date"
+STRUCT_X = Struct((Column("X", INTEGER),))
 
 
 class TestTheTypeOfAField:
     @pytest.mark.parametrize(
-        ("avro", "type_"),
+        ("schema", "type_"),
         [
             pytest.param("boolean", BOOLEAN, id="ConnectKsqlSchemaTranslator-boolean"),
             pytest.param("int", INTEGER, id="ConnectKsqlSchemaTranslator-int32"),
@@ -70,56 +70,27 @@ class TestTheTypeOfAField:
             pytest.param(["int", "null"], INTEGER, id="AvroData-null-last"),
             pytest.param(["int"], INTEGER, id="AvroData-union-of-one-is-flattened"),
             pytest.param({"type": "string", "avro.java.string": "String"}, STRING, id="AvroData-avro-property"),
-            pytest.param({"type": "string", "logicalType": "uuid"}, STRING, id="AvroData-uuid-ignored"),
-            pytest.param({"type": "enum", "name": "E", "symbols": ["A"]}, STRING, id="AvroData-enum"),
-            pytest.param({"type": "fixed", "name": "F", "size": 4}, BYTES, id="AvroData-fixed"),
-            pytest.param({"type": "int", "logicalType": "date"}, DATE, id="AvroData-date"),
-            pytest.param({"type": "int", "logicalType": "DATE"}, DATE, id="AvroData-logical-type-ignoring-case"),
-            pytest.param({"type": "int", "logicalType": "time-millis"}, TIME, id="AvroData-time-millis"),
-            pytest.param({"type": "int", "logicalType": "week"}, INTEGER, id="AvroData-unknown-on-int"),
+            pytest.param(avro.UUID, STRING, id="AvroData-uuid-ignored"),
+            pytest.param(avro.enum("A"), STRING, id="AvroData-enum"),
+            pytest.param(avro.fixed(4), BYTES, id="AvroData-fixed"),
+            pytest.param(avro.DATE, DATE, id="AvroData-date"),
+            pytest.param(avro.logical("int", "DATE"), DATE, id="AvroData-logical-type-ignoring-case"),
+            pytest.param(avro.TIME_MILLIS, TIME, id="AvroData-time-millis"),
+            pytest.param(avro.logical("int", "week"), INTEGER, id="AvroData-unknown-on-int"),
             pytest.param(
-                {"type": "int", "logicalType": "week", "connect.type": "int24"}, INTEGER, id="AvroData-logical-first"
+                avro.logical("int", "week", **{"connect.type": "int24"}), INTEGER, id="AvroData-logical-first"
             ),
-            pytest.param(
-                {"type": "long", "logicalType": "timestamp-millis"}, TIMESTAMP, id="AvroData-timestamp-millis"
-            ),
-            pytest.param({"type": "long", "logicalType": "timestamp-micros"}, BIGINT, id="AvroData-micros-ignored"),
-            pytest.param({"type": "long", "logicalType": "time-micros"}, BIGINT, id="AvroData-time-micros-ignored"),
-            pytest.param(
-                {"type": "long", "logicalType": "local-timestamp-millis"}, BIGINT, id="AvroData-local-timestamp-ignored"
-            ),
-            pytest.param({"type": "long", "logicalType": "date"}, BIGINT, id="AvroData-date-on-long-ignored"),
-            pytest.param(
-                {"type": "int", "connect.name": "org.apache.kafka.connect.data.Date"}, DATE, id="AvroData-connect-name"
-            ),
-            pytest.param(
-                {"type": "long", "connect.name": "org.apache.kafka.connect.data.Date"},
-                BIGINT,
-                id="ConnectKsqlSchemaTranslator-name-of-another-type",
-            ),
-            pytest.param(
-                {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
-                Decimal(4, 2),
-                id="AvroData-decimal",
-            ),
-            pytest.param({"type": "bytes", "logicalType": "decimal"}, Decimal(64, 0), id="DecimalUtil-no-precision"),
-            pytest.param(
-                {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 1},
-                Decimal(64, 1),
-                id="AvroData-default-precision",
-            ),
-            pytest.param(
-                {
-                    "type": "fixed",
-                    "name": "F",
-                    "size": 4,
-                    "logicalType": "decimal",
-                    "precision": 6,
-                    "scale": 2,
-                },
-                Decimal(6, 2),
-                id="AvroData-decimal-on-fixed",
-            ),
+            pytest.param(avro.MILLIS, TIMESTAMP, id="AvroData-timestamp-millis"),
+            pytest.param(avro.MICROS, BIGINT, id="AvroData-micros-ignored"),
+            pytest.param(avro.logical("long", "time-micros"), BIGINT, id="AvroData-time-micros-ignored"),
+            pytest.param(avro.logical("long", "local-timestamp-millis"), BIGINT, id="AvroData-local-timestamp-ignored"),
+            pytest.param(avro.logical("long", "date"), BIGINT, id="AvroData-date-on-long-ignored"),
+            pytest.param({"type": "int", "connect.name": DATE_NAME}, DATE, id="AvroData-connect-name"),
+            pytest.param({"type": "long", "connect.name": DATE_NAME}, BIGINT, id="Translator-name-of-another-type"),
+            pytest.param(avro.decimal(4, 2), Decimal(4, 2), id="AvroData-decimal"),
+            pytest.param(avro.logical("bytes", "decimal"), Decimal(64, 0), id="DecimalUtil-no-precision"),
+            pytest.param(avro.decimal(64, 1), Decimal(64, 1), id="AvroData-default-precision"),
+            pytest.param(avro.decimal(6, 2, avro.fixed(4)), Decimal(6, 2), id="AvroData-decimal-on-fixed"),
             pytest.param(
                 {
                     "type": "bytes",
@@ -130,23 +101,20 @@ class TestTheTypeOfAField:
                 Decimal(9, 3),
                 id="AvroData-decimal-by-connect-properties",
             ),
-            pytest.param({"type": "array", "items": ["null", "long"]}, Array(BIGINT), id="AvroData-array"),
-            pytest.param({"type": "map", "values": "string"}, Map(STRING), id="AvroData-map"),
+            pytest.param(avro.array(["null", "long"]), Array(BIGINT), id="AvroData-array"),
+            pytest.param(avro.map_of("string"), Map(STRING), id="AvroData-map"),
             pytest.param(_entries(["null", "string"], ["null", "int"], **ENTRY), Map(INTEGER), id="AvroData-entries"),
-            pytest.param(_entries("int", "int", **ENTRY), Map(INTEGER), id="ConnectKsqlSchemaTranslator-int-keys"),
-            pytest.param(_entries("long", "int", **ENTRY), Map(INTEGER), id="ConnectKsqlSchemaTranslator-long-keys"),
-            pytest.param(
-                _entries("boolean", "int", **ENTRY), Map(INTEGER), id="ConnectKsqlSchemaTranslator-boolean-keys"
-            ),
-            pytest.param(
-                _entries({"type": "int", "connect.type": "int8"}, "int", **ENTRY),
-                Map(INTEGER),
-                id="ConnectKsqlSchemaTranslator-int8-keys",
-            ),
-            pytest.param(
-                _entries({"type": "int", "logicalType": "date"}, "int", **ENTRY),
-                Map(INTEGER),
-                id="ConnectKsqlSchemaTranslator-date-keys-are-int32",
+            *(
+                pytest.param(
+                    _entries(key, "int", **ENTRY), Map(INTEGER), id=f"ConnectKsqlSchemaTranslator-{of_it}-keys"
+                )
+                for of_it, key in {
+                    "int": "int",
+                    "long": "long",
+                    "boolean": "boolean",
+                    "int8": {"type": "int", "connect.type": "int8"},
+                    "date, that is int32": avro.DATE,
+                }.items()
             ),
             pytest.param(
                 _entries("string", "int"),
@@ -159,32 +127,23 @@ class TestTheTypeOfAField:
                 id="AvroData-union",
             ),
             pytest.param(
-                {"type": "array", "items": ["long", {"type": "array", "items": "int"}]},
+                avro.array(["long", avro.array("int")]),
                 Array(Struct((Column("LONG", BIGINT), Column("ARRAY", Array(INTEGER))))),
                 id="AvroData-union-in-an-array",
             ),
             pytest.param(
-                [_named("a.b.Left"), _named("Right"), {"type": "enum", "name": "Kind", "symbols": ["A"]}],
-                Struct(
-                    (
-                        Column("LEFT", Struct((Column("X", INTEGER),))),
-                        Column("RIGHT", Struct((Column("X", INTEGER),))),
-                        Column("KIND", STRING),
-                    )
-                ),
+                [_named("a.b.Left"), _named("Right"), avro.enum("A", name="Kind")],
+                Struct((Column("LEFT", STRUCT_X), Column("RIGHT", STRUCT_X), Column("KIND", STRING))),
                 id="AvroData-unionMemberFieldName-without-namespace",
             ),
         ],
     )
-    def test_it_is_what_the_engine_makes_of_it(self, avro: object, type_: ColumnType) -> None:
-        assert infer_avro(_record(avro)).columns == (Column("F0", type_),)
+    def test_it_is_what_the_engine_makes_of_it(self, schema: object, type_: ColumnType) -> None:
+        assert infer_avro(_record(schema)).columns == (Column("F0", type_),)
 
     def test_a_named_type_can_be_used_twice(self) -> None:
-        struct = Struct((Column("X", INTEGER),))
-        assert columns_from_avro(_record(_named("Inner"), ["null", "Inner"])) == (
-            Column("F0", struct),
-            Column("F1", struct),
-        )
+        columns = columns_from_avro(_record(_named("Inner"), ["null", "Inner"]))
+        assert columns == (Column("F0", STRUCT_X), Column("F1", STRUCT_X))
 
 
 class TestWhatIsDropped:
@@ -196,10 +155,10 @@ class TestWhatIsDropped:
             ("float", "float64"),
             ("double", "float64"),
             ("bytes", "bytes"),
-            ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 0}, "bytes"),
+            (avro.decimal(4, 0), "bytes"),
             (_named("K"), "struct"),
-            ({"type": "array", "items": "string"}, "array"),
-            ({"type": "map", "values": "string"}, "map"),
+            (avro.array("string"), "array"),
+            (avro.map_of("string"), "map"),
         ],
     )
     def test_maps_with_other_keys(self, key: object, word: str) -> None:
@@ -208,11 +167,7 @@ class TestWhatIsDropped:
         assert inferred.dropped == (Dropped("->f1", f"Unsupported type for map key: {word}"),)
 
     def test_a_field_of_a_struct_in_an_array_and_nothing_else_of_it(self) -> None:
-        inner = {
-            "type": "record",
-            "name": "Inner",
-            "fields": [{"name": "bad", "type": _entries("float", "int", **ENTRY)}, {"name": "good", "type": "int"}],
-        }
+        inner = avro.record("Inner", bad=_entries("float", "int", **ENTRY), good="int")
         inferred = infer_avro(_record({"type": "array", "items": inner}))
         assert inferred.columns == (Column("F0", Array(Struct((Column("GOOD", INTEGER),)))),)
         assert inferred.dropped == (Dropped("->f0->ARRAY->bad", "Unsupported type for map key: float64"),)
@@ -222,16 +177,11 @@ class TestWhatIsDropped:
         assert infer_avro(_record("int", nested)).dropped == (Dropped("->f1", "Unsupported type for map key: float64"),)
 
     def test_a_name_that_a_dropped_field_would_take_is_free(self) -> None:
-        fields = [{"name": "a", "type": _entries("float", "int", **ENTRY)}, {"name": "A", "type": "int"}]
-        text = json.dumps({"type": "record", "name": "R", "fields": fields})
+        text = json.dumps(avro.record(a=_entries("float", "int", **ENTRY), A="int"))
         assert infer_avro(text).columns == (Column("A", INTEGER),)
 
     def test_no_columns_left_is_an_error_that_says_why(self) -> None:
-        message = (
-            r"^The schema does not include any columns with types that ksqlDB supports\."
-            r" ->f0: Unsupported type for map key: float64\.$"
-        )
-        with pytest.raises(ColumnError, match=message):
+        with pytest.raises(ColumnError, match=r"->f0: Unsupported type for map key: float64\.$"):
             infer_avro(_record(_entries("float", "int", **ENTRY)))
 
     def test_a_record_without_fields_has_no_columns(self) -> None:
@@ -243,35 +193,25 @@ class TestWhatIsRefused:
     """AvroData's DataException: the whole schema, whatever else is in it."""
 
     @pytest.mark.parametrize(
-        ("avro", "message"),
+        ("schema", "message"),
         [
             ("null", r"^Standalone null schemas are not supported"),
-            ({"type": "map", "values": "null"}, r"^Standalone null schemas are not supported"),
+            (avro.map_of("null"), r"^Standalone null schemas are not supported"),
             (["null"], r"^Standalone null schemas are not supported"),
-            (["int", _named("a.X"), _named("b.X")], r"^Multiple union schemas map to the Connect union field name 'X'"),
-            (
-                {"type": "array", "items": {**_named("E"), **ENTRY}},
-                r"^Found map encoded as array of key-value pairs, but array elements do not match the expected format:"
-                r" n\.E has the fields x, not key and value\.",
-            ),
+            (["int", _named("a.X"), _named("b.X")], r"^Multiple union schemas map to .* field name 'X'"),
+            (avro.array({**_named("E"), **ENTRY}), r"n\.E has the fields x, not key and value\.$"),
             ({"type": "int", "connect.type": "int24"}, r"^The connect\.type of an int must be int8 or int16"),
-            (
-                {"type": "int", "logicalType": "date", "connect.version": 2},
-                r"^Mismatched versions: 1, which the logical type org\.apache\.kafka\.connect\.data\.Date has, differs",
-            ),
-            (
-                {"type": "int", "logicalType": "date", "connect.name": "x.Y"},
-                r"^Mismatched names: org\.apache\.kafka\.connect\.data\.Date, .* differs from connect\.name x\.Y\.",
-            ),
+            (avro.DATE | {"connect.version": 2}, r"^Mismatched versions: 1, which .*\.Date has, differs"),
+            (avro.DATE | {"connect.name": "x.Y"}, r"^Mismatched names: .*\.Date, .* differs from connect\.name x\.Y\."),
             ({"type": "int", "connect.version": "1"}, r"^Invalid Connect version found: '1'\."),
             ({"type": "int", "connect.name": 7}, r"^Invalid schema name: 7\."),
             ({"type": "int", "connect.parameters": ["x"]}, r"^Expected an object as connect\.parameters"),
             ({"type": "int", "connect.parameters": {"x": 1}}, r"^Expected texts as values of connect\.parameters"),
         ],
     )
-    def test_by_connect(self, avro: object, message: str) -> None:
+    def test_by_connect(self, schema: object, message: str) -> None:
         with pytest.raises(SchemaError, match=message):
-            infer_avro(_record("int", avro))
+            infer_avro(_record("int", schema))
 
     @pytest.mark.parametrize(
         ("parameters", "message"),
@@ -289,34 +229,28 @@ class TestWhatIsRefused:
 
     def test_a_recursive_schema(self) -> None:
         """The engine overflows its stack."""
-        with pytest.raises(
-            ColumnError, match=r"^The schema nests deeper than 64 levels at ->f0->f0->.*is it recursive"
-        ):
+        with pytest.raises(ColumnError, match=r"deeper than 64 levels at ->f0->f0->.*is it recursive"):
             infer_avro(_record(["null", "R"]))
 
     def test_two_fields_that_meet_in_upper_case(self) -> None:
         """SchemaBuilder: Cannot create field because of field name duplication."""
-        fields = [{"name": "foo", "type": "int"}, {"name": "FOO", "type": "int"}]
-        text = json.dumps({"type": "record", "name": "R", "fields": fields})
-        with pytest.raises(ColumnError, match=r"^Two fields of the schema become the column 'FOO' in upper case\."):
+        text = json.dumps(avro.record(foo="int", FOO="int"))
+        with pytest.raises(ColumnError, match=r"^Two fields of the schema become the column 'FOO'"):
             infer_avro(text)
         assert [column.name for column in columns_from_avro(text, names="keep")] == ["foo", "FOO"]
 
     def test_a_schema_that_multiplies(self) -> None:
-        schema: object = {"type": "record", "name": "L0", "fields": [{"name": "a", "type": "int"}]}
+        schema = avro.record("L0", a="int")
         for level in range(1, 30):
-            twice = [{"name": "x", "type": schema}, {"name": "y", "type": f"L{level - 1}"}]
-            schema = {"type": "record", "name": f"L{level}", "fields": twice}
+            schema = avro.record(f"L{level}", x=schema, y=f"L{level - 1}")
         with pytest.raises(SchemaError, match=r"types multiply to more than 100,000 parts"):
             infer_avro(json.dumps(schema))
 
     def test_a_schema_that_multiplies_through_arrays(self) -> None:
-        schema: object = {"type": "record", "name": "L0", "fields": [{"name": "a", "type": "int"}]}
+        schema = avro.record("L0", a="int")
         for level in range(1, 25):
-            last = {"type": "array", "items": f"L{level - 1}"}
-            twice = [{"name": "x", "type": {"type": "array", "items": schema}}, {"name": "y", "type": last}]
-            schema = {"type": "record", "name": f"L{level}", "fields": twice}
-        with pytest.raises(ColumnError, match=r"^The schema has more than 10,000 fields, references followed\."):
+            schema = avro.record(f"L{level}", x=avro.array(schema), y=avro.array(f"L{level - 1}"))
+        with pytest.raises(ColumnError, match=r"^The schema has more than 10,000 fields"):
             infer_avro(json.dumps(schema))
 
     @pytest.mark.parametrize("text", ["", "{", "[]x", '{"type": "record"}', '"nonsense"', "7", "null", '{"type": {}}'])
@@ -333,9 +267,7 @@ class TestTheRoot:
     @pytest.mark.parametrize("text", ['"string"', '["null", "string"]', '{"type": "map", "values": "int"}'])
     def test_a_bare_type_is_refused_unless_it_is_said_to_be_unwrapped(self, text: str) -> None:
         """ConnectFormatSchemaTranslator.toColumns."""
-        with pytest.raises(
-            ColumnError, match=r"^Columns can only be inferred from a record, and the schema is a bare "
-        ):
+        with pytest.raises(ColumnError, match=r"inferred from a record, and the schema is a bare "):
             infer_avro(text)
 
     @pytest.mark.parametrize(("role", "name"), [(Role.KEY, "ROWKEY"), (Role.VALUE, "ROWVAL")])
@@ -367,90 +299,8 @@ class TestTheInternalSchema:
         assert columns_from_avro(text, names="keep") == declared
 
 
-_WORDS = (
-    *(
-        "null",
-        "boolean",
-        "int",
-        "long",
-        "bytes",
-        "string",
-        "record",
-        "enum",
-        "fixed",
-        "array",
-        "map",
-        "N",
-        "decimal",
-        "date",
-    ),
-    *("MapEntry", "key", "value", "int8", "io.confluent.connect.avro.MapEntry"),
-)
-_NAMES = (
-    *(
-        "type",
-        "name",
-        "fields",
-        "items",
-        "values",
-        "symbols",
-        "size",
-        "logicalType",
-        "precision",
-        "scale",
-        "default",
-        "doc",
-    ),
-    *(
-        "connect.internal.type",
-        "connect.type",
-        "connect.name",
-        "connect.version",
-        "connect.parameters",
-        "connect.default",
-    ),
-)
-_anything = st.recursive(
-    st.sampled_from(_WORDS) | st.integers(-1, 9) | st.floats() | st.none() | st.booleans(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(_NAMES), inner, max_size=6),
-    max_leaves=20,
-)
-
-
-def _types(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
-    field = st.fixed_dictionaries({"name": st.sampled_from(_WORDS), "type": inner}, optional={"default": _anything})
-    more = dict.fromkeys(_NAMES[7:], _anything)
-    return (
-        st.lists(inner, max_size=3)
-        | st.fixed_dictionaries({"type": st.just("array"), "items": inner}, optional=more)
-        | st.fixed_dictionaries({"type": st.just("map"), "values": inner}, optional=more)
-        | st.fixed_dictionaries(
-            {"type": st.just("record"), "name": st.sampled_from("NMLK"), "fields": st.lists(field, max_size=3)},
-            optional=more,
-        )
-    )
-
-
-_almost = st.recursive(
-    st.sampled_from((*_WORDS[:6], "N", "M"))
-    | st.fixed_dictionaries({"type": st.sampled_from(_WORDS[:6])}, optional=dict.fromkeys(_NAMES[7:], _anything)),
-    _types,
-    max_leaves=12,
-)
-
-
-class TestAnything:
-    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(_anything | _almost, st.booleans())
-    def test_gives_columns_or_an_error_of_ours(self, schema: object, wrapped: bool) -> None:
-        try:
-            inferred = infer_avro(json.dumps(schema), wrapped=wrapped)
-        except (SchemaError, ColumnError):
-            return
-        assert inferred.columns
-
+class TestDigits:
     def test_a_decimal_of_more_digits_than_an_int_counts_is_refused(self) -> None:
-        decimal = {"type": "bytes", "logicalType": "decimal", "precision": 10**400, "scale": 0}
-        schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": decimal}]}
+        schema = avro.record(a=avro.decimal(10**400, 0))
         with pytest.raises(ColumnError, match=r"^The field ->a: A DECIMAL has at most 2,147,483,647 digits"):
             infer_avro(json.dumps(schema))

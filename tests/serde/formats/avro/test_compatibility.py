@@ -20,6 +20,7 @@ from srfix.serde.formats.avro.schema import load
 from srfix.serde.registry.models import Schema
 from srfix.serde.wire import SchemaId
 from tests.examples import examples
+from tests.serde.avro_schemas import array, enum, map_of
 
 NAMES = ("A", "B", "C", "x.A")
 primitives = st.sampled_from(("null", "int", "long", "float", "double", "string", "bytes", "boolean"))
@@ -82,9 +83,9 @@ def schemas(draw: st.DrawFn, depth: int = 3, defined: frozenset[str] | None = No
             ]
             return record(name, *fields, **more)
         if kind == "array":
-            return {"type": "array", "items": build(left - 1)}
+            return array(build(left - 1))
         if kind == "map":
-            return {"type": "map", "values": build(left - 1)}
+            return map_of(build(left - 1))
         if kind == "union":
             branches = [build(left - 1, in_union=True) for _ in range(draw(st.integers(1, 4)))]
             kept: dict[str, Any] = {}
@@ -147,41 +148,28 @@ class TestSteps:
 
     def test_more_pairs_than_the_bound_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "COMPATIBILITY_PAIRS", 50)
-        with pytest.raises(
-            SchemaError, match=r"^The schemas have more than 50 pairs of types to compare, .*BILITY_PAIRS"
-        ):
+        with pytest.raises(SchemaError, match=r"^The schemas have more than 50 pairs of types"):
             compared(union_of(100), union_of(100))
 
     def test_versions_that_are_compared_with_versions_are_parsed_once_each(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        calls: dict[int, int] = {}
+        def schema(doc: str) -> Schema:
+            return Schema(text=json.dumps(record("R", field("a", "int"), field("b", "int"), doc=doc)))
+
+        states = [VersionState(version=n, schema_id=SchemaId(n + 1), deleted=False) for n in range(1, 601)]
+        own = [OwnVersion(state=state, schema=schema(f"own {state.version}")) for state in states]
+        others = [schema(f"other {number}") for number in range(5)]
+        taken: list[str] = []
         real = json.loads
-        for count in (300, 600):
-            texts = [record("R", field("a", "int"), field("b", "int"), doc=f"{count} {n}") for n in range(count)]
-            own = [
-                OwnVersion(
-                    state=VersionState(version=n, schema_id=SchemaId(n + 1), deleted=False),
-                    schema=Schema(text=json.dumps(text)),
-                )
-                for n, text in enumerate(texts, start=1)
-            ]
-            taken: list[str] = []
 
-            def counting(text: str, taken: list[str] = taken, **options: Any) -> Any:
-                taken.append(text)
-                return real(text, **options)
+        def counting(text: str, **options: Any) -> Any:
+            taken.append(text)
+            return real(text, **options)
 
-            monkeypatch.setattr(json, "loads", counting)
-            for number in range(5):
-                other = Schema(
-                    text=json.dumps(record("R", field("a", "int"), field("b", "int"), doc=f"{count}-{number}"))
-                )
-                assert leaves_room(own, other, "BACKWARD")
-            monkeypatch.setattr(json, "loads", real)
-            calls[count] = len(taken)
-        assert calls[600] <= 2.1 * calls[300]
-        assert calls[600] <= 4 * 605
+        monkeypatch.setattr(json, "loads", counting)
+        assert all(leaves_room(own, other, "BACKWARD") for other in others)
+        assert len(taken) <= 4 * 605
 
 
 class TestWhatIsSaid:
@@ -197,10 +185,8 @@ class TestWhatIsSaid:
         assert len(reason) < 500
 
     def test_of_a_thousand_symbols_twenty_are_named(self) -> None:
-        enums = [
-            json.dumps({"type": "enum", "name": "E", "symbols": [f"S{n}" for n in range(count)]}) for count in (1, 1001)
-        ]
-        (reason,) = incompatibilities(new=enums[0], existing=[enums[1]], level="BACKWARD")
+        new, old = (json.dumps(enum(*(f"S{n}" for n in range(count)))) for count in (1, 1001))
+        (reason,) = incompatibilities(new=new, existing=[old], level="BACKWARD")
         assert "S1, S10, S100, S1000" in reason
         assert reason.endswith("and 980 more at /symbols.")
 
@@ -230,10 +216,6 @@ class TestSchemasThatNest:
         chain += [json.dumps(record(f"R{n}", field("f", f"R{n - 1}"))) for n in range(1, 3000)]
         with pytest.raises(SchemaError, match=r"^The schema's types nest (too deep|deeper than)"):
             load(json.dumps(record("Root", field("f", "R2999"))), tuple(chain))
-
-    def test_a_doubling_schema_ends_in_a_sentence(self) -> None:
-        with pytest.raises(SchemaError, match=r"^The schema's types multiply to more than 100,000 parts"):
-            load(doubling(40))
 
     def test_an_error_does_not_hold_the_whole_schema(self) -> None:
         with pytest.raises(SchemaError) as caught:

@@ -12,6 +12,7 @@ The case rule of JSON, which is not Avro's (`enforceFieldTypesForStruct`):
 
 from __future__ import annotations
 
+import contextlib
 import json as stdlib_json
 import re
 from decimal import Decimal as Number
@@ -38,7 +39,6 @@ from srfix.serde.formats import json
 from srfix.serde.formats.json.decode import required_type
 from srfix.serde.interface import Value
 
-BOTH_OF_KSQLDB = pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
 ORDER = (
     "ORDERTIME BIGINT, `@ORDERID` BIGINT, ITEMID STRING, ORDERUNITS DOUBLE, `caseField` BIGINT, ARRAYCOL ARRAY<DOUBLE>, "
     "MAPCOL MAP<STRING, DOUBLE>"
@@ -70,31 +70,20 @@ class TestRows:
         assert list(row.items()) == [("A", 1), ("B", None), ("C", 3)]
 
     def test_a_null_is_not_looked_at(self) -> None:
-        assert _read("A INT, B STRUCT<C INT>, D ARRAY<INT>", '{"a":null,"b":null,"d":[]}') == {
-            "A": None,
-            "B": None,
-            "D": [],
-        }
-
-    def test_an_object_with_a_null_is_a_row_of_nulls(self) -> None:
-        assert _read("A INT, B INT", '{"A":null}') == {"A": None, "B": None}
+        row = _read("A INT, B STRUCT<C INT>, D ARRAY<INT>", '{"a":null,"b":null,"d":[]}')
+        assert row == {"A": None, "B": None, "D": []}
 
     def test_a_null_is_no_row(self) -> None:
         assert _read("A INT", "null") is None
 
-    def test_a_body_may_start_later(self) -> None:
-        decode = json.decoder(None, columns=parse_columns("A INT"), case_rule=CaseRule.KSQLDB)
-        assert decode(b'\0\0\0\0\x07{"A":1}', 5) == {"A": 1}
-
-    def test_rows_do_not_share_anything(self) -> None:
+    def test_a_body_may_start_later_and_rows_share_nothing(self) -> None:
         decode = json.decoder(None, columns=parse_columns("A INT, B ARRAY<INT>"), case_rule=CaseRule.KSQLDB)
-        first, second = decode(b'{"A":1,"B":[1]}', 0), decode(b'{"A":2}', 0)
+        first, second = decode(b'\0\0\0\0\x07{"A":1,"B":[1]}', 5), decode(b'{"A":2}', 0)
         assert (first, second) == ({"A": 1, "B": [1]}, {"A": 2, "B": None})
 
     def test_two_columns_that_one_key_feeds_do_not_share_their_list(self) -> None:
-        row = _read(
-            "`a` ARRAY<STRING>, A ARRAY<STRING>, `m` MAP<STRING,STRING>, M MAP<STRING,STRING>", '{"a":["x"],"m":{}}'
-        )
+        columns = "`a` ARRAY<STRING>, A ARRAY<STRING>, `m` MAP<STRING,STRING>, M MAP<STRING,STRING>"
+        row = _read(columns, '{"a":["x"],"m":{}}')
         assert isinstance(row, dict)
         assert row == {"a": ["x"], "A": ["x"], "m": {}, "M": {}}
         assert row["a"] is not row["A"]
@@ -137,32 +126,7 @@ class TestRows:
 
 
 class TestCaseRules:
-    @BOTH_OF_KSQLDB
-    @pytest.mark.parametrize(
-        ("columns", "body", "row"),
-        [
-            ("FOO INT", '{"FOO":1,"foo":2}', {"FOO": 1}),
-            ("FOO INT", '{"foo":2,"FOO":1}', {"FOO": 1}),
-            ("FOO INT", '{"FOO":null,"foo":2}', {"FOO": None}),
-            ("FOO INT", '{"Foo":1,"foo":2}', {"FOO": 2}),
-            ("FOO INT", '{"foo":1,"Foo":null}', {"FOO": None}),
-            ("FOO INT", '{"foo":1,"Foo":2,"foo":3}', {"FOO": 2}),  # "foo" keeps its place, before "Foo"
-            (
-                "`caseField` INT, FOO INT",
-                '{"CASEFIELD":1,"FOO":2}',
-                {"caseField": None, "FOO": 2},
-            ),  # shouldIgnoreDeserializeJsonObjectCaseMismatch
-            ("`caseField` INT", '{"casefield":1,"caseField":2}', {"caseField": 2}),
-            ("`foo` INT, FOO INT", '{"foo":1}', {"foo": 1, "FOO": 1}),
-            ("`foo` INT, FOO INT", '{"foo":1,"FOO":2}', {"foo": 1, "FOO": 2}),
-            ("A STRUCT<B INT>", '{"a":{"b":1,"B":2},"b":3}', {"A": {"B": 2}}),
-            ("A ARRAY<STRUCT<B INT>>", '{"a":[{"b":1},{"B":2}]}', {"A": [{"B": 1}, {"B": 2}]}),
-            ("A MAP<STRING,INT>", '{"a":{"k":1,"K":2}}', {"A": {"k": 1, "K": 2}}),
-            ("STRASSE INT", '{"straße":1}', {"STRASSE": 1}),
-        ],
-    )
-    def test_the_engines_rule(self, rule: CaseRule, columns: str, body: str, row: object) -> None:
-        assert _read(columns, body, rule) == row
+    """`tests/serde/rules/test_case_rules.py` has the engines'."""
 
     @pytest.mark.parametrize(
         ("columns", "body", "row"),
@@ -176,9 +140,7 @@ class TestCaseRules:
         assert _read(columns, body, CaseRule.UNIQUE) == row
 
     def test_unique_names_a_choice(self) -> None:
-        with pytest.raises(
-            AmbiguousFieldError, match=r"fields of the JSON object at \$\.A\[\] that differ only by case: 'Foo', 'foo'"
-        ) as caught:
+        with pytest.raises(AmbiguousFieldError, match=r"at \$\.A\[\] that differ only by case") as caught:
             _read("A ARRAY<STRUCT<FOO INT>>", '{"A":[{"Foo":1,"foo":2}]}', CaseRule.UNIQUE)
         assert caught.value.fields == ("Foo", "foo")
 
@@ -201,11 +163,8 @@ class TestPaths:
     def test_an_error_says_where(self, columns: str, body: str, path: str) -> None:
         with pytest.raises(IncompatibleTypeError, match=rf" at {re.escape(path)}\. ") as caught:
             _read(columns, body)
-        assert (caught.value.path, caught.value.writer_type, caught.value.column_type) == (
-            path,
-            "BooleanNode",
-            "INTEGER",
-        )
+        error = caught.value
+        assert (error.path, error.writer_type, error.column_type) == (path, "BooleanNode", "INTEGER")
 
     @pytest.mark.parametrize(
         ("columns", "body", "error", "path"),
@@ -251,9 +210,7 @@ class TestPaths:
         ("body", "node"), [("true", "BooleanNode"), ("[]", "ArrayNode"), ('"x"', "TextNode"), ("", "MissingNode")]
     )
     def test_a_body_that_is_no_object_is_refused(self, body: str, node: str) -> None:
-        with pytest.raises(
-            IncompatibleTypeError, match=rf"^A JSON {node} cannot feed the column type STRUCT<A INT>, at \$\. "
-        ) as caught:
+        with pytest.raises(IncompatibleTypeError, match=rf"^A JSON {node} cannot feed the column type") as caught:
             _read("A INT", body)
         assert (caught.value.path, caught.value.column_type) == ("$", "STRUCT<A INT>")
 
@@ -324,43 +281,16 @@ HOSTILE_COLUMNS = parse_columns(
     "A INT, B BIGINT, C DOUBLE, D STRING, E BOOLEAN, F DECIMAL(6,2), G BYTES, H DATE, I TIME, J TIMESTAMP, "
     "K ARRAY<INT>, L MAP<STRING,DOUBLE>, M STRUCT<N STRING, O ARRAY<STRING>>"
 )
-json_like = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text("aA0-+.eEd ", max_size=6),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abcdefghijklmnoABCDEFGHIJKLMNO"), inner)
-    ),
-    max_leaves=30,
-)
 
 
 class TestHostileBodies:
+    """`tests/serde/fuzz/test_json.py` has broken ones."""
+
     DECODERS = tuple(
         json.decoder(None, columns=columns, case_rule=rule)
         for columns in (HOSTILE_COLUMNS, HOSTILE_COLUMNS[:5], (Column("M", STRING),))
         for rule in CaseRule
     )
-
-    def _is_ours(self, body: bytes) -> None:
-        for decode in self.DECODERS:
-            try:
-                row = decode(body, 0)
-            except SrfixError:
-                continue
-            assert row is None or isinstance(row, dict)
-
-    @given(st.binary(max_size=60))
-    def test_any_bytes(self, body: bytes) -> None:
-        self._is_ours(body)
-
-    @given(json_like)
-    def test_any_json(self, value: object) -> None:
-        self._is_ours(stdlib_json.dumps(value).encode())
-
-    @given(json_like, st.data())
-    def test_flipped_bits(self, value: object, data: st.DataObject) -> None:
-        body = bytearray(stdlib_json.dumps({"A": value, "M": {"n": value}}).encode())
-        body[data.draw(st.integers(0, len(body) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-        self._is_ours(bytes(body))
 
     @pytest.mark.parametrize(
         "body",
@@ -378,4 +308,7 @@ class TestHostileBodies:
         ],
     )
     def test_deep_and_large_bodies_neither_crash_nor_hang(self, body: bytes) -> None:
-        self._is_ours(body)
+        for decode in self.DECODERS:
+            with contextlib.suppress(SrfixError):
+                row = decode(body, 0)
+                assert row is None or isinstance(row, dict)

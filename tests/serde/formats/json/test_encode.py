@@ -18,15 +18,13 @@ from hypothesis import strategies as st
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Columns
 from srfix.serde.errors import EncodeError
 from srfix.serde.formats import json
 from srfix.serde.formats.json.text import compact_bytes, compact_text
+from tests.strategies import columns_and_row
 
 UTC = datetime.UTC
-ALL = parse_columns(
-    "A INT, L BIGINT, D DOUBLE, S STRING, B BYTES, O BOOLEAN, N DECIMAL(20,9), H DATE, I TIME, J TIMESTAMP, "
-    "K ARRAY<DOUBLE>, M MAP<STRING,BIGINT>, R STRUCT<X STRING, Y ARRAY<DECIMAL(3,1)>>"
-)
 
 
 def _write(columns: str, row: object, rule: CaseRule = CaseRule.UNIQUE, *, wrapped: bool = True) -> str:
@@ -90,10 +88,8 @@ class TestRows:
         assert _write("A INT, B STRING, C INT", {"C": 3, "A": 1}) == '{"A":1,"B":null,"C":3}'
 
     def test_the_prefix_stands_before_it(self) -> None:
-        assert (
-            json.encoder(None, columns=parse_columns("A INT"), case_rule=CaseRule.EXACT)({"A": 1}, b"\0\1")
-            == b'\0\1{"A":1}'
-        )
+        write = json.encoder(None, columns=parse_columns("A INT"), case_rule=CaseRule.EXACT)
+        assert write({"A": 1}, b"\0\1") == b'\0\1{"A":1}'
 
     @pytest.mark.parametrize("rule", [CaseRule.UNIQUE, CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
     def test_keys_are_matched_by_the_case_rule(self, rule: CaseRule) -> None:
@@ -115,18 +111,9 @@ class TestRows:
             ({"O": 1}, "->O needs a boolean, got int 1"),
             ({"N": 1}, "->N needs a finite decimal.Decimal for DECIMAL(4, 1), got int 1"),
             ({"N": Number("NaN")}, "->N needs a finite decimal.Decimal for DECIMAL(4, 1), got Decimal Decimal('NaN')"),
-            (
-                {"N": Number("1.25")},
-                "->N needs a number that fits DECIMAL(4, 1) without rounding, got Decimal Decimal('1.25')",
-            ),
-            (
-                {"N": Number("1000")},
-                "->N needs a number that fits DECIMAL(4, 1) without rounding, got Decimal Decimal('1000')",
-            ),
-            (
-                {"N": Number("1e999999999")},
-                "->N needs a number that fits DECIMAL(4, 1) without rounding, got Decimal Decimal('1E+999999999')",
-            ),
+            ({"N": Number("1.25")}, "->N needs a number that fits DECIMAL(4, 1) without rounding"),
+            ({"N": Number("1000")}, "->N needs a number that fits DECIMAL(4, 1) without rounding"),
+            ({"N": Number("1e999999999")}, "->N needs a number that fits DECIMAL(4, 1) without rounding"),
             ({"H": datetime.datetime(2020, 1, 1, tzinfo=UTC)}, "->H needs a date, got datetime "),
             ({"I": 5}, "->I needs a time without zone, got int 5"),
             ({"J": datetime.datetime(2020, 1, 1)}, "->J needs a datetime with a time zone, got datetime "),
@@ -163,44 +150,15 @@ class TestRows:
             _write("A STRING", {"A": text})
 
     def test_a_null_that_is_not_wrapped_has_no_bytes(self) -> None:
-        with pytest.raises(
-            EncodeError, match=r"->A is null: un-wrapped, that is a record without these bytes, so give None"
-        ):
+        with pytest.raises(EncodeError, match=r"->A is null: un-wrapped, that is a record without"):
             _write("A INT", {"A": None}, wrapped=False)
 
-    @given(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "A": st.none() | st.integers(-(2**31), 2**31 - 1),
-                "L": st.none() | st.integers(-(2**63), 2**63 - 1),
-                "D": st.none() | st.floats(allow_nan=False).map(lambda value: value + 0.0),
-                "S": st.none() | st.text(st.characters(codec="utf-8")),
-                "B": st.none() | st.binary(),
-                "O": st.none() | st.booleans(),
-                "N": st.none() | st.decimals(places=9, min_value=-(10**10), max_value=10**10),
-                "H": st.none() | st.dates(),
-                "I": st.none()
-                | st.times().map(lambda value: value.replace(microsecond=value.microsecond // 1000 * 1000)),
-                "J": st.none()
-                | st.datetimes(timezones=st.just(UTC)).map(
-                    lambda value: value.replace(microsecond=value.microsecond // 1000 * 1000)
-                ),
-                "K": st.none() | st.lists(st.none() | st.floats(allow_nan=False).map(lambda value: value + 0.0)),
-                "M": st.none() | st.dictionaries(st.text(st.characters(codec="utf-8")), st.none() | st.integers(-5, 5)),
-                "R": st.fixed_dictionaries(
-                    {"X": st.none(), "Y": st.lists(st.decimals(places=1, min_value=-9, max_value=9))}
-                ),
-            },
-        )
-    )
-    def test_what_is_written_is_read_again(self, row: dict[str, object]) -> None:
-        encode = json.encoder(None, columns=ALL, case_rule=CaseRule.UNIQUE)
-        body = encode(row, b"")
-        expected = {column.name: row.get(column.name) for column in ALL}
-        assert list(stdlib_json.loads(body)) == list(expected)
-        for rule in CaseRule:
-            assert json.decoder(None, columns=ALL, case_rule=rule)(body, 0) == expected
+    @given(columns_and_row, st.sampled_from([CaseRule.UNIQUE, CaseRule.EXACT]))
+    def test_what_is_written_is_read_again(self, drawn: tuple[Columns, object], rule: CaseRule) -> None:
+        columns, row = drawn
+        body = json.encoder(None, columns=columns, case_rule=rule)(row, b"")
+        assert list(stdlib_json.loads(body)) == [column.name for column in columns]
+        assert json.decoder(None, columns=columns, case_rule=rule)(body, 0) == row
 
 
 class TestWithoutColumns:

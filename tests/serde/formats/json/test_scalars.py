@@ -31,13 +31,38 @@ from srfix.serde.interface import Value
 UTC = datetime.UTC
 
 
-def _read(sql: str, text: str | bytes) -> Value:
+def _read(sql: str, text: str) -> Value:
     """The value of a single un-wrapped column."""
     decode = json.decoder(None, columns=parse_columns(f"C {sql}"), case_rule=CaseRule.KSQLDB, wrapped=False)
-    row = decode(text.encode() if isinstance(text, str) else text, 0)
+    row = decode(text.encode(), 0)
     assert isinstance(row, dict)
     assert list(row) == ["C"]
     return row["C"]
+
+
+def _refused(sql: str, text: str, error: type[CoercionError], said: str) -> None:
+    with pytest.raises(error, match=said) as caught:
+        _read(sql, text)
+    assert (caught.value.path, caught.value.column_type) == ("$", "INTEGER" if sql == "INT" else sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "text", "node"),
+    [
+        *(("INT", "true", "BooleanNode"), ("INT", "{}", "ObjectNode"), ("INT", "[1]", "ArrayNode")),
+        *(("INT", "", "MissingNode"), ("BOOLEAN", "23", "IntNode"), ("BOOLEAN", "2147483648", "LongNode")),
+        *(("BOOLEAN", "9223372036854775808", "BigIntegerNode"), ("BOOLEAN", "-2147483648", "IntNode")),
+        *(("BOOLEAN", "-2147483649", "LongNode"), ("BOOLEAN", "1.0", "DecimalNode"), ("BOOLEAN", '"true"', "TextNode")),
+        *(("DATE", "true", "BooleanNode"), ("DECIMAL(20, 19)", "true", "BooleanNode"), ("BYTES", "1", "IntNode")),
+    ],
+)
+def test_another_node_is_refused_by_its_class(sql: str, text: str, node: str) -> None:
+    with pytest.raises(
+        IncompatibleTypeError, match=rf"^A JSON {node} cannot feed the column type .*, at \$\."
+    ) as caught:
+        _read(sql, text)
+    error = caught.value
+    assert (error.path, error.writer_type, error.column_type) == ("$", node, "INTEGER" if sql == "INT" else sql)
 
 
 class TestInteger:
@@ -72,20 +97,7 @@ class TestInteger:
         "text", ['""', '" 1"', '"1 "', '"1.0"', '"2147483648"', '"x"', '"1_0"', '"0x1"', '"\\ud835\\udfd9"']
     )
     def test_a_text_that_integer_parse_int_refuses_is_refused(self, text: str) -> None:
-        with pytest.raises(
-            CoercionError, match=r"^A JSON TextNode is not a number that fits: the column type is INTEGER, at \$\.$"
-        ) as caught:
-            _read("INT", text)
-        assert (caught.value.path, caught.value.column_type) == ("$", "INTEGER")
-
-    @pytest.mark.parametrize(
-        ("text", "node"), [("true", "BooleanNode"), ("{}", "ObjectNode"), ("[1]", "ArrayNode"), ("", "MissingNode")]
-    )
-    def test_another_node_is_refused_by_its_class(self, text: str, node: str) -> None:
-        with pytest.raises(IncompatibleTypeError) as caught:
-            _read("INT", text)
-        error = caught.value
-        assert (error.path, error.writer_type, error.column_type) == ("$", node, "INTEGER")
+        _refused("INT", text, CoercionError, r"^A JSON TextNode is not a number that fits: .* at \$\.$")
 
     @given(st.integers(-(2**200), 2**200))
     def test_whole_numbers_keep_their_low_bits(self, number: int) -> None:
@@ -167,10 +179,7 @@ class TestDouble:
         "text", ['""', '"x"', '"."', '"1e"', '"0x1"', '"infinity"', '"NaNd"', '"1_0"', '"\\uff11"', '"\\u00a01"']
     )
     def test_a_text_that_double_parse_double_refuses_is_refused(self, text: str) -> None:
-        with pytest.raises(
-            CoercionError, match=r"^A JSON TextNode is not a number: the column type is DOUBLE, at \$\.$"
-        ):
-            _read("DOUBLE", text)
+        _refused("DOUBLE", text, CoercionError, r"^A JSON TextNode is not a number: .* at \$\.$")
 
     @given(st.floats(allow_nan=False, allow_infinity=False))
     def test_every_double_comes_back(self, value: float) -> None:
@@ -182,21 +191,6 @@ class TestBoolean:
     @pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False), ("null", None)])
     def test_booleans_are_read(self, text: str, value: bool | None) -> None:
         assert _read("BOOLEAN", text) is value
-
-    @pytest.mark.parametrize(
-        ("text", "node"),
-        [
-            *(("23", "IntNode"), ("2147483648", "LongNode"), ("9223372036854775808", "BigIntegerNode")),
-            *(("-2147483648", "IntNode"), ("-2147483649", "LongNode"), ("1.0", "DecimalNode"), ('"true"', "TextNode")),
-        ],
-    )
-    def test_nothing_else_is(self, text: str, node: str) -> None:
-        with pytest.raises(
-            IncompatibleTypeError,
-            match=rf"^A JSON {node} cannot feed the column type BOOLEAN, at \$\. Declare the column as what the writer has",
-        ) as caught:
-            _read("BOOLEAN", text)
-        assert caught.value.writer_type == node
 
 
 class TestString:
@@ -252,21 +246,11 @@ class TestDate:
 
     @pytest.mark.parametrize("text", ["2932897", "-719163", "9223372036854775807", '"99999999"'])
     def test_days_that_python_cannot_hold_are_refused(self, text: str) -> None:
-        with pytest.raises(
-            OutOfRangeError,
-            match=r"is -?\d+, no day of the years 1 to 9999, .*\(times='integers' .*: .* DATE, at \$\.$",
-        ):
-            _read("DATE", text)
+        _refused("DATE", text, OutOfRangeError, r"is -?\d+, no day of the years 1 to 9999, .*\(times='integers'")
 
     @pytest.mark.parametrize("text", ['"2020-06-16"', '""'])
     def test_a_text_that_is_no_number_is_refused(self, text: str) -> None:
-        with pytest.raises(CoercionError) as caught:
-            _read("DATE", text)
-        assert caught.value.column_type == "DATE"
-
-    def test_a_boolean_is_refused(self) -> None:
-        with pytest.raises(IncompatibleTypeError, match="A JSON BooleanNode cannot feed the column type DATE"):
-            _read("DATE", "true")
+        _refused("DATE", text, CoercionError, "A JSON TextNode is not a number")
 
 
 class TestTime:
@@ -284,14 +268,10 @@ class TestTime:
 
     @pytest.mark.parametrize("text", ["-1", "86400001", '"3000000000"'])
     def test_beyond_the_day_is_refused(self, text: str) -> None:
-        with pytest.raises(
-            CoercionError, match=r"is -?\d+, not a number of milliseconds from 0 to 86400000 \(times='int"
-        ):
-            _read("TIME", text)
+        _refused("TIME", text, CoercionError, r"is -?\d+, not a number of milliseconds from 0 to 86400000")
 
     def test_the_end_of_the_day_which_the_engine_takes_is_beyond_python(self) -> None:
-        with pytest.raises(OutOfRangeError, match="is the end of the day, 24:00, which Python cannot hold"):
-            _read("TIME", "86400000")
+        _refused("TIME", "86400000", OutOfRangeError, "is the end of the day, 24:00, which Python cannot")
 
 
 class TestTimestamp:
@@ -308,8 +288,7 @@ class TestTimestamp:
 
     @pytest.mark.parametrize("text", ["253402300800000", "-9223372036854775808"])
     def test_a_time_that_python_cannot_hold_is_refused(self, text: str) -> None:
-        with pytest.raises(OutOfRangeError, match=r"is -?\d+, no time of the years 1 to 9999"):
-            _read("TIMESTAMP", text)
+        _refused("TIMESTAMP", text, OutOfRangeError, r"is -?\d+, no time of the years 1 to 9999")
 
 
 class TestDecimal:
@@ -339,27 +318,15 @@ class TestDecimal:
 
     @pytest.mark.parametrize("text", ["1.12", "1e-999999999", '"0.01"'])
     def test_nothing_is_rounded(self, text: str) -> None:
-        with pytest.raises(
-            OutOfRangeError, match=r"cannot be fitted without rounding .*: the column type is DECIMAL\(4, 1\), at \$\.$"
-        ):
-            _read("DECIMAL(4, 1)", text)
+        _refused("DECIMAL(4, 1)", text, OutOfRangeError, r"cannot be fitted without rounding .* at \$\.$")
 
     @pytest.mark.parametrize("text", ["1000", "1e999999999", '"-1000.0"', "1000.05"])
     def test_too_large_a_number_is_refused(self, text: str) -> None:
-        with pytest.raises(OutOfRangeError, match=r"must be less than 1E\+3 in size"):
-            _read("DECIMAL(4, 1)", text)
+        _refused("DECIMAL(4, 1)", text, OutOfRangeError, r"must be less than 1E\+3 in size")
 
     @pytest.mark.parametrize("text", ['""', '" 1"', '"NaN"', '"1_0"', '"1e"', '"--1"', '"0x1"'])
     def test_a_text_that_big_decimal_refuses_is_refused(self, text: str) -> None:
-        with pytest.raises(
-            CoercionError, match=r"^A JSON TextNode is not a number: the column type is DECIMAL\(4, 1\), at \$\.$"
-        ):
-            _read("DECIMAL(4, 1)", text)
-
-    def test_a_boolean_is_refused(self) -> None:
-        with pytest.raises(IncompatibleTypeError) as caught:
-            _read("DECIMAL(20, 19)", "true")
-        assert (caught.value.writer_type, caught.value.column_type) == ("BooleanNode", "DECIMAL(20, 19)")
+        _refused("DECIMAL(4, 1)", text, CoercionError, r"^A JSON TextNode is not a number: .* at \$\.$")
 
     @given(st.decimals(places=4, min_value=-(10**15), max_value=10**15))
     def test_every_digit_comes_back(self, number: Number) -> None:
@@ -388,12 +355,7 @@ class TestBytes:
 
     @pytest.mark.parametrize("text", ["abc", "YQ", "YQ=", "YW Jj", "Y-_=", "=", "====", "YWJjZ", "é", "YQ==\\u00a0"])
     def test_what_is_not_base64_is_refused(self, text: str) -> None:
-        with pytest.raises(CoercionError, match=r"^A JSON TextNode is not base64: the column type is BYTES, at \$\.$"):
-            _read("BYTES", f'"{text}"')
-
-    def test_a_number_is_refused(self) -> None:
-        with pytest.raises(IncompatibleTypeError, match="A JSON IntNode cannot feed the column type BYTES"):
-            _read("BYTES", "1")
+        _refused("BYTES", f'"{text}"', CoercionError, r"^A JSON TextNode is not base64: .* at \$\.$")
 
     def test_a_long_text_of_white_space_is_refused_at_once(self) -> None:
         with pytest.raises(CoercionError):

@@ -6,7 +6,6 @@ The case rules are those of Avro (`ConnectDataTranslator.toKsqlStruct`): writers
 from __future__ import annotations
 
 import base64
-import contextlib
 import datetime
 import json
 from decimal import Decimal as Number
@@ -26,7 +25,6 @@ from srfix.serde.errors import (
     IncompatibleTypeError,
     OutOfRangeError,
     SchemaError,
-    SrfixError,
     TrailingBytesError,
     TruncatedBodyError,
 )
@@ -69,35 +67,21 @@ class TestValues:
     @pytest.mark.parametrize(
         ("schema", "column", "body", "expected"),
         [
-            (_integer("int8"), "INT", "7", 7),
-            (_integer("int16"), "BIGINT", "-7", -7),
             (_integer("int32"), "INT", "2147483647", 2147483647),
             ('{"type":"integer"}', "BIGINT", "9223372036854775807", 9223372036854775807),
-            (_integer("int32"), "STRING", "12", "12"),
             # Java's narrowing: JsonNode.intValue, longValue
             (_integer("int32"), "INT", "1.9", 1),
             (_integer("int32"), "INT", "1e3", 1000),
             (_integer("int32"), "INT", "2147483648", -2147483648),
             (_integer("int8"), "INT", "200", -56),
             ('{"type":"integer"}', "BIGINT", "9007199254740993.0", 9007199254740993),
-            ('{"type":"number"}', "DOUBLE", "1.5", 1.5),
             ('{"type":"number"}', "DOUBLE", "3", 3.0),
-            ('{"type":"number"}', "STRING", "1.5e10", "1.5E10"),
             ('{"type":"number"}', "STRING", "3", "3.0"),
             ('{"type":"number"}', "DOUBLE", "1e400", float("inf")),
             ('{"type":"number"}', "DOUBLE", '"-Infinity"', float("-inf")),
-            (_FLOAT32, "DOUBLE", "0.1", 0.10000000149011612),
-            (_FLOAT32, "STRING", "0.1", "0.1"),
             (_FLOAT32, "DOUBLE", "1e300", float("inf")),
-            ('{"type":"boolean"}', "BOOLEAN", "true", True),
-            ('{"type":"boolean"}', "STRING", "false", "false"),
-            ('{"type":"string"}', "STRING", '"é"', "é"),
             ('{"enum":["x"]}', "STRING", '"x"', "x"),
-            (_BYTES, "BYTES", '"YWI="', b"ab"),
             # a logical type is its number to all but its own column
-            (_logical("Date"), "DATE", "18263", datetime.date(2020, 1, 2)),
-            (_logical("Date"), "INT", "18263", 18263),
-            (_logical("Date"), "STRING", "18263", "18263"),
             (_integer("int32"), "DATE", "-1", datetime.date(1969, 12, 31)),
             (_logical("Time"), "TIME", "3723004", datetime.time(1, 2, 3, 4000)),
             (_logical("Time"), "BIGINT", "86400000", 86400000),
@@ -210,63 +194,10 @@ class TestValues:
 
 
 class TestTypes:
-    @pytest.mark.parametrize(
-        ("schema", "column", "body", "path", "writer", "wanted"),
-        [
-            ('{"type":"integer"}', "INT", "1", "->A", "int64", "int32"),
-            ('{"type":"integer"}', "INT", "null", "->A", "int64", "int32"),  # before the null is looked at
-            ('{"type":"integer"}', "DOUBLE", "1", "->A", "int64", "float64"),
-            ('{"type":"number"}', "DECIMAL(4, 2)", "1", "->A", "float64", "bytes"),
-            ('{"type":"string"}', "BYTES", '""', "->A", "string", "bytes"),
-            (_BYTES, "STRING", '""', "->A", "bytes", "string"),
-            (_DECIMAL, "BYTES", "1.00", "->A", "bytes", "bytes"),
-            (_BYTES, "DECIMAL(4, 2)", '"YQ=="', "->A", "bytes", "bytes"),
-            ('{"type":"string"}', "STRUCT<X INT>", '"a"', "->A", "string", "struct"),
-            ('{"type":"array","items":{"type":"string"}}', "ARRAY<INT>", '["a"]', "->A->ARRAY", "string", "int32"),
-            (
-                '{"type":"object","connect.type":"map","additionalProperties":{"type":"string"}}',
-                "MAP<STRING, INT>",
-                '{"k":"a"}',
-                "->A->MAP_VAL",
-                "string",
-                "int32",
-            ),
-            (
-                '{"type":"array","items":{"type":"object","properties":{"b":{"type":"string"}}}}',
-                "ARRAY<STRUCT<B INT>>",
-                "[{}]",
-                "->A->ARRAY->B",
-                "string",
-                "int32",
-            ),
-        ],
-    )  # fmt: skip
-    def test_a_type_that_cannot_feed_a_column_is_refused(
-        self, schema: str, column: str, body: str, path: str, writer: str, wanted: str
-    ) -> None:
-        with pytest.raises(IncompatibleTypeError) as raised:
-            _one(schema, column, body)
-        assert (raised.value.path, raised.value.writer_type, raised.value.column_type) == (path, writer, wanted)
-
-    @pytest.mark.parametrize(
-        ("schema", "column", "body", "expected"),
-        [
-            ('{"type":"array","items":{"type":"string"}}', "ARRAY<INT>", "[]", []),
-            (
-                '{"oneOf":[{"type":"null"},{"type":"object","properties":{"b":{"type":"string"}}}]}',
-                "STRUCT<B INT>",
-                "null",
-                None,
-            ),
-        ],
-    )
-    def test_but_only_where_the_engine_looks_at_it(self, schema: str, column: str, body: str, expected: Value) -> None:
-        assert _one(schema, column, body) == expected
+    """`test_connect_path` has every pair of types, and what is within nothing."""
 
     def test_an_absent_property_of_a_wrong_type_is_refused_too(self) -> None:
-        with pytest.raises(
-            IncompatibleTypeError, match=r"^The writer's type string cannot be read as type int32, at ->A,"
-        ):
+        with pytest.raises(IncompatibleTypeError, match=r"string cannot be read as type int32, at ->A,"):
             _read('{"type":"object","properties":{"a":{"type":"string"}}}', "A INT", "{}")
 
     def test_the_root_has_an_empty_path(self) -> None:
@@ -281,32 +212,16 @@ class TestCase:
         '"foo":{"type":["null","string"],"connect.index":1}}}'
     )
 
-    def test_the_last_one_of_the_writer_schema_wins(self) -> None:
-        assert _read(self._TWO, "FOO STRING", '{"foo":"b","FOO":"a"}') == {"FOO": "b"}
-
-    def test_even_if_it_is_null_or_absent(self) -> None:
-        assert _read(self._TWO, "FOO STRING", '{"FOO":"a","foo":null}') == {"FOO": None}
-        assert _read(self._TWO, "FOO STRING", '{"FOO":"a"}') == {"FOO": None}
-
     def test_unique_prefers_the_exact_name(self) -> None:
         assert _read(self._TWO, "FOO STRING", '{"FOO":"a","foo":"b"}', rule=CaseRule.UNIQUE) == {"FOO": "a"}
 
     def test_unique_refuses_what_is_not_decided(self) -> None:
-        with pytest.raises(
-            AmbiguousFieldError, match=r"^Column 'Foo' could be fed by several fields of the writer schema"
-        ):
+        with pytest.raises(AmbiguousFieldError, match=r"^Column 'Foo' could be fed by several fields"):
             _read(self._TWO, "`Foo` STRING", "{}", rule=CaseRule.UNIQUE)
 
     def test_exact_takes_no_other(self) -> None:
-        assert _read(self._TWO, "`Foo` STRING, `foo` STRING", '{"foo":"b"}', rule=CaseRule.EXACT) == {
-            "Foo": None,
-            "foo": "b",
-        }
-
-    def test_a_quoted_name_is_exact(self) -> None:
-        text = '{"type":"object","properties":{"CASEFIELD":{"type":"string"},"A":{"type":"string"}}}'
-        row = _read(text, "`caseField` STRING, A STRING", '{"CASEFIELD":"a","A":"b"}')
-        assert row == {"caseField": None, "A": "b"}
+        row = _read(self._TWO, "`Foo` STRING, `foo` STRING", '{"foo":"b"}', rule=CaseRule.EXACT)
+        assert row == {"Foo": None, "foo": "b"}
 
     def test_the_rule_of_2020_reads_plain_json(self) -> None:
         # KsqlJsonDeserializer: the exact key of the body, strings as numbers, and the schema has no say.
@@ -337,9 +252,7 @@ class TestUnions:
         ],
     )
     def test_the_alternative_that_takes_the_node_has_it(self, body: str, expected: tuple[int, object] | None) -> None:
-        text = f'{{"type":"object","properties":{{"p":{self._SCHEMA}}}}}'
-        columns = json_schema.columns_from_json_schema(text)
-        row = json_schema.decoder(text, columns=columns, case_rule=CaseRule.KSQLDB)(f'{{"p":{body}}}'.encode(), 0)
+        row = self._row(body)
         if expected is not None:
             wanted: dict[str, object] = {f"{self._FIELD}.{number}": None for number in range(4)}
             wanted[f"{self._FIELD}.{expected[0]}"] = expected[1]
@@ -348,12 +261,13 @@ class TestUnions:
             assert row == {"P": None}
 
     def test_a_node_that_no_alternative_takes_is_refused(self) -> None:
+        with pytest.raises(CoercionError, match=r"^At ->P, the body has a boolean, where"):
+            self._row("true")
+
+    def _row(self, body: str) -> Value:
         text = f'{{"type":"object","properties":{{"p":{self._SCHEMA}}}}}'
         columns = json_schema.columns_from_json_schema(text)
-        with pytest.raises(
-            CoercionError, match=r"^At ->P, the body has a boolean, where the writer's schema needs one of"
-        ):
-            json_schema.decoder(text, columns=columns, case_rule=CaseRule.KSQLDB)(b'{"p":true}', 0)
+        return json_schema.decoder(text, columns=columns, case_rule=CaseRule.KSQLDB)(f'{{"p":{body}}}'.encode(), 0)
 
 
 class TestRoot:
@@ -366,9 +280,7 @@ class TestRoot:
         assert _read(text, "A STRING", "null") is None
 
     def test_null_is_refused_where_it_does_not(self) -> None:
-        with pytest.raises(
-            DecodeError, match=r"^At the root, the body is null, and the writer's schema does not allow it"
-        ):
+        with pytest.raises(DecodeError, match=r"^At the root, the body is null, and .* does not allow"):
             _read('{"type":"object","properties":{"a":{"type":"string"}}}', "A STRING", "null")
 
     def test_without_columns_the_json_comes_as_it_is(self) -> None:
@@ -412,25 +324,6 @@ class TestProperties:
         columns, row = given_
         text = json_schema.internal_schema(columns)
         payload = json_schema.encoder(text, columns=columns, case_rule=rule)(row, b"\0\0\0\0\x01")
-        if (
-            b'"Infinity"' not in payload and b'"-Infinity"' not in payload
-        ):  # texts, where the engine's schema says number
+        if b'Infinity"' not in payload:  # a text, where the engine's schema says number
             json_schema.validator(text)(payload[5:])
         assert json_schema.decoder(text, columns=columns, case_rule=rule)(payload, 5) == row
-
-    @given(columns_and_row, st.binary(max_size=6), st.integers(0, 200), st.booleans())
-    def test_a_damaged_body_gives_only_our_errors(
-        self, given_: tuple[Columns, dict[str, object]], damage: bytes, at: int, is_cut: bool
-    ) -> None:
-        columns, row = given_
-        text = json_schema.internal_schema(columns)
-        body = json_schema.encoder(text, columns=columns, case_rule=CaseRule.EXACT)(row, b"")
-        damaged = body[:at] + damage + (b"" if is_cut else body[at + len(damage) :])
-        with contextlib.suppress(SrfixError):
-            json_schema.decoder(text, columns=columns, case_rule=CaseRule.EXACT)(damaged, 0)
-
-    @given(st.binary(max_size=40))
-    def test_so_does_noise(self, body: bytes) -> None:
-        text = '{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string","connect.type":"bytes"}}}'
-        with contextlib.suppress(SrfixError):
-            _read(text, "A BIGINT, B BYTES", body)

@@ -13,6 +13,7 @@ from srfix.serde.errors import ColumnError, EncodeError, SchemaError
 from srfix.serde.formats import json_schema
 
 _PREFIX = b"\0\0\0\0\x07"
+_A = '{"type":"object","properties":{"a":{"type":"integer"}}}'
 
 
 def _written(columns: str, row: object, *, rule: CaseRule = CaseRule.KSQLDB, wrapped: bool = True) -> str:
@@ -61,9 +62,8 @@ class TestEncoder:
 
     def test_a_null_key_of_a_map_is_written(self) -> None:
         # The entries' key is nullable: what is read comes back.
-        assert _written("A MAP<STRING, INT>", {"A": {None: 1, "k": 2}}) == (
-            '{"A":[{"key":null,"value":1},{"key":"k","value":2}]}'
-        )
+        row = {"A": {None: 1, "k": 2}}
+        assert _written("A MAP<STRING, INT>", row) == '{"A":[{"key":null,"value":1},{"key":"k","value":2}]}'
         assert _written("A MAP<STRING, INT>", {"A": [{"key": None, "value": 1}]}) == '{"A":[{"key":null,"value":1}]}'
 
     def test_a_column_that_the_row_lacks_is_null_and_keys_go_by_the_case_rule(self) -> None:
@@ -72,7 +72,7 @@ class TestEncoder:
     def test_a_row_that_does_not_fit_is_refused_with_its_paths(self) -> None:
         with pytest.raises(EncodeError) as raised:
             _written("A DECIMAL(4, 2), M MAP<STRING, INT>", {"A": Number("1.234"), "M": {"k": "x"}})
-        assert raised.value.paths == ("->A", "->M[k]") or raised.value.paths[0] == "->A"
+        assert raised.value.paths[0] == "->A"
 
     def test_without_columns_json_is_written_as_it_is(self) -> None:
         encode = json_schema.encoder("{}", columns=None, case_rule=CaseRule.UNIQUE)
@@ -102,23 +102,18 @@ class TestEncoderUnder:
         )
         assert '"d":1.10' in _under(schema, "`a` BIGINT", {"a": 1})
 
-    def test_null_is_refused_where_the_schema_does_not_allow_it(self) -> None:
-        schema = '{"type":"object","properties":{"a":{"type":"integer"}}}'
-        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->a is null, which the schema does not allow"):
-            _under(schema, "`a` BIGINT", {"a": None})
-        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->a is null, which the schema does not allow"):
-            _under(schema, "`a` BIGINT", {})
+    @pytest.mark.parametrize("row", [{"a": None}, {}])
+    def test_null_is_refused_where_the_schema_does_not_allow_it(self, row: object) -> None:
+        with pytest.raises(EncodeError, match=r"->a is null, which the schema does not allow"):
+            _under(_A, "`a` BIGINT", row)
 
     def test_a_column_that_the_schema_misses_is_refused(self) -> None:
-        schema = '{"type":"object","properties":{"a":{"type":"integer"}}}'
-        with pytest.raises(
-            SchemaError, match=r"^The schema misses a property named exactly 'A', which the columns have"
-        ):
-            _under(schema, "A BIGINT", {"A": 1})
+        with pytest.raises(SchemaError, match=r"^The schema misses a property named exactly 'A'"):
+            _under(_A, "A BIGINT", {"A": 1})
 
     def test_a_property_that_is_required_and_has_no_column_is_refused(self) -> None:
         schema = '{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["b"]}'
-        with pytest.raises(SchemaError, match=r"^The schema requires the property ->b, which has no default"):
+        with pytest.raises(SchemaError, match=r"^The schema requires the property ->b"):
             _under(schema, "`a` BIGINT", {"a": 1})
 
     @pytest.mark.parametrize(

@@ -5,18 +5,16 @@ What the loader makes of a text was compared with Everit 1.14.3 itself, on thous
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
+from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from srfix.serde.columns.text import print_columns
 from srfix.serde.connect.columns import Dropped
 from srfix.serde.connect.schema import ConnectType
-from srfix.serde.errors import ColumnError, SchemaError, SrfixError
+from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.formats.json_schema.connect import connect_schema
 from srfix.serde.formats.json_schema.infer import columns_from_json_schema, infer_json_schema
 from srfix.serde.registry.references import ReferenceText
@@ -28,6 +26,11 @@ _ONE_OF = "IO.CONFLUENT.CONNECT.JSON.ONEOF.FIELD"
 
 def _inferred(text: str) -> str:
     return print_columns(columns_from_json_schema(text))
+
+
+def _decimal(**parameters: str) -> str:
+    name = "org.apache.kafka.connect.data.Decimal"
+    return json.dumps({"type": "number", "connect.type": "bytes", "title": name, "connect.parameters": parameters})
 
 
 def _object(**properties: object) -> str:
@@ -59,16 +62,8 @@ class TestOneProperty:
             (f'{{"type":"integer","title":"{_DATE}"}}', "BIGINT"),
             ('{"type":"integer","connect.type":"int32","title":"org.apache.kafka.connect.data.Time"}', "TIME"),
             ('{"type":"integer","title":"org.apache.kafka.connect.data.Timestamp"}', "TIMESTAMP"),
-            (
-                '{"type":"number","connect.type":"bytes","title":"org.apache.kafka.connect.data.Decimal",'
-                '"connect.parameters":{"scale":"2","connect.decimal.precision":"5"}}',
-                "DECIMAL(5, 2)",
-            ),
-            (
-                '{"type":"number","connect.type":"bytes","title":"org.apache.kafka.connect.data.Decimal",'
-                '"connect.parameters":{"scale":"2"}}',
-                "DECIMAL(64, 2)",  # DecimalUtil: no precision is 64
-            ),
+            (_decimal(scale="2", **{"connect.decimal.precision": "5"}), "DECIMAL(5, 2)"),
+            (_decimal(scale="2"), "DECIMAL(64, 2)"),  # DecimalUtil: no precision is 64
             # enums are texts
             ('{"enum":["a","b"]}', "STRING"),
             ('{"type":"string","enum":["a",null]}', "STRING"),
@@ -91,14 +86,8 @@ class TestOneProperty:
             ('{"type":["integer","null"],"default":null}', "BIGINT"),
             ('{"type":["object","null"],"properties":{"x":{"type":"string"}}}', "STRUCT<X STRING>"),
             # several types: a STRUCT of them
-            (
-                '{"oneOf":[{"type":"string"},{"type":"integer"}]}',
-                f"STRUCT<`{_ONE_OF}.0` STRING, `{_ONE_OF}.1` BIGINT>",
-            ),
-            (
-                '{"type":["null","string","boolean"]}',
-                f"STRUCT<`{_ONE_OF}.0` STRING, `{_ONE_OF}.1` BOOLEAN>",
-            ),
+            ('{"oneOf":[{"type":"string"},{"type":"integer"}]}', f"STRUCT<`{_ONE_OF}.0` STRING, `{_ONE_OF}.1` BIGINT>"),
+            ('{"type":["null","string","boolean"]}', f"STRUCT<`{_ONE_OF}.0` STRING, `{_ONE_OF}.1` BOOLEAN>"),
             ('{"oneOf":[{"type":"string"}]}', f"STRUCT<`{_ONE_OF}.0` STRING>"),
             ('{"type":["null"]}', "STRUCT< >"),
             # allOf: JsonSchemaData.allOfToConnectSchema
@@ -226,9 +215,7 @@ class TestWhole:
         text = '{"oneOf":[{"type":"null"},{"type":"integer"}]}'
         inferred = infer_json_schema(text, role=Role.KEY, wrapped=False)
         assert print_columns(inferred.columns) == "ROWKEY BIGINT"
-        with pytest.raises(
-            ColumnError, match=r"^Columns can only be inferred from a record, and the schema is a bare int64"
-        ):
+        with pytest.raises(ColumnError, match=r"inferred from a record, and the schema is a bare int64"):
             infer_json_schema(text)
 
     @pytest.mark.parametrize("text", ["", "nonsense", "[]", "true", "1", '"a"', "{" * 3000, '{"a":' * 3000, "\ud800"])
@@ -253,23 +240,18 @@ class TestReferences:
     _TEXT = '{"type":"object","properties":{"a":{"$ref":"other.json#/definitions/x"},"b":{"$ref":"other.json"}}}'
     _OTHER = '{"type":"object","properties":{"q":{"$ref":"#/definitions/x"}},"definitions":{"x":{"type":"string"}}}'
 
-    def test_by_name(self) -> None:
-        columns = columns_from_json_schema(self._TEXT, references=(ReferenceText(self._OTHER, name="other.json"),))
-        assert print_columns(columns) == "A STRING, B STRUCT<Q STRING>"
-
-    def test_by_the_id_of_the_text(self) -> None:
-        other = self._OTHER.replace("{", '{"$id":"other.json",', 1)
-        assert (
-            print_columns(columns_from_json_schema(self._TEXT, references=(other,))) == "A STRING, B STRUCT<Q STRING>"
-        )
-
-    def test_a_name_is_relative_to_the_id_of_the_schema(self) -> None:
-        text = self._TEXT.replace("{", '{"$id":"http://example.com/schemas/a.json",', 1)
-        columns = columns_from_json_schema(text, references=(ReferenceText(self._OTHER, name="other.json"),))
-        assert print_columns(columns) == "A STRING, B STRUCT<Q STRING>"
-
-    def test_the_only_text_is_the_only_name(self) -> None:
-        columns = columns_from_json_schema(self._TEXT, references=(self._OTHER,))
+    @pytest.mark.parametrize(
+        ("text", "reference"),
+        [
+            (_TEXT, ReferenceText(_OTHER, name="other.json")),
+            (_TEXT, _OTHER.replace("{", '{"$id":"other.json",', 1)),
+            # A name is relative to the id of the schema.
+            (_TEXT.replace("{", '{"$id":"http://x.com/schemas/a.json",', 1), ReferenceText(_OTHER, name="other.json")),
+            (_TEXT, _OTHER),  # the only text is the only name
+        ],
+    )
+    def test_they_are_found_by_name_and_id(self, text: str, reference: str) -> None:
+        columns = columns_from_json_schema(text, references=(reference,))
         assert print_columns(columns) == "A STRING, B STRUCT<Q STRING>"
 
     def test_another_name_of_the_same_text_is_another_reference(self) -> None:
@@ -286,58 +268,22 @@ class TestReferences:
             columns_from_json_schema(text)
 
     def test_one_definition_that_is_used_a_thousand_times_is_converted_once(self) -> None:
-        definitions: dict[str, object] = {"d0": {"type": "object", "properties": {"x": {"type": "string"}}}}
-        for level in range(1, 60):
-            twice = {"$ref": f"#/definitions/d{level - 1}"}
-            definitions[f"d{level}"] = {"type": "object", "properties": {"l": twice, "r": twice}}
-        text = json.dumps(
-            {"type": "object", "properties": {"p": {"$ref": "#/definitions/d59"}}, "definitions": definitions}
-        )
+        first = {"type": "object", "properties": {"x": {"type": "string"}}}
+        text = _definitions(60, first, lambda last: {"type": "object", "properties": {"l": last, "r": last}})
         assert connect_schema(text).type is ConnectType.STRUCT
         with pytest.raises(ColumnError, match=r"more than 10,000 fields"):
             columns_from_json_schema(text)
 
     def test_alternatives_that_multiply_are_refused_in_time(self) -> None:
-        definitions: dict[str, object] = {"d0": {"type": "string"}}
-        for level in range(1, 40):
-            twice = {"$ref": f"#/definitions/d{level - 1}"}
-            definitions[f"d{level}"] = {"oneOf": [twice, twice, twice]}
-        text = json.dumps(
-            {"type": "object", "properties": {"p": {"$ref": "#/definitions/d39"}}, "definitions": definitions}
-        )
+        text = _definitions(40, {"type": "string"}, lambda last: {"oneOf": [last, last, last]})
         with pytest.raises(SchemaError, match=r"more than 200,000 types"):
             columns_from_json_schema(text)
 
 
-_words = st.sampled_from(
-    ["type", "properties", "items", "oneOf", "anyOf", "allOf", "enum", "const", "$ref", "$id", "title", "default",
-     "required", "additionalProperties", "connect.type", "connect.index", "connect.parameters", "not", "format", "$schema"]
-)  # fmt: skip
-_leaves = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.sampled_from(
-        ["string", "integer", "object", "array", "null", "map", "#", "#/properties/a", "#/oneOf/0", "x", ""]
-    )
-)
-_schemas = st.recursive(
-    _leaves,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(_words | st.sampled_from(["a", "b"]), inner, max_size=4)
-    ),
-    max_leaves=20,
-)
-
-
-class TestHostileSchemas:
-    @given(st.dictionaries(_words, _schemas, max_size=5))
-    def test_only_our_errors_come_out(self, schema: dict[str, object]) -> None:
-        with contextlib.suppress(SrfixError):
-            infer_json_schema(json.dumps(schema))
-
-    @given(st.text(max_size=30))
-    def test_nor_of_any_text(self, text: str) -> None:
-        with contextlib.suppress(SrfixError):
-            infer_json_schema(text)
+def _definitions(levels: int, first: object, of_last: Callable[[object], object]) -> str:
+    """A property of the last of so many definitions, each made of a reference to the one before."""
+    definitions = {"d0": first}
+    for level in range(1, levels):
+        definitions[f"d{level}"] = of_last({"$ref": f"#/definitions/d{level - 1}"})
+    last = {"$ref": f"#/definitions/d{levels - 1}"}
+    return json.dumps({"type": "object", "properties": {"p": last}, "definitions": definitions})

@@ -3,7 +3,6 @@ key order of Everit's `ToStringVisitor` and HashMaps. The texts were compared wi
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 
@@ -12,7 +11,6 @@ from hypothesis import given
 
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import Columns
-from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats import json_schema
 from srfix.serde.subjects.names import Role
@@ -51,52 +49,32 @@ _each_type = pytest.mark.parametrize(("declared", "expected"), _TYPES, ids=[decl
 
 class TestInternalSchema:
     @_each_type
-    def test_a_column_of_an_object_is_null_or_its_type(self, declared: str, expected: str) -> None:
-        text = json_schema.internal_schema(parse_columns(f"A {declared}"))
-        assert text == (
-            '{"type":"object","properties":{"A":{"connect.index":0,"oneOf":[{"type":"null"},' + expected + "]}}}"
-        )
-
-    @_each_type
-    def test_an_unwrapped_column_is_null_or_its_type(self, declared: str, expected: str) -> None:
-        text = json_schema.internal_schema(parse_columns(f"A {declared}"), wrapped=False)
-        assert text == '{"oneOf":[{"type":"null"},' + expected + "]}"
+    def test_a_column_is_null_or_its_type(self, declared: str, expected: str) -> None:
+        columns, null_or = parse_columns(f"A {declared}"), '"oneOf":[{"type":"null"},' + expected + "]}"
+        wrapped = '{"type":"object","properties":{"A":{"connect.index":0,' + null_or + "}}"
+        assert json_schema.internal_schema(columns) == wrapped
+        assert json_schema.internal_schema(columns, wrapped=False) == "{" + null_or
 
     def test_properties_stand_in_the_order_of_a_hash_map_and_have_their_index(self) -> None:
         text = json_schema.internal_schema(parse_columns("ORDERTIME BIGINT, ITEMID STRING, `key` INT, `value` INT"))
         properties = json.loads(text)["properties"]
-        assert list(properties) == ["ORDERTIME", "ITEMID", "value", "key"]
-        assert {name: part["connect.index"] for name, part in properties.items()} == {
-            "ORDERTIME": 0,
-            "ITEMID": 1,
-            "key": 2,
-            "value": 3,
-        }
-
-    def test_all_generations_write_the_same(self) -> None:
-        columns = parse_columns("A DECIMAL(4, 2), B MAP<STRING, STRUCT<C INT>>")
-        texts = {
-            json_schema.internal_schema(columns, generation=generation, written_by=written_by)
-            for generation, written_by in itertools.product(Generation, WrittenBy)
-        }
-        assert len(texts) == 1
+        indices = [(name, part["connect.index"]) for name, part in properties.items()]
+        assert indices == [("ORDERTIME", 0), ("ITEMID", 1), ("value", 3), ("key", 2)]
 
     def test_names_are_escaped_as_jackson_escapes_them(self) -> None:
         text = json_schema.internal_schema(parse_columns('"a\x1f\\u001f""é" INT'))
         assert '"a\\u001F\\\\u001f\\"é"' in text
 
     def test_a_map_of_other_keys_is_refused(self) -> None:
-        with pytest.raises(
-            ColumnError, match=r"^JSON only supports MAPs with STRING keys: ->A is MAP<INTEGER, INTEGER>\."
-        ):
+        with pytest.raises(ColumnError, match=r"MAPs with STRING keys: ->A is MAP<INTEGER, INTEGER>\."):
             json_schema.internal_schema(parse_columns("A MAP<INT, INT>"))
 
     def test_a_key_holds_no_map(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Map keys, including types that contain maps, are not supported"):
+        with pytest.raises(ColumnError, match=r"^Map keys, including types that contain maps"):
             json_schema.internal_schema(parse_columns("A STRUCT<M MAP<STRING, INT>>"), role=Role.KEY, wrapped=False)
 
     def test_only_a_single_column_is_unwrapped(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: A, B\."):
+        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped.*: A, B\."):
             json_schema.internal_schema(parse_columns("A INT, B INT"), wrapped=False)
 
     @given(any_columns)

@@ -16,6 +16,7 @@ from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
+from tests.serde.avro_schemas import array, entries, enum, fixed, logical, record
 
 __all__ = ["Json", "array", "entries", "enum", "fixed", "logical", "plan_of", "planned", "record"]
 
@@ -68,40 +69,3 @@ def plan_of(
         ),
         refusals=refusals,
     )
-
-
-def record(name: str = "R", /, **fields: Json) -> Json:
-    """A record; fields by name."""
-    return {
-        "type": "record",
-        "name": name,
-        "fields": [{"name": field, "type": type_} for field, type_ in fields.items()],
-    }
-
-
-def logical(type_: Json, logical_type: str, **properties: Json) -> Json:
-    """A type with a logical type."""
-    head = dict(type_) if isinstance(type_, dict) else {"type": type_}
-    return {**head, "logicalType": logical_type, **properties}
-
-
-def fixed(size: int, name: str = "F") -> dict[str, Json]:
-    """A fixed type."""
-    return {"type": "fixed", "name": name, "size": size}
-
-
-def enum(*symbols: str, name: str = "E") -> Json:
-    """An enum."""
-    return {"type": "enum", "name": name, "symbols": list(symbols)}
-
-
-def array(items: Json) -> Json:
-    """An array."""
-    return {"type": "array", "items": items}
-
-
-def entries(key: Json, value: Json, name: str = "MapEntry") -> Json:
-    """Connect's map as an array of entries."""
-    fields: list[Json] = [{"name": "key", "type": key}, {"name": "value", "type": value}]
-    entry: Json = {"type": "record", "name": name, "fields": fields, "connect.internal.type": "MapEntry"}
-    return {"type": "array", "items": entry}

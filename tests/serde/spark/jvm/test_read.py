@@ -21,13 +21,8 @@ from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
 from srfix.serde.spark.jvm.fixes import Bounds, EntriesToMap, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark.jvm.read import AFTER, MAX_SHAPES, JvmRead, jvm_read
 from srfix.serde.wire import SchemaId
-from tests.serde.spark.jvm.plans import Json, array, entries, enum, fixed, logical, plan_of, planned, record
-
-MILLIS = logical("long", "timestamp-millis")
-
-
-def decimal(precision: int, scale: int) -> Json:
-    return logical("bytes", "decimal", precision=precision, scale=scale)
+from tests.serde.avro_schemas import MILLIS, array, decimal, entries, enum, fixed, logical, map_of, record
+from tests.serde.spark.jvm.plans import Json, plan_of, planned
 
 
 def nested(levels: int) -> Json:
@@ -67,46 +62,36 @@ class TestTheSchemas:
 
     def test_records_are_projected_at_every_level(self) -> None:
         inner = record("I", x="int", Y="string")
-        schema = record(a=["null", array({"type": "map", "values": inner})])
+        schema = record(a=["null", array(map_of(inner))])
         _, reader = rows_of(jvm_read(plan_of("A ARRAY<MAP<STRING, STRUCT<Y STRING, Z INT, X BIGINT>>>", schema)))
         (field,) = reader["fields"]
         projected = field["type"][1]["items"]["values"]
-        assert [(part["name"], part["type"]) for part in projected["fields"]] == [
-            ("f1", "string"),
-            ("none1", "null"),
-            ("f0", "long"),
-        ]
+        names_and_types = [(part["name"], part["type"]) for part in projected["fields"]]
+        assert names_and_types == [("f1", "string"), ("none1", "null"), ("f0", "long")]
 
     @pytest.mark.parametrize(
-        ("columns", "types"),
+        ("columns", "types", "is_exact"),
         [
-            ("A BIGINT, B STRING, C DECIMAL(20, 2), D BOOLEAN", ("int", enum("x"), decimal(20, 2), "boolean")),
-            ("A DATE, B TIMESTAMP, C DOUBLE, D BYTES", ("int", MILLIS, "float", fixed(3))),
-            ("A ARRAY<BIGINT>, B MAP<STRING, DOUBLE>", (array("int"), {"type": "map", "values": "double"})),
-            ("A INT, NONE STRING, NOT1 DECIMAL(9, 2), NOR2 TIMESTAMP", ("int",)),
+            ("A BIGINT, B STRING, C DECIMAL(20, 2), D BOOLEAN", ("int", enum("x"), decimal(20, 2), "boolean"), True),
+            ("A DATE, B TIMESTAMP, C DOUBLE, D BYTES", ("int", MILLIS, "float", fixed(3)), True),
+            ("A ARRAY<BIGINT>, B MAP<STRING, DOUBLE>", (array("int"), map_of("double")), True),
+            ("A INT, NONE STRING, NOT1 DECIMAL(9, 2), NOR2 TIMESTAMP", ("int",), True),
+            ("A STRING", ("int",), False),
+            ("A STRING", ("boolean",), False),
+            ("A DECIMAL(10, 2)", (decimal(9, 1),), False),
+            ("A DECIMAL(5, 2)", (decimal(5, 2),), False),  # read with more digits, and looked at
+            ("A STRUCT<X INT>", (record("I", x="int"),), False),
+            ("A ARRAY<STRING>", (array("int"),), False),
+            ("A MAP<STRING, STRING>", (map_of("long"),), False),
+            ("A MAP<STRING, INT>", (entries("string", "int"),), False),
+            ("A INT, B ARRAY<INT>", ("int",), False),
         ],
     )
-    def test_what_has_the_columns_names_and_types_needs_no_cast(self, columns: str, types: tuple[Json, ...]) -> None:
+    def test_what_has_the_columns_names_and_types_needs_no_cast(
+        self, columns: str, types: tuple[Json, ...], is_exact: bool
+    ) -> None:
         (shape,) = jvm_read(plan_of(columns, record(**dict(zip("abcd", types, strict=False))))).shapes
-        assert shape.is_exact
-
-    @pytest.mark.parametrize(
-        ("columns", "types"),
-        [
-            ("A STRING", ("int",)),
-            ("A STRING", ("boolean",)),
-            ("A DECIMAL(10, 2)", (decimal(9, 1),)),
-            ("A DECIMAL(5, 2)", (decimal(5, 2),)),  # read with more digits, and looked at
-            ("A STRUCT<X INT>", (record("I", x="int"),)),
-            ("A ARRAY<STRING>", (array("int"),)),
-            ("A MAP<STRING, STRING>", ({"type": "map", "values": "long"},)),
-            ("A MAP<STRING, INT>", (entries("string", "int"),)),
-            ("A INT, B ARRAY<INT>", ("int",)),
-        ],
-    )
-    def test_what_is_read_as_another_type_is_cast(self, columns: str, types: tuple[Json, ...]) -> None:
-        (shape,) = jvm_read(plan_of(columns, record(**dict(zip("abcd", types, strict=False))))).shapes
-        assert not shape.is_exact
+        assert shape.is_exact is is_exact
 
     @pytest.mark.parametrize(
         ("columns", "fields"), [("`a-b` INT", ("a-b",)), ("a INT, A INT", ("a", "A")), ("A INT, f0 INT", ("A", "f0"))]
@@ -132,13 +117,8 @@ class TestTheSchemas:
         assert reader["fields"][0]["type"]["name"] != reader["fields"][1]["type"]["name"]
 
     def test_names_aliases_defaults_and_docs_that_java_refuses_do_not_matter(self) -> None:
-        schema: Json = {
-            "type": "record",
-            "name": "R",
-            "aliases": ["x.Y"],
-            "doc": "d",
-            "fields": [{"name": "a-b", "type": "int", "default": "no int", "aliases": ["c"]}],
-        }
+        field: Json = {"name": "a-b", "type": "int", "default": "no int", "aliases": ["c"]}
+        schema = record() | {"aliases": ["x.Y"], "doc": "d", "fields": [field]}
         text = jvm_read(plan_of("`A-B` INT", schema)).shapes[0].writer_schema
         assert all(word not in text for word in ("aliases", "doc", "default", "a-b"))
 
@@ -206,13 +186,12 @@ class TestAcceptedTypes:
         assert read.shapes[0].fix is None
 
     def test_a_decimal_of_few_digits_in_bytes_is_read_with_more_and_looked_at(self) -> None:
-        read = jvm_read(plan_of("A DECIMAL(5, 2)", record(a=logical("bytes", "decimal", precision=5, scale=1))))
+        read = jvm_read(plan_of("A DECIMAL(5, 2)", record(a=decimal(5, 1))))
         assert reader_types(read)[0]["precision"] == 19
         assert read.shapes[0].fix == OfFields(fields=(("A", Bounds(low=-1000, high=1000)),))
 
     def test_a_time_of_day_is_looked_at_wherever_it_is(self) -> None:
-        time = logical("int", "time-millis")
-        schema = record(a=array({"type": "map", "values": ["null", time]}))
+        schema = record(a=array(map_of(["null", logical("int", "time-millis")])))
         read = jvm_read(plan_of("A ARRAY<MAP<STRING, BIGINT>>", schema))
         within = Bounds(low=-1, high=86_400_001)
         assert read.shapes[0].fix == OfFields(fields=(("A", OfItems(items=OfValues(values=within))),))
@@ -226,9 +205,8 @@ class TestAcceptedTypes:
             assert [shape.fix is None for shape in shapes] == [writer is plain for writer in writers]
 
     def test_entries_become_a_map(self) -> None:
-        read = jvm_read(
-            plan_of("A MAP<STRING, INT>, B INT", record(a=["null", entries(["null", "string"], "int")], b="int"))
-        )
+        schema = record(a=["null", entries(["null", "string"], "int")], b="int")
+        read = jvm_read(plan_of("A MAP<STRING, INT>, B INT", schema))
         fix = read.shapes[0].fix
         assert fix == OfFields(fields=(("A", EntriesToMap(key="key", value="value", values=None)), ("B", None)))
         assert makes(fix)
@@ -242,7 +220,7 @@ REFUSED: list[tuple[str, Json, str]] = [
     ("STRING", "double", "the text of a floating-point number depends on the JVM"),
     ("DECIMAL(10, 2)", decimal(10, 4), "its scale is 4 and the column's is 2: Spark would round"),
     ("DECIMAL(10, 2)", decimal(40, 39), "Spark's decimals have scales from 0 to 38"),
-    ("DECIMAL(10, 2)", logical(fixed(4), "decimal", precision=9, scale=2), "has 9 digits, and the column wants 10"),
+    ("DECIMAL(10, 2)", decimal(9, 2, fixed(4)), "has 9 digits, and the column wants 10"),
     ("DECIMAL(10, 2)", "bytes", "one is a decimal, and the other is plain bytes"),
     ("BYTES", decimal(4, 2), "one is a decimal, and the other is plain bytes"),
     ("INT", {"type": "int", "connect.type": "int16"}, "Connect cuts it to 8 or 16 bits (connect.type)"),
@@ -301,9 +279,7 @@ class TestRefusals:
         assert reason.endswith("a later field feeds the column, but its values count as bad all the same.")
 
     def test_of_too_many_shapes_those_of_the_fewest_and_oldest_schemas_are_left(self) -> None:
-        shapes: list[Json] = [
-            record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(MAX_SHAPES + 2)
-        ]
+        shapes = [record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(MAX_SHAPES + 2)]
         read = jvm_read(plan_of("A INT", *shapes, shapes[0]))
         assert (len(read.shapes), read.left) == (MAX_SHAPES, (2, 3))
         assert read.shape_ids == read.schema_ids == (1, *range(4, MAX_SHAPES + 4))
@@ -359,15 +335,8 @@ NAMES = st.sampled_from(["a", "A", "b", "id", "Id", "key", "value", "x y", "ü"]
 SCALARS = st.sampled_from(["null", "boolean", "int", "long", "float", "double", "bytes", "string"])
 LOGICALS = st.sampled_from(
     [
-        "date",
-        "time-millis",
-        "time-micros",
-        "timestamp-millis",
-        "timestamp-micros",
-        "decimal",
-        "uuid",
-        "duration",
-        "no-such",
+        *("date", "time-millis", "time-micros", "timestamp-millis", "timestamp-micros"),
+        *("decimal", "uuid", "duration", "no-such"),
     ]
 )
 
@@ -386,7 +355,7 @@ def _nested(parts: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
     fields = st.lists(st.tuples(NAMES, parts), max_size=4)
     return st.one_of(
         parts.map(array),
-        parts.map(lambda part: {"type": "map", "values": part}),
+        parts.map(map_of),
         st.lists(parts, min_size=1, max_size=3),
         parts.map(lambda part: ["null", part]),
         st.tuples(parts, parts).map(lambda pair: entries(*pair)),
@@ -396,7 +365,7 @@ def _nested(parts: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
 
 COLUMN_TYPES = st.recursive(
     st.sampled_from(
-        ["BOOLEAN", "INT", "BIGINT", "DOUBLE", "STRING", "BYTES", "DATE", "TIME", "TIMESTAMP", "DECIMAL(9,3)"]
+        ["BOOLEAN", "INT", "BIGINT", "DOUBLE", "STRING", "BYTES", "DATE", "TIME", "DECIMAL(9,3)", "TIMESTAMP"]
     ),
     lambda parts: st.one_of(
         parts.map(lambda part: f"ARRAY<{part}>"),
@@ -431,9 +400,7 @@ class TestWhateverTheSchema:
     ) -> None:
         types = types if wrapped else types[:1]
         columns = ", ".join(f"{name} {type_}" for name, type_ in zip("AB", types, strict=False))
-        roots: list[Json] = [
-            record(a=schema, b=schema if case_rule is CaseRule.UNIQUE else "int") for schema in schemas
-        ]
+        roots: list[Json] = [record(a=each, b=each if case_rule is CaseRule.UNIQUE else "int") for each in schemas]
         try:
             read = jvm_read(plan_of(columns, *(roots if wrapped else schemas), case_rule=case_rule, wrapped=wrapped))
         except EngineRefusedError:

@@ -21,11 +21,20 @@ from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.spark.interface import Feed
 from srfix.serde.spark.read.feeds import Feeds, planned_feeds
 from srfix.serde.wire import SchemaId
+from tests.serde.avro_schemas import (
+    DATE,
+    MICROS,
+    MILLIS,
+    TIME_MILLIS,
+    array,
+    decimal,
+    entries,
+    enum,
+    fixed,
+    map_of,
+    record,
+)
 from tests.strategies import avro_columns, values_of
-
-
-def _record(*fields: tuple[str, object], name: str = "U") -> dict[str, object]:
-    return {"type": "record", "name": name, "fields": [{"name": field, "type": type_} for field, type_ in fields]}
 
 
 def _feeds(
@@ -50,12 +59,11 @@ def _lines(feeds: Feeds) -> list[tuple[str, str | None, str | None]]:
 
 class TestAvro:
     def test_columns_stand_in_their_order_with_the_writers_letters(self) -> None:
-        feeds = _feeds(_record(("name", "string"), ("userId", "long")), "USERID BIGINT, AGE INT, NAME STRING")
+        feeds = _feeds(record(name="string", userId="long"), "USERID BIGINT, AGE INT, NAME STRING")
         assert _lines(feeds) == [("USERID", "userId", None), ("AGE", None, None), ("NAME", "name", None)]
 
     def test_what_no_column_takes_is_named(self) -> None:
-        inner = _record(("x", "int"), ("y", "int"), name="A")
-        feeds = _feeds(_record(("a", inner), ("b", "int")), "A STRUCT<X INT>")
+        feeds = _feeds(record(a=record("A", x="int", y="int"), b="int"), "A STRUCT<X INT>")
         assert feeds.unused == ("b", "a->y")
 
     @pytest.mark.parametrize(
@@ -67,32 +75,27 @@ class TestAvro:
             ({"type": "int", "connect.type": "int8"}, "INT", "int (int8) to INTEGER"),
             ("float", "DOUBLE", "float to DOUBLE"),
             ("boolean", "STRING", "boolean to STRING"),
-            ({"type": "enum", "name": "E", "symbols": ["A"]}, "STRING", "enum E to STRING"),
-            ({"type": "fixed", "name": "F", "size": 2}, "BYTES", "fixed F to BYTES"),
-            ({"type": "int", "logicalType": "date"}, "DATE", None),
-            ({"type": "int", "logicalType": "date"}, "BIGINT", "int (date) to BIGINT"),
-            ({"type": "int", "logicalType": "time-millis"}, "TIME", None),
-            ({"type": "long", "logicalType": "timestamp-millis"}, "TIMESTAMP", None),
-            ({"type": "long", "logicalType": "timestamp-micros"}, "TIMESTAMP", "long (timestamp-micros) to TIMESTAMP"),
-            ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, "DECIMAL(4, 2)", None),
-            (
-                {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
-                "DECIMAL(6, 3)",
-                "bytes (decimal 4, 2) to DECIMAL(6, 3)",
-            ),
+            (enum("A"), "STRING", "enum E to STRING"),
+            (fixed(2), "BYTES", "fixed F to BYTES"),
+            (DATE, "DATE", None),
+            (DATE, "BIGINT", "int (date) to BIGINT"),
+            (TIME_MILLIS, "TIME", None),
+            (MILLIS, "TIMESTAMP", None),
+            (MICROS, "TIMESTAMP", "long (timestamp-micros) to TIMESTAMP"),
+            (decimal(4, 2), "DECIMAL(4, 2)", None),
+            (decimal(4, 2), "DECIMAL(6, 3)", "bytes (decimal 4, 2) to DECIMAL(6, 3)"),
             (["null", {"type": "int", "connect.default": 5}], "INT", "null as 5"),
             (["null", {"type": "int", "connect.default": 5}], "STRING", "int to STRING; null as 5"),
             (["int", "string"], "STRUCT<`int` INT, `string` STRING>", "union of int, string to STRUCT"),
-            ({"type": "array", "items": "int"}, "ARRAY<INT>", None),
-            ({"type": "map", "values": "int"}, "MAP<STRING, INT>", None),
+            (array("int"), "ARRAY<INT>", None),
+            (map_of("int"), "MAP<STRING, INT>", None),
         ],
     )
     def test_what_happens_to_a_value_on_the_way(self, writer: object, column: str, detail: str | None) -> None:
-        assert _lines(_feeds(_record(("a", writer)), f"A {column}"))[0] == ("A", "a", detail)
+        assert _lines(_feeds(record(a=writer), f"A {column}"))[0] == ("A", "a", detail)
 
     def test_records_arrays_and_maps_are_gone_into(self) -> None:
-        item = _record(("sku", "string"), ("count", "int"), name="Item")
-        writer = _record(("lines", {"type": "array", "items": item}), ("byName", {"type": "map", "values": "Item"}))
+        writer = record(lines=array(record("Item", sku="string", count="int")), byName=map_of("Item"))
         columns = "LINES ARRAY<STRUCT<SKU STRING, COUNT BIGINT>>, BYNAME MAP<STRING, STRUCT<NOTE STRING>>"
         assert _lines(_feeds(writer, columns)) == [
             ("LINES", "lines", None),
@@ -103,12 +106,11 @@ class TestAvro:
         ]
 
     def test_a_map_written_as_entries_is_a_map(self) -> None:
-        entry = _record(("key", "string"), ("value", "int"), name="E") | {"connect.internal.type": "MapEntry"}
-        feeds = _feeds(_record(("m", {"type": "array", "items": entry})), "M MAP<STRING, BIGINT>")
+        feeds = _feeds(record(m=entries("string", "int")), "M MAP<STRING, BIGINT>")
         assert _lines(feeds) == [("M", "m", None), ("M->MAP_VAL", "m->MAP_VAL", "int to BIGINT")]
 
     def test_branches_of_a_union_feed_by_their_names(self) -> None:
-        feeds = _feeds(_record(("u", ["null", "int", "string"])), "U STRUCT<INT BIGINT, OTHER INT>")
+        feeds = _feeds(record(u=["null", "int", "string"]), "U STRUCT<INT BIGINT, OTHER INT>")
         assert _lines(feeds) == [
             ("U", "u", "union of null, int, string to STRUCT"),
             ("U->INT", "u->int", "int to BIGINT"),
@@ -117,7 +119,7 @@ class TestAvro:
         assert feeds.unused == ("u->string",)
 
     def test_a_recursive_schema_is_followed_as_far_as_the_columns_go(self) -> None:
-        feeds = _feeds(_record(("next", ["null", "U"]), ("v", "int")), "NEXT STRUCT<NEXT STRUCT<V INT>>")
+        feeds = _feeds(record("U", next=["null", "U"], v="int"), "NEXT STRUCT<NEXT STRUCT<V INT>>")
         assert [feed.field for feed in feeds.feeds] == ["next", "next->next", "next->next->v"]
 
     def test_a_bare_value_feeds_the_column_from_the_root(self) -> None:
@@ -126,25 +128,23 @@ class TestAvro:
 
 class TestRefusals:
     def test_a_type_that_does_not_feed_its_column_is_a_problem_of_every_row(self) -> None:
-        feeds = _feeds(_record(("a", {"type": "array", "items": "int"})), "A STRING")
+        feeds = _feeds(record(a=array("int")), "A STRING")
         assert isinstance(feeds.problem, IncompatibleTypeError)
         assert feeds.feeds[0].refusal == feeds.problem.message
 
     def test_within_items_it_is_one_of_the_rows_that_have_some(self) -> None:
-        feeds = _feeds(_record(("a", {"type": "array", "items": "string"})), "A ARRAY<INT>")
+        feeds = _feeds(record(a=array("string")), "A ARRAY<INT>")
         assert feeds.problem is None
         assert [feed.refusal is None for feed in feeds.feeds] == [True, False]
 
 
 class TestCaseRules:
-    WRITER: Final = _record(("userId", "int"), ("USERID", "long"), ("userid", "string"))
-
     def test_ksqldb_says_which_fields_come_before_the_last(self) -> None:
-        feeds = _feeds(self.WRITER, "USERID STRING", rule=CaseRule.KSQLDB)
+        feeds = _feeds(record(userId="int", USERID="long", userid="string"), "USERID STRING", rule=CaseRule.KSQLDB)
         assert _lines(feeds) == [("USERID", "userid", "overrides userId, USERID")]
 
     def test_ksqldb_looks_at_the_types_of_those_before_too(self) -> None:
-        feeds = _feeds(_record(("userId", "string"), ("USERID", "long")), "USERID BIGINT", rule=CaseRule.KSQLDB)
+        feeds = _feeds(record(userId="string", USERID="long"), "USERID BIGINT", rule=CaseRule.KSQLDB)
         assert isinstance(feeds.problem, IncompatibleTypeError)
 
 

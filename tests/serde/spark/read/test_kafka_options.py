@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
@@ -34,9 +33,7 @@ class TestKafkaOptions:
             "includeHeaders": "true",
             "failOnDataLoss": "true",
         }
-
-    def test_a_stream_has_no_end(self) -> None:
-        assert "endingOffsets" not in options(end=None)
+        assert "endingOffsets" not in options(end=None), "a stream has no end"
 
     def test_offsets_of_partitions_are_sparks_json(self) -> None:
         told = options(start={0: 23, 1: -2}, end={0: 24, 1: -1})
@@ -70,20 +67,16 @@ class TestKafkaOptions:
             options(more={name: "secret"})
 
     def test_an_option_of_the_client_without_its_front_is_refused_without_its_value(self) -> None:
-        message = "Spark would ignore the option sasl.jaas.config. What is for Kafka's client is called kafka.sasl.jaas.config."
-        with pytest.raises(UsageError, match=rf"^{re.escape(message)}$"):
+        with pytest.raises(UsageError, match=r"is called kafka\.sasl\.jaas\.config\.$") as caught:
             options(more={"sasl.jaas.config": "secret"})
+        assert "secret" not in str(caught.value)
 
 
 class TestSinkOptions:
     def test_the_topic_is_the_plans(self) -> None:
         told = sink_options("users", bootstrap_servers="b:9092", options={"kafka.acks": "all", "includeHeaders": True})
-        assert told == {
-            "kafka.bootstrap.servers": "b:9092",
-            "topic": "users",
-            "kafka.acks": "all",
-            "includeHeaders": "true",
-        }
+        ours = {"kafka.bootstrap.servers": "b:9092", "topic": "users"}
+        assert told == ours | {"kafka.acks": "all", "includeHeaders": "true"}
 
     @pytest.mark.parametrize(
         ("name", "said"),

@@ -100,10 +100,8 @@ class TestWhatIsAskedFor:
     def test_a_strategy_of_records_names_lists_the_topics_own_subject(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
-        registry.seed("users-value", LOWER)
-        registry.seed("users-value", '"string"')
-        registry.seed("U", LOWER)
-        registry.seed("K", UPPER)
+        for subject, text in (("users-value", LOWER), ("users-value", '"string"'), ("U", LOWER), ("K", UPPER)):
+            registry.seed(subject, text)
         plan = plan_read(client, "users", COLUMNS, policy=UnderOneSubject(client, RecordSubject()), subjects=["K"])
         assert [(planned.schema_id, planned.resolved.subject) for planned in plan.schemas] == [(1, "U"), (3, "K")]
         (nameless,) = plan.refusals
@@ -132,9 +130,8 @@ class TestWhatIsAskedFor:
         registry.forget_requests()
         plan = plan_read(client, "users", "A STRUCT<CITY STRING>, B STRUCT<CITY STRING>")
         assert [feed.field for feed in plan.schemas[0].feeds] == ["a", "a->city", None]
-        assert [request.path.partition("?")[0] for request in registry.requests].count(
-            "/subjects/address/versions/1"
-        ) == 1
+        asked = [request.path.partition("?")[0] for request in registry.requests]
+        assert asked.count("/subjects/address/versions/1") == 1
 
     def test_nothing_is_fetched_twice(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed(PHANTOM_VALUE, UPPER)
@@ -283,9 +280,8 @@ class TestProblems:
 
     @pytest.fixture
     def plan(self, registry: FixtureRegistry, client: RegistryClient) -> ReadPlan:
-        registry.seed("users-value", LOWER)
-        registry.seed("users-value", TWICE)
-        registry.seed("users-value", LIST)
+        for text in (LOWER, TWICE, LIST):
+            registry.seed("users-value", text)
         registry.seed("users-value", '{"type":"object"}', schema_type="JSON")
         registry.seed("users-value", 'syntax = "proto3"; message U { int64 id = 1; }', schema_type="PROTOBUF")
         return plan_read(client, "users", COLUMNS)
@@ -309,9 +305,8 @@ class TestDeserializer:
     ) -> None:
         registry.seed("users-value", LOWER)
         plan = plan_read(client, "users", COLUMNS)
-        born = AvroSerializer.for_schema(client, UPPER, subjects=FixedSubject(value="users-value-2"))(
-            {"USERID": 8, "NAME": "Bob"}, SerdeContext("users")
-        )
+        write = AvroSerializer.for_schema(client, UPPER, subjects=FixedSubject(value="users-value-2"))
+        born = write({"USERID": 8, "NAME": "Bob"}, SerdeContext("users"))
         registry.forget_requests()
         read, users = plan.deserializer(), SerdeContext("users")
         assert read(bytes.fromhex("00000000010e0641646100")[:-1], users) == {"USERID": 7, "NAME": "Ada"}

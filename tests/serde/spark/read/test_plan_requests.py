@@ -15,6 +15,7 @@ from srfix.serde.resolve.policies import UnderOneSubject
 from srfix.serde.spark.read.plan_registry import Asked, side_by_side
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.subjects.strategies import TopicSubject
+from tests.serde.avro_schemas import record
 from tests.serde.fakes import MemoryRegistry
 
 DEADLINE_S: Final = 30.0
@@ -56,9 +57,7 @@ class HoldingRegistry(MemoryRegistry):
 
 
 def _schema(number: int) -> str:
-    return json.dumps(
-        {"type": "record", "name": f"R{number}", "fields": [{"name": "A", "type": "int"}]}, separators=(",", ":")
-    )
+    return json.dumps(record(f"R{number}", A="int"), separators=(",", ":"))
 
 
 def test_versions_are_asked_side_by_side_and_each_once() -> None:

@@ -16,14 +16,15 @@ from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.read.planning import NEWEST, plan_read
-from tests.serde.spark.jvm.plans import Json, array, entries, logical, record
+from tests.serde.avro_schemas import DATE, MICROS, MILLIS, TIME_MILLIS, array, decimal, entries, logical, map_of, record
+from tests.serde.spark.jvm.plans import Json
 
 
 def _seed(registry: FixtureRegistry, **fields: Json) -> int:
     return registry.seed("users-value", json.dumps(record(**fields)))
 
 
-MICROS: Final = "io.debezium.time.MicroTimestamp"
+DEBEZIUM: Final = "io.debezium.time"
 LOCAL: Final = logical("long", "local-timestamp-micros")
 
 
@@ -33,14 +34,10 @@ class TestNumbersOfDifferentUnits:
     @pytest.mark.parametrize(
         ("column", "types", "path"),
         [
-            ("A BIGINT", (logical("long", "timestamp-millis"), logical("long", "timestamp-micros")), "A"),
-            ("A STRING", (logical("long", "time-micros"), logical("long", "timestamp-micros")), "A"),
-            ("A INT", (logical("int", "date"), logical("int", "time-millis")), "A"),
-            (
-                "A ARRAY<BIGINT>",
-                (array(logical("long", "timestamp-nanos")), array(logical("long", "timestamp-micros"))),
-                "A->ARRAY",
-            ),
+            ("A BIGINT", (MILLIS, MICROS), "A"),
+            ("A STRING", (logical("long", "time-micros"), MICROS), "A"),
+            ("A INT", (DATE, TIME_MILLIS), "A"),
+            ("A ARRAY<BIGINT>", (array(logical("long", "timestamp-nanos")), array(MICROS)), "A->ARRAY"),
         ],
     )
     def test_are_refused(
@@ -57,11 +54,11 @@ class TestNumbersOfDifferentUnits:
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
         registry.configure("users-value", {"compatibility": "NONE"})
-        types: list[Json] = [logical("long", "timestamp-micros"), "long", {"type": "long", "connect.name": MICROS}]
+        types: list[Json] = [MICROS, "long", {"type": "long", "connect.name": f"{DEBEZIUM}.MicroTimestamp"}]
         for type_ in types:
             _seed(registry, A=type_)
         plan_read(client, "users", "A BIGINT")
-        _seed(registry, A=logical("long", "timestamp-millis"))
+        _seed(registry, A=MILLIS)
         plan_read(client, "users", "A TIMESTAMP")
 
 
@@ -72,11 +69,11 @@ class TestTimes:
         ("column", "type_", "path"),
         [
             ("A TIMESTAMP", LOCAL, "A"),
-            ("A TIMESTAMP", ["null", logical("int", "date")], "A"),
+            ("A TIMESTAMP", ["null", DATE], "A"),
             ("A TIMESTAMP", logical("long", "time-micros"), "A"),
-            ("A DATE", logical("int", "time-millis"), "A"),
+            ("A DATE", TIME_MILLIS, "A"),
             ("A ARRAY<TIMESTAMP>", array(LOCAL), "A->ARRAY"),
-            ("A MAP<STRING, TIMESTAMP>", {"type": "map", "values": LOCAL}, "A->MAP_VAL"),
+            ("A MAP<STRING, TIMESTAMP>", map_of(LOCAL), "A->MAP_VAL"),
             ("A STRUCT<X TIMESTAMP>", record("S", X=LOCAL), "A->X"),
         ],
     )
@@ -91,7 +88,7 @@ class TestTimes:
         assert all(feed.refusal is None for feed in plan.schemas[0].feeds)
 
     @pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
-    @pytest.mark.parametrize("type_", [LOCAL, "long", logical("long", "timestamp-micros")])
+    @pytest.mark.parametrize("type_", [LOCAL, "long", MICROS])
     def test_under_ksqldbs_rules_nothing_feeds_a_local_time(
         self, registry: FixtureRegistry, client: RegistryClient, rule: CaseRule, type_: Json
     ) -> None:
@@ -102,10 +99,7 @@ class TestTimes:
 
     @pytest.mark.parametrize(
         ("column", "bad", "good"),
-        [
-            ("A TIMESTAMP", LOCAL, logical("long", "timestamp-micros")),
-            ("A ARRAY<TIMESTAMP>", array(LOCAL), array(logical("long", "timestamp-millis"))),
-        ],
+        [("A TIMESTAMP", LOCAL, MICROS), ("A ARRAY<TIMESTAMP>", array(LOCAL), array(MILLIS))],
     )
     def test_where_another_version_fills_it_the_rows_of_the_one_are_bad(
         self, registry: FixtureRegistry, client: RegistryClient, column: str, bad: Json, good: Json
@@ -118,7 +112,7 @@ class TestTimes:
 
     def test_of_a_json_schema_too(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         for name, per_second in (("MicroTimestamp", 10**6), ("Timestamp", 10**3), ("NanoTimestamp", 10**9)):
-            type_ = {"type": "integer", "title": f"io.debezium.time.{name}", "connect.type": "int64"}
+            type_ = {"type": "integer", "title": f"{DEBEZIUM}.{name}", "connect.type": "int64"}
             text = json.dumps({"type": "object", "properties": {"A": type_}})
             schema_id = registry.seed("users-value", text, schema_type="JSON")
             plan = plan_read(client, "users", "A TIMESTAMP", format=Format.JSON_SR)
@@ -135,14 +129,13 @@ class TestNewestOfSpark:
     def test_leaves_out_the_innermost_field_and_reads_the_rest(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
-        time, wide = logical("int", "time-millis"), logical("bytes", "decimal", precision=39, scale=2)
-        parts: dict[str, Json] = {"s": record("S", x=time, y="int"), "only": record("O", x=time), "l": array(time)}
-        parts |= {"m": entries("int", "string"), "u": ["null"], "r": record("N", v="int", next=["null", "N"])}
-        _seed(registry, a="int", t=time, n="null", d=wide, **parts, z="string")
+        time, wide = TIME_MILLIS, decimal(39, 2)
+        parts = {"s": record("S", x=time, y="int"), "only": record("O", x=time), "l": array(time)}
+        parts |= {"m": entries("int", "string"), "r": record("N", v="int", next=["null", "N"])}
+        _seed(registry, a="int", t=time, n="null", d=wide, **parts, u=["null"], z="string")
         plan = plan_read(client, "users", NEWEST)
-        assert print_columns(plan.columns) == (
-            "`a` INTEGER, `s` STRUCT<`y` INTEGER>, `r` STRUCT<`v` INTEGER>, `z` STRING"
-        )
+        columns = "`a` INTEGER, `s` STRUCT<`y` INTEGER>, `r` STRUCT<`v` INTEGER>, `z` STRING"
+        assert print_columns(plan.columns) == columns
         assert plan.newest is not None
         reasons = {dropped.path: dropped.reason for dropped in plan.newest.dropped}
         assert set(reasons) == {"->t", "->n", "->d", "->s->x", "->only", "->only->x", "->l", "->m", "->u", "->r->next"}
@@ -155,16 +148,16 @@ class TestNewestOfSpark:
     @pytest.mark.parametrize(
         ("type_", "column"),
         [
-            (logical("long", "timestamp-millis"), "TIMESTAMP"),
-            (logical("long", "timestamp-micros"), "TIMESTAMP"),
+            (MILLIS, "TIMESTAMP"),
+            (MICROS, "TIMESTAMP"),
             (logical("long", "timestamp-nanos"), "BIGINT"),
             (LOCAL, "TIMESTAMP_NTZ"),
             (logical("long", "local-timestamp-nanos"), "BIGINT"),
             (logical("long", "time-micros"), "BIGINT"),
-            ({"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}, "TIMESTAMP"),
-            ({"type": "int", "connect.name": "io.debezium.time.Date"}, "DATE"),
-            (["null", logical("long", "timestamp-micros")], "TIMESTAMP"),
-            (record("S", X=logical("long", "timestamp-micros")), "STRUCT<X TIMESTAMP>"),
+            ({"type": "long", "connect.name": f"{DEBEZIUM}.MicroTimestamp"}, "TIMESTAMP"),
+            ({"type": "int", "connect.name": f"{DEBEZIUM}.Date"}, "DATE"),
+            (["null", MICROS], "TIMESTAMP"),
+            (record("S", X=MICROS), "STRUCT<X TIMESTAMP>"),
         ],
     )
     def test_takes_instants_for_what_they_are(

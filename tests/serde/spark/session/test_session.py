@@ -24,10 +24,8 @@ class TestNoGateway:
     def test_without_java_it_is_java(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("JAVA_HOME", raising=False)
         monkeypatch.setenv("PATH", str(tmp_path))
-        assert (
-            "Spark needs Java 17 or later, and there is no java on the"
-            in _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0").message
-        )
+        message = _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0").message
+        assert "Spark needs Java 17 or later, and there is no java on the" in message
 
     def test_with_packages_it_is_they(self, java: Path) -> None:
         error = _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0")

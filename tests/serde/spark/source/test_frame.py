@@ -31,10 +31,6 @@ def schema(*fields: tuple[str, object], nullable: bool = True) -> dict[str, obje
     }
 
 
-def framed(given: SourceOptions, schema: dict[str, object]) -> SourceFrame:
-    return frame_of(given, schema)
-
-
 def names(frame: SourceFrame) -> list[str]:
     return [field.name for field in frame.fields]
 
@@ -61,10 +57,9 @@ class TestByOptions:
         assert all(field["nullable"] for field in document["fields"])
 
     def test_two_columns_of_one_name_are_refused_with_the_way_out(self) -> None:
-        with pytest.raises(UsageError, match="Two columns are called 'offset', letter case"):
-            frame_of(options(columns="`offset` BIGINT", metadata="offset"))
-        with pytest.raises(UsageError, match="Two columns are called 'offset', letter case"):
-            frame_of(options(columns="OFFSET BIGINT", metadata="offset"))
+        for columns in ("`offset` BIGINT", "OFFSET BIGINT"):
+            with pytest.raises(UsageError, match="Two columns are called 'offset', letter case"):
+                frame_of(options(columns=columns, metadata="offset"))
 
     def test_what_spark_has_no_type_for_is_refused(self) -> None:
         with pytest.raises(ColumnError, match=r"is TIME, which Spark has no type for"):
@@ -78,37 +73,32 @@ class TestByOptions:
 
 class TestByASchema:
     def test_the_schemas_fields_are_the_rows_columns(self) -> None:
-        frame = framed(
-            options(),
-            schema(
-                ("Name", "string"), REASON, ("tags", {"type": "array", "elementType": "long", "containsNull": True})
-            ),
-        )
+        tags = {"type": "array", "elementType": "long", "containsNull": True}
+        frame = frame_of(options(), schema(("Name", "string"), REASON, ("tags", tags)))
         assert frame.columns == parse_columns("`Name` STRING, `tags` ARRAY<BIGINT>")
         assert [field.kind for field in frame.fields] == [FieldKind.ROW, FieldKind.REASON, FieldKind.ROW]
 
     def test_it_prunes_the_columns_of_the_option_and_keeps_what_they_say_of_wrapping(self) -> None:
-        frame = framed(options(columns="A INT, B STRING", role="key"), schema(("B", "string"), REASON))
+        frame = frame_of(options(columns="A INT, B STRING", role="key"), schema(("B", "string"), REASON))
         assert (names(frame), frame.columns, frame.wrap) == (["B", "_srfix_reason"], parse_columns("B STRING"), True)
 
     def test_metadata_is_what_the_option_says(self) -> None:
-        frame = framed(options(metadata="offset"), schema(("offset", "long"), ("ID", "long"), REASON))
+        frame = frame_of(options(metadata="offset"), schema(("offset", "long"), ("ID", "long"), REASON))
         assert [field.kind for field in frame.fields] == [FieldKind.METADATA, FieldKind.ROW, FieldKind.REASON]
         assert frame.columns == parse_columns("ID BIGINT")
 
     def test_without_that_a_name_that_may_be_either_is_refused(self) -> None:
         with pytest.raises(UsageError, match="The schema's field 'offset' may be the record's"):
-            framed(options(), schema(("offset", "long"), REASON))
-        assert framed(options(metadata="none"), schema(("offset", "long"), REASON)).columns == parse_columns(
-            "`offset` BIGINT"
-        )
+            frame_of(options(), schema(("offset", "long"), REASON))
+        frame = frame_of(options(metadata="none"), schema(("offset", "long"), REASON))
+        assert frame.columns == parse_columns("`offset` BIGINT")
 
     def test_without_reasons_tombstones_would_be_rows_of_nulls(self) -> None:
         with pytest.raises(UsageError, match="The schema lacks the column _srfix_reason"):
-            framed(options(), schema(("ID", "long")))
-        assert names(framed(options(tombstones="drop"), schema(("ID", "long")))) == ["ID"]
+            frame_of(options(), schema(("ID", "long")))
+        assert names(frame_of(options(tombstones="drop"), schema(("ID", "long")))) == ["ID"]
         with pytest.raises(UsageError, match=r"^The schema lacks the column _srfix_reason STRING"):
-            framed(options(tombstones="drop", on__error="null"), schema(("ID", "long")))
+            frame_of(options(tombstones="drop", on__error="null"), schema(("ID", "long")))
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -121,24 +111,23 @@ class TestByASchema:
     )
     def test_what_rows_do_not_have_is_refused(self, given: dict[str, object], message: str) -> None:
         with pytest.raises(UsageError, match=message):
-            framed(options(), given)
+            frame_of(options(), given)
         with pytest.raises(UsageError, match="'ID' is not among those of the option columns, or has"):
-            framed(options(columns="ID INT"), schema(("ID", "long"), REASON))
+            frame_of(options(columns="ID INT"), schema(("ID", "long"), REASON))
         with pytest.raises(UsageError, match=r"The columns of the rows are not known\. Give"):
             frame_of(options())
 
     def test_raw_columns_are_chosen_by_name_and_type(self) -> None:
-        frame = framed(options(format="raw"), schema(("offset", "long"), ("value", "binary")))
+        frame = frame_of(options(format="raw"), schema(("offset", "long"), ("value", "binary")))
         assert names(frame) == ["offset", "value"]
         with pytest.raises(UsageError, match=r"The schema's field 'ID' \(long\) is no column of"):
-            framed(options(format="raw"), schema(("ID", "long")))
+            frame_of(options(format="raw"), schema(("ID", "long")))
 
     def test_the_default_schema_read_back_is_the_default_frame(self) -> None:
-        given = options(
-            columns="ID BIGINT, S STRUCT<A INT, B MAP<STRING, DATE>>", on__error="quarantine", metadata="key, offset"
-        )
+        columns = "ID BIGINT, S STRUCT<A INT, B MAP<STRING, DATE>>"
+        given = options(columns=columns, on__error="quarantine", metadata="key, offset")
         default = frame_of(given)
-        assert names(framed(given, cast("dict[str, object]", json.loads(spark_json(default))))) == names(default)
+        assert names(frame_of(given, cast("dict[str, object]", json.loads(spark_json(default))))) == names(default)
 
 
 class TestWithColumns:

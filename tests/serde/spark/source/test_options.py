@@ -44,9 +44,8 @@ class TestSourceOptions:
         assert (found.starting_offsets, found.max_offsets_per_trigger) == ("earliest", 7)
 
     def test_kafkas_properties_lose_their_prefix_and_javas_names(self) -> None:
-        found = options(
-            kafka__security__protocol="SSL", kafka__request__timeout__ms="5", kafka__isolation__level="read_uncommitted"
-        )
+        given = {"security.protocol": "SSL", "request.timeout.ms": "5", "isolation.level": "read_uncommitted"}
+        found = source_options(LEAST | {f"kafka.{name}": value for name, value in given.items()}, Use.BATCH)
         assert found.kafka == {**SERVERS, "security.protocol": "SSL", "socket.timeout.ms": "5"}
         assert found.isolation is Isolation.READ_UNCOMMITTED
 
@@ -184,10 +183,9 @@ class TestSourceOptions:
             source_options({"path": "/x", "format": "raw"}, Use.STREAM)
 
     def test_a_secret_is_in_no_error(self) -> None:
+        secrets = {"kafka.sasl.password": "hush", "registry.url": "http://me:hush@r", "nope": "hush"}
         with pytest.raises(UsageError) as caught:
-            source_options(
-                {**LEAST, "kafka.sasl.password": "hush", "registry.url": "http://me:hush@r", "nope": "hush"}, Use.BATCH
-            )
+            source_options(LEAST | secrets, Use.BATCH)
         assert "hush" not in str(caught.value)
 
 

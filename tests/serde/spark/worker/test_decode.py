@@ -65,15 +65,8 @@ class TestPlanDecoder:
         payloads = [payload, None, b"", b"{}", payload[:-1], payload + b"\0", frame_id(77, b"\0")]
         decoded = decode(pa.array(payloads, pa.binary()))
         decoded.validate(full=True)
-        assert _rows(decoded) == [
-            (ROW, None),
-            (None, "TOMBSTONE"),
-            (None, "TOO_SHORT"),
-            (None, "BAD_MAGIC"),
-            (None, "TRUNCATED"),
-            (None, "TRAILING_BYTES"),
-            (None, "UNKNOWN_ID"),
-        ]
+        reasons = ["TOMBSTONE", "TOO_SHORT", "BAD_MAGIC", "TRUNCATED", "TRAILING_BYTES", "UNKNOWN_ID"]
+        assert _rows(decoded) == [(ROW, None), *((None, reason) for reason in reasons)]
         messages = decoded.field("message").to_pylist()
         assert messages[:2] == [None, None]
         assert all(messages[2:])
@@ -113,18 +106,10 @@ class TestPlanDecoder:
             type_ = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
             headers = pa.array([header, [], None, malformed, header], type_)
             payloads = pa.array([body, _payload(client), None, body, None], pa.binary())
-            assert _rows(decode(payloads, headers)) == [
-                (ROW, None),
-                (ROW, None),
-                (None, "TOMBSTONE"),
-                (None, "BAD_FRAMING"),
-                (None, "TOMBSTONE"),
-            ]
+            whole, tombstone = (ROW, None), (None, "TOMBSTONE")
+            assert _rows(decode(payloads, headers)) == [whole, whole, tombstone, (None, "BAD_FRAMING"), tombstone]
             nobody = pa.array([[], None], headers.type)
-            assert _rows(decode(pa.array([_payload(client), None], pa.binary()), nobody)) == [
-                (ROW, None),
-                (None, "TOMBSTONE"),
-            ]
+            assert _rows(decode(pa.array([_payload(client), None], pa.binary()), nobody)) == [whole, tombstone]
 
     @pytest.mark.parametrize("format_", [Format.JSON_SR, Format.JSON, None])
     def test_other_formats_give_the_same_rows(self, client: RegistryClient, format_: Format | None) -> None:

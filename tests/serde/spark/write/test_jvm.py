@@ -38,9 +38,8 @@ class TestJvmWrite:
             {"name": "f2", "type": ["null", "int"]},
         ]
         before, behind = "named_struct('f0', CAST(`id` AS bigint), 'f1', ", ", 'f2', unix_date(`d`))"
-        assert write.row.startswith(
-            f"{before}IF(`At` IS NULL OR unix_micros(`At`) % 1000 = 0, unix_millis(`At`), raise_error("
-        )
+        at = "IF(`At` IS NULL OR unix_micros(`At`) % 1000 = 0, unix_millis(`At`), raise_error("
+        assert write.row.startswith(f"{before}{at}")
         assert "->AT needs whole milliseconds" in write.row
         assert write.row.endswith(behind)
         assert write.is_null is None
@@ -61,10 +60,8 @@ class TestJvmWrite:
         plan = plan_write(MemoryRegistry(), "t", "S STRUCT<`userId` INT, `USERID` STRING>")
         row = frame_row(plan, struct(s=struct(USERID="string", userId="integer")), None, "value")
         cast = "CAST(`s` AS struct<c0: string, c1: int>)"
-        assert (
-            f"named_struct('f0', IF(`s` IS NULL, NULL, named_struct('f0', {cast}.c1, 'f1', {cast}.c0)))"
-            in jvm_write(plan, row).row
-        )
+        by_position = f"named_struct('f0', {cast}.c1, 'f1', {cast}.c0)"
+        assert f"named_struct('f0', IF(`s` IS NULL, NULL, {by_position}))" in jvm_write(plan, row).row
 
     def test_a_recursive_schema_is_refused(self) -> None:
         text = '{"type":"record","name":"R","fields":[{"name":"next","type":["null","R"]}]}'
@@ -101,9 +98,8 @@ class TestJvmWrite:
 class TestExplain:
     def test_it_says_what_feeds_what_of_a_frame(self) -> None:
         plan = plan_write(MemoryRegistry(), "t", "ID BIGINT, S STRUCT<A INT, B INT>, NOBODY INT")
-        explained = plan.explain(
-            struct(value=struct(id="integer", s=struct(b="integer")), key="binary"), extended=True
-        ).splitlines()
+        frame = struct(value=struct(id="integer", s=struct(b="integer")), key="binary")
+        explained = plan.explain(frame, extended=True).splitlines()
         assert explained[explained.index("  of the frame:") + 1 :] == [
             "    the row is the struct 'value'",
             "    ID ← id int",

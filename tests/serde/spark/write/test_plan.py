@@ -55,10 +55,8 @@ class TestPlanWrite:
 
     def test_a_frame_s_schema_gives_the_columns(self, client: RegistryClient) -> None:
         field = {"nullable": True, "metadata": {}}
-        frame = {
-            "type": "struct",
-            "fields": [{"name": "id", "type": "long"} | field, {"name": "n", "type": "string"} | field],
-        }
+        fields = [{"name": "id", "type": "long"} | field, {"name": "n", "type": "string"} | field]
+        frame = {"type": "struct", "fields": fields}
         assert plan_write(client, "users", frame).columns == (Column("ID", BIGINT), Column("N", STRING))
         kept = plan_write(client, "others", frame, names="keep")
         assert kept.columns == (Column("id", BIGINT), Column("n", STRING))
@@ -169,22 +167,15 @@ class TestExplain:
         said = plan_write(client, "users", COLUMNS).explain(extended=True)
         assert "  schema id 1, under subject 'users-value', in the framing 'prefix id':" in said
         assert '[{"name":"ID","type":["null","long"],"default":null}' in said
-        assert said.splitlines()[-3:] == [
-            "  columns, matched by the case rule 'unique':",
-            "    ID BIGINT",
-            "    NAME STRING",
-        ]
+        assert said.endswith("  columns, matched by the case rule 'unique':\n    ID BIGINT\n    NAME STRING")
 
     def test_hundreds_of_columns_are_ten_lines_too(self, client: RegistryClient) -> None:
         columns = ", ".join(f"`c{number}` STRING" for number in range(300))
         plan = plan_write(client, "wide", columns, cut_times=True)
-        fields = [
-            {"name": f"C{number}", "type": "string", "nullable": True, "metadata": {}} for number in range(0, 300, 2)
-        ]
+        more = {"type": "string", "nullable": True, "metadata": {}}
+        fields = [{"name": f"C{number}"} | more for number in range(0, 300, 2)]
         lines = plan.explain({"type": "struct", "fields": fields}).splitlines()
         assert len(lines) == 10
         assert max(map(len, lines)) <= 120
-        assert lines[-3:-1] == [
-            "  not there   c1, c3, c5, c7, c9, c11 and 144 more",
-            "  engine      jvm, every cast is exact",
-        ]
+        left_out = "  not there   c1, c3, c5, c7, c9, c11 and 144 more"
+        assert lines[-3:-1] == [left_out, "  engine      jvm, every cast is exact"]

@@ -20,7 +20,7 @@ import datetime
 import json
 from decimal import Decimal
 from io import BytesIO
-from typing import cast
+from typing import Any
 
 import fastavro
 import pytest
@@ -28,10 +28,11 @@ import pytest
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import ColumnError, EncodeError, SchemaError
 from srfix.serde.formats.avro.write.under_existing import encoder_under
+from tests.serde import avro_schemas as avro
 
 NONE = object()
-CENTS = {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}
-DAYS = {"type": "int", "logicalType": "date"}
+CENTS = avro.decimal(6, 2)
+DAYS = avro.DATE
 
 
 def _field(name: str, type_: object, default: object = NONE) -> dict[str, object]:
@@ -42,10 +43,9 @@ def _record(*fields: dict[str, object], name: str = "R") -> dict[str, object]:
     return {"type": "record", "name": name, "fields": list(fields)}
 
 
-def _written(schema: object, columns: str, row: object) -> dict[str, object]:
+def _written(schema: Any, columns: str, row: object) -> Any:
     body = encoder_under(json.dumps(schema), columns=parse_columns(columns))(row, b"")
-    read = fastavro.schemaless_reader(BytesIO(body), cast("dict[str, object]", schema), None)
-    return cast("dict[str, object]", read)
+    return fastavro.schemaless_reader(BytesIO(body), schema, None)
 
 
 class TestFields:
@@ -66,11 +66,8 @@ class TestFields:
 
     def test_a_required_field_that_no_column_fills_is_refused_before_any_row(self) -> None:
         schema = _record(_field("A", "int"), _field("x", "int"), _field("y", "long"))
-        with pytest.raises(
-            EncodeError,
-            match=r"^Rows of these columns cannot be written under the record R: missing default value for required Avro "
-            r"field: \[x\], which no column fills; missing default value for required Avro field: \[y\], which",
-        ):
+        missing = r"missing default value for required Avro field: \[x\], .*; missing default value .* \[y\]"
+        with pytest.raises(EncodeError, match=rf"under the record R: {missing}"):
             encoder_under(json.dumps(schema), columns=parse_columns("A INT"))
 
     @pytest.mark.parametrize(
@@ -81,28 +78,16 @@ class TestFields:
             ("boolean", True, True),
             ("double", 1, 1.0),
             ("bytes", "\u00ff", b"\xff"),
-            ({"type": "fixed", "name": "F", "size": 2}, "\u00ff\u0001", b"\xff\x01"),
+            (avro.fixed(2), "\u00ff\u0001", b"\xff\x01"),
             (CENTS, "\u0001", Decimal("0.01")),
             (DAYS, 20455, datetime.date(2026, 1, 2)),
-            (
-                {"type": "long", "logicalType": "timestamp-millis"},
-                1000,
-                datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC),
-            ),
-            ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B", "B"),
-            ({"type": "array", "items": CENTS}, ["\u0001"], [Decimal("0.01")]),
-            ({"type": "map", "values": "bytes"}, {"k": "\u00ff"}, {"k": b"\xff"}),
+            (avro.MILLIS, 1000, datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC)),
+            (avro.enum("A", "B"), "B", "B"),
+            (avro.array(CENTS), ["\u0001"], [Decimal("0.01")]),
+            (avro.map_of("bytes"), {"k": "\u00ff"}, {"k": b"\xff"}),
             (_record(_field("p", "bytes"), _field("q", "int", 3), name="N"), {"p": "a"}, {"p": b"a", "q": 3}),
             (["int", "string", "null"], 7, 7),
-        ],
-    )
-    def test_an_extra_field_takes_its_default_of_any_kind(self, type_: object, default: object, read: object) -> None:
-        schema = _record(_field("A", "int"), _field("x", type_, default))
-        assert _written(schema, "A INT", {"A": 1}) == {"A": 1, "x": read}
-
-    @pytest.mark.parametrize(
-        ("type_", "default", "read"),
-        [
+            # An optional one is null unless Connect has a default.
             (["null", "int"], NONE, None),
             (["null", "int"], None, None),
             (["int", "null"], 5, None),
@@ -110,9 +95,7 @@ class TestFields:
             (["null", "int", "string"], None, None),
         ],
     )
-    def test_an_optional_one_is_null_unless_connect_has_a_default(
-        self, type_: object, default: object, read: object
-    ) -> None:
+    def test_an_extra_field_takes_its_default_of_any_kind(self, type_: object, default: object, read: object) -> None:
         schema = _record(_field("A", "int"), _field("x", type_, default))
         assert _written(schema, "A INT", {"A": 1}) == {"A": 1, "x": read}
 
@@ -120,9 +103,7 @@ class TestFields:
 class TestNulls:
     def test_null_in_a_required_field_is_refused_with_its_path(self) -> None:
         schema = _record(_field("A", "int"), _field("B", ["int"]))
-        with pytest.raises(
-            EncodeError, match=r"->A needs an integer .* got NoneType None; ->B is null, and the"
-        ) as caught:
+        with pytest.raises(EncodeError, match=r"->A needs an integer .*; ->B is null, and the") as caught:
             _written(schema, "A INT, B INT", {"A": None, "B": None})
         assert caught.value.paths == ("->A", "->B")
 
@@ -147,14 +128,14 @@ class TestTypes:
             ("double", "DOUBLE", 1.5),
             ("boolean", "BOOLEAN", True),
             ("string", "STRING", "x"),
-            ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "STRING", "B"),
+            (avro.enum("A", "B"), "STRING", "B"),
             ("bytes", "BYTES", b"x"),
-            ({"type": "fixed", "name": "F", "size": 2}, "BYTES", b"xy"),
+            (avro.fixed(2), "BYTES", b"xy"),
             (CENTS, "DECIMAL(4, 2)", Decimal("12.34")),
             (DAYS, "DATE", datetime.date(2026, 1, 2)),
-            ({"type": "int", "logicalType": "time-millis"}, "TIME", datetime.time(1, 2, 3)),
-            ({"type": "array", "items": "int"}, "ARRAY<INT>", [1]),
-            ({"type": "map", "values": ["null", "int"]}, "MAP<STRING, INT>", {"k": 1, "l": None}),
+            (avro.TIME_MILLIS, "TIME", datetime.time(1, 2, 3)),
+            (avro.array("int"), "ARRAY<INT>", [1]),
+            (avro.map_of(["null", "int"]), "MAP<STRING, INT>", {"k": 1, "l": None}),
             (_record(_field("X", "int"), name="I"), "STRUCT<X INT>", {"X": 1}),
             (["null", "int"], "INT", None),
         ],
@@ -163,9 +144,8 @@ class TestTypes:
         assert _written(_record(_field("F", type_)), f"F {column}", {"F": value}) == {"F": value}
 
     def test_a_logical_type_that_connect_does_not_know_is_what_it_is_made_of(self) -> None:
-        schema = _record(_field("F", {"type": "long", "logicalType": "timestamp-micros"}))
         at = datetime.datetime(1970, 1, 1, 0, 0, 0, 7, tzinfo=datetime.UTC)
-        assert _written(schema, "F BIGINT", {"F": 7}) == {"F": at}
+        assert _written(_record(_field("F", avro.MICROS)), "F BIGINT", {"F": 7}) == {"F": at}
 
     @pytest.mark.parametrize(
         ("type_", "column", "value"),
@@ -181,7 +161,7 @@ class TestTypes:
             (CENTS, "DECIMAL(4, 1)", Decimal("1.0")),
             (CENTS, "BYTES", b"x"),
             (["null", "int", "string"], "INT", 1),
-            ({"type": "array", "items": "long"}, "ARRAY<INT>", [1]),
+            (avro.array("long"), "ARRAY<INT>", [1]),
         ],
     )
     def test_nothing_is_coerced(self, type_: object, column: str, value: object) -> None:
@@ -200,9 +180,7 @@ class TestTypes:
 
     def test_structs_are_matched_by_name_at_every_level(self) -> None:
         inner = _record(_field("x", "int", 9), _field("B", "int"), _field("A", ["null", "int"]), name="I")
-        schema = _record(
-            _field("L", {"type": "array", "items": ["null", inner]}), _field("M", {"type": "map", "values": "I"})
-        )
+        schema = _record(_field("L", avro.array(["null", inner])), _field("M", avro.map_of("I")))
         columns = "L ARRAY<STRUCT<A INT, B INT>>, M MAP<STRING, STRUCT<A INT, B INT>>"
         value = {"A": 1, "B": 2}
         assert _written(schema, columns, {"L": [value, None], "M": {"k": value}}) == {
@@ -213,24 +191,22 @@ class TestTypes:
     def test_a_struct_that_does_not_go_with_its_record_is_refused_where_there_is_one(self) -> None:
         schema = _record(_field("S", ["null", _record(_field("x", "int"), name="I")]))
         assert _written(schema, "S STRUCT<A INT>", {"S": None}) == {"S": None}
-        with pytest.raises(
-            EncodeError,
-            match=r"^1 field does not fit: ->S cannot be written as record I: the schema misses field with name: A; missing "
-            r"default value for required Avro field: \[x\], which no column fills\.$",
-        ):
+        with pytest.raises(EncodeError, match=r"->S cannot be written as record I: .* name: A; missing .* \[x\]"):
             _written(schema, "S STRUCT<A INT>", {"S": {"A": 1}})
 
     def test_a_map_may_be_an_array_of_entries(self) -> None:
-        entry = _record(_field("key", ["null", "string"]), _field("value", "int"), name="E")
-        entry["connect.internal.type"] = "MapEntry"
-        schema = _record(_field("M", {"type": "array", "items": entry}))
+        schema = avro.record(M=avro.entries(["null", "string"], "int"))
         assert _written(schema, "M MAP<STRING, INT>", {"M": {"k": 1}}) == {"M": [{"key": "k", "value": 1}]}
+
+
+INT_STRING = ["int", "string"]
+INT_OR_STRING = "STRUCT<`int` INT, `string` STRING>"
 
 
 class TestUnions:
     """A union of several types is a STRUCT of its branches: AvroData.toConnectSchema, and fromConnectData's inverting."""
 
-    UNION = ("null", DAYS, CENTS, _record(_field("x", "int"), name="n.Q"), {"type": "array", "items": "int"}, "string")
+    UNION = ("null", DAYS, CENTS, _record(_field("x", "int"), name="n.Q"), avro.array("int"), "string")
     COLUMN = "U STRUCT<`int` DATE, `bytes` DECIMAL(6, 2), Q STRUCT<`x` INT>, `array` ARRAY<INT>, `string` STRING>"
 
     @pytest.mark.parametrize(
@@ -250,33 +226,21 @@ class TestUnions:
         assert _written(_record(_field("U", list(self.UNION))), self.COLUMN, {"U": row}) == {"U": read}
 
     def test_at_every_level(self) -> None:
-        union = {"type": "array", "items": ["null", "int", "string"]}
         row = {"A": [{"int": 1}, {"string": "s"}, None]}
-        assert _written(_record(_field("A", union)), "A ARRAY<STRUCT<`int` INT, `string` STRING>>", row) == {
-            "A": [1, "s", None]
-        }
+        read = _written(avro.record(A=avro.array(["null", "int", "string"])), f"A ARRAY<{INT_OR_STRING}>", row)
+        assert read == {"A": [1, "s", None]}
 
     @pytest.mark.parametrize(
         ("type_", "column", "value", "message"),
         [
-            (["int", "string"], "STRUCT<`int` INT>", {"int": "s"}, "->F->int needs an integer"),
-            (["int", "string"], "STRUCT<`int` INT>", {"INT": 1}, "->F->INT has no column or field to go to"),
-            (["int", "string"], "STRUCT<`int` INT>", {}, "->F is null, and the schema does not allow that"),
-            (["int", "string"], "STRUCT<`int` INT>", None, "->F is null, and the schema does not allow that"),
+            (INT_STRING, "STRUCT<`int` INT>", {"int": "s"}, "->F->int needs an integer"),
+            (INT_STRING, "STRUCT<`int` INT>", {"INT": 1}, "->F->INT has no column or field to go to"),
+            (INT_STRING, "STRUCT<`int` INT>", {}, "->F is null, and the schema does not allow that"),
+            (INT_STRING, "STRUCT<`int` INT>", None, "->F is null, and the schema does not allow that"),
+            (INT_STRING, "STRUCT<`long` BIGINT>", {"long": 1}, "->F cannot be written as union .*no branch is named"),
+            (INT_STRING, INT_OR_STRING, {"int": 1, "string": "s"}, "->F has several values, and a union holds one"),
             (
-                ["int", "string"],
-                "STRUCT<`long` BIGINT>",
-                {"long": 1},
-                "->F cannot be written as union .*no branch is named",
-            ),
-            (
-                ["int", "string"],
-                "STRUCT<`int` INT, `string` STRING>",
-                {"int": 1, "string": "s"},
-                "->F has several values, and a union holds one",
-            ),
-            (
-                [_record(_field("x", "int"), name="a.Q"), _record(_field("x", "int"), name="b.Q")],
+                [avro.record("a.Q", x="int"), avro.record("b.Q", x="int")],
                 "STRUCT<Q STRUCT<`x` INT>>",
                 {"Q": {"x": 1}},
                 "->F cannot be written as union .*two branches have the same name",
@@ -290,7 +254,7 @@ class TestUnions:
 
 class TestRoots:
     def test_a_root_that_is_no_record_takes_no_wrapped_columns(self) -> None:
-        with pytest.raises(SchemaError, match=r"^Columns are written as a record, but the schema is a int\.$"):
+        with pytest.raises(SchemaError, match=r"written as a record, but the schema is a int\.$"):
             encoder_under('"int"', columns=parse_columns("A INT"))
 
     def test_a_nullable_record_is_one(self) -> None:
@@ -300,7 +264,7 @@ class TestRoots:
     def test_an_unwrapped_column_is_the_root(self) -> None:
         write = encoder_under('"long"', columns=parse_columns("A BIGINT"), wrapped=False)
         assert write({"A": 1}, b"") == b"\x02"
-        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->A is INTEGER, which is not written as long"):
+        with pytest.raises(EncodeError, match=r"->A is INTEGER, which is not written as long"):
             encoder_under('"long"', columns=parse_columns("A INT"), wrapped=False)({"A": 1}, b"")
 
     def test_references_are_followed(self) -> None:
