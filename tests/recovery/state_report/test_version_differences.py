@@ -154,25 +154,20 @@ class TestStoredRows:
         key = (1_000).to_bytes(8, "big") + b"\1k1"
         value = b"\1" + (1).to_bytes(4, "big") + (3).to_bytes(4, "big") + b"\1v1"
         store = opened(tmp_path, StoreFormat.LIST_VALUE, [Database(0, {PLAIN: {key: value}})])
-        record = RawRecord(partition=0, offset=0, key=key, value=value, timestamp=1)
-        found = compared(store, [record], end=1)
+        found = compared(store, records_of([(key, value, 1)]), end=1)
         assert (found.same, counts(found)) == (1, {})
-        assert beside(store, [RawRecord(partition=0, offset=0, key=key, value=b"\1", timestamp=1)], end=1) == {
-            "other-bytes": 1
-        }
+        assert beside(store, records_of([(key, b"\1", 1)]), end=1) == {"other-bytes": 1}
         assert beside(store, [], end=0) == {"extra": 1}
         assert beside(store, [], end=9, is_cut=True) == {"not-known": 1}
-        gone = RawRecord(partition=0, offset=8, key=key, value=None, timestamp=1)
+        gone = replace(records_of([(key, None, 1)])[0], offset=8)
         assert beside(store, [gone], end=9, is_cut=True) == {"extra": 1}
 
     def test_a_subscription_is_compared_without_its_timestamp_and_has_no_schema_id(self, tmp_path: Path) -> None:
         key, value = (2).to_bytes(4, "big") + b"fkpk", b"\0\0" + bytes(16) + b"pk"
         rows = {TIMESTAMPED: {key: encode_timestamped(value, 5)}}
         store = opened(tmp_path, StoreFormat.SUBSCRIPTION, [Database(0, rows)])
-        record = RawRecord(partition=0, offset=0, key=key, value=value, timestamp=5)
-        assert compared(store, [record], end=1).same == 1
-        other = RawRecord(partition=0, offset=0, key=key, value=b"\0\0\0\0\1" + value, timestamp=5)
-        (shown,) = compared(store, [other], end=1).shown
+        assert compared(store, records_of([(key, value, 5)]), end=1).same == 1
+        (shown,) = compared(store, records_of([(key, b"\0\0\0\0\1" + value, 5)]), end=1).shown
         assert (shown.kind, shown.store_id, shown.topic_id) == (DifferenceKind.OTHER_BYTES, None, None)
 
 
