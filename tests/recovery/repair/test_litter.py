@@ -79,12 +79,9 @@ class TestWhatMayGo:
         assert 1 not in going(planned(world))
 
     def test_a_schema_that_others_refer_to_stays(self, world: World) -> None:
-        client = world.client()
         referring = '{"type":"record","name":"X","fields":[{"name":"u","type":"KsqlDataSourceSchema"}]}'
-        client.register(
-            "x-value",
-            Schema(text=referring, references=(SchemaReference(name="KsqlDataSourceSchema", subject=GONE, version=2),)),
-        )
+        reference = SchemaReference(name="KsqlDataSourceSchema", subject=GONE, version=2)
+        world.client().register("x-value", Schema(text=referring, references=(reference,)))
         plan = planned(world)
         assert 2 not in going(plan)
         assert "refers to version 2" in plan.omissions[0].reason

@@ -34,7 +34,6 @@ class TestPartOf:
         assert subjects(part) == {TILLS} == set(part.expects)
         assert [finding.application for finding in part.findings] == ["tills"]
         assert [known.application for known in part.applications] == ["tills"]
-
         assert shared_subjects(world.plan(), part) == ()
 
     def test_a_code_in_any_letter_case_or_no_choice_is_all_of_it(self, world: World) -> None:
@@ -44,10 +43,7 @@ class TestPartOf:
 
     @pytest.mark.parametrize(
         ("only", "said"),
-        [
-            ("SRF004", r"repairs no SRF004; it repairs SRF001"),
-            ("till", r"application 'till'\. Did you mean 'tills'\?"),
-        ],
+        [("SRF004", r"no SRF004; it repairs SRF001"), ("till", r"application 'till'\. Did you mean 'tills'\?")],
     )
     def test_what_the_plan_does_not_repair_is_refused(self, world: World, only: str, said: str) -> None:
         with pytest.raises(UsageError, match=said):
@@ -109,8 +105,5 @@ class TestApplyInParts:
         plan, client = world.plan(), world.client()
         with killed_at(monkeypatch, "after write", 1):
             list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
-        with pytest.raises(
-            PlanError,
-            match=f"in the midst of {TILLS}, which --only leaves out: .* srfix apply without --only, .* srfix rollback",
-        ):
+        with pytest.raises(PlanError, match=f"in the midst of {TILLS}, .* apply without --only, .* srfix rollback"):
             list(apply_plan(plan, client, tmp_path / "j", only=["shop"], clock=clock))
