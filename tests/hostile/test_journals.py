@@ -88,24 +88,8 @@ def put(document: Any, path: tuple[Any, ...], value: Any) -> Any:
 DEEP: Any = "x"
 for _ in range(900):
     DEEP = [DEEP]
-WRONG: tuple[Any, ...] = (
-    None,
-    [],
-    {},
-    "",
-    "x\x1b[2J",
-    "\ud800",
-    -1,
-    0,
-    2**70,
-    1.5,
-    float("inf"),
-    float("nan"),
-    True,
-    [None],
-    {"a": None},
-    DEEP,
-)
+NUMBERS = (-1, 0, 2**70, 1.5, float("inf"), float("nan"))
+WRONG: tuple[Any, ...] = (None, True, *NUMBERS, "", "x\x1b[2J", "\ud800", [], {}, [None], {"a": None}, DEEP)
 
 
 class TestPlans:

@@ -176,24 +176,8 @@ class TestBodies:
             assert len(good_rows(decoded)) >= 2
 
 
-NO_NAMES = [
-    "--yes",
-    "-x",
-    "@file",
-    "..",
-    ".",
-    "a/b",
-    "a b",
-    "%00",
-    "%0a",
-    "",
-    "x" * 300,
-    "\n",
-    "*",
-    "`id`",
-    "\x1b[2J",
-    "\ud800",
-]
+PATHS = ["..", ".", "a/b", "%00", "%0a", "", "x" * 300]
+NO_NAMES = [*PATHS, "--yes", "-x", "@file", "a b", "\n", "*", "`id`", "\x1b[2J", "\ud800"]
 
 
 class TestTopicNames:
