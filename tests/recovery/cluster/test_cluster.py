@@ -232,7 +232,9 @@ class TestFailures:
             ({"bootstrap.servers": "x:1", "security.protocol": "hunter2", "sasl.password": "hunter2"}, "no such value"),
         ],
     )
-    def test_one_that_is_none_is_refused_without_its_secrets(self, config: dict[str, str], said: str) -> None:
+    def test_a_configuration_that_is_none_is_refused_without_its_secrets(
+        self, config: dict[str, str], said: str
+    ) -> None:
         with pytest.raises(UsageError, match=said) as caught:
             Cluster(config)
         assert "hunter2" not in str(caught.value)

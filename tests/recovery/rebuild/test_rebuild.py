@@ -18,7 +18,7 @@ from srfix.recovery.state.stores import open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.serde import DecodeError, UsageError
 from srfix.serde.properties import Isolation
-from tests.recovery.rebuild.topics import TOPIC, TopicOfRecords, record
+from tests.recovery.rebuild.topics import TopicOfRecords, rebuild_of, record
 
 FIRST = [(b"a", b"1"), (None, b"no key"), (b"b", b"2"), (b"a", b"3"), (b"b", None), (b"c", b"4")]
 RECORDS = {
@@ -32,15 +32,8 @@ def asked(
     version: str = "2.6.3", *, store: str = "s", kind: WrittenKind = WrittenKind.TIMESTAMPED_KV, **changed: Any
 ) -> Rebuild:
     written = StoreToWrite(name=store, kind=kind, retention_ms=3_600_000 if kind.has_retention else None)
-    given: dict[str, Any] = {
-        "application": "shop",
-        "topic": TOPIC,
-        "until": Until.COMMITTED,
-        "release": Release.parse(version),
-        "subtopology": 0,
-        "isolation": Isolation.READ_UNCOMMITTED,
-    }
-    return Rebuild(store=written, **(given | changed))
+    given: dict[str, Any] = {"until": Until.COMMITTED, "isolation": Isolation.READ_UNCOMMITTED}
+    return rebuild_of(written, release=Release.parse(version), **(given | changed))
 
 
 def end_of(tmp_path: Path, **changed: Any) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from srfix.recovery.state.stores import StoreFormat, open_store, open_stores
 from srfix.serde import Role
 from srfix.serde.wire import frame_guid, frame_id
 from srfix.serde.wire_peek import SchemaIdPeek
+from tests.recovery.state.stores.test_real_directories import raw_rows
 
 REAL = Path(__file__).parent / "data/rows"
 VERSIONS = ("2.6.3", "3.9.2", "4.3.1", "4.3.1-headers")
@@ -38,19 +39,9 @@ NOW = 1_795_252_020_000
 
 def told(version: str) -> Iterator[tuple[str, Counter[str], int]]:
     """Per database of `rows.txt` what the values begin with, and its rows: read by hand, not by the parser under test."""
-    database, family = "", ""
-    found: dict[str, list[str]] = {}
-    for line in (REAL / version / "rows.txt").read_text().splitlines():
-        if line.startswith("DB "):
-            database = line[3:]
-            found[database] = []
-        elif line.startswith("   ["):
-            family = line.split("[")[1].split("]")[0]
-        elif family in SKIPPED_BYTES:
-            value = line.split("=")[1].strip()
-            found[database].append(value[2 * SKIPPED_BYTES[family] :])
-    for database, values in found.items():
-        ids = Counter(value[2:10] for value in values if value.startswith("00") and len(value) >= 10)
+    for database, raw in raw_rows(REAL / version).items():
+        values = [value[SKIPPED_BYTES[family] :] for family, _key, value in raw.rows() if family in SKIPPED_BYTES]
+        ids = Counter(value[1:5].hex() for value in values if value.startswith(b"\0") and len(value) >= 5)
         yield database, ids, len(values)
 
 
@@ -167,7 +158,9 @@ class TestCountRowIds:
         assert counted(tmp_path / "db") == (3, {9: 3}, {3: 1, 4: 1})
         assert not count(tmp_path / "db").unframed
 
-    def test_old_versions_alone_are_no_plain_store_though_they_begin_as_frames_do(self, tmp_path: Path) -> None:
+    def test_old_versions_alone_are_no_plain_store_though_they_begin_as_framed_payloads_do(
+        self, tmp_path: Path
+    ) -> None:
         record = f.VersionedRecord(payload=b"v", valid_from_ms=NOW, valid_to_ms=NOW + 1)
         key = f.encode_versioned_key(f.VersionedKey(key=b"k", segment=7))
         value = f.encode_versioned_segment((record,))

@@ -17,12 +17,13 @@ from srfix.recovery.rebuild import Rebuild, Until, rebuild
 from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stores import StateStore, open_stores
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.recovery.state.writing import StoreToWrite, WrittenKind
 from srfix.recovery.state_jobs.interface import Part, Result, Work
 from srfix.recovery.state_jobs.worker import Answer, Shipment, part_runner
 from srfix.serde import Topic
 from srfix.serde.registry import pickled_with_secrets
 from srfix.serde.wire import frame_id
+from tests.recovery.rebuild.topics import rebuild_of
 
 TOPIC: Final = Topic("users")
 APPLICATION: Final = "shop"
@@ -74,15 +75,8 @@ def produce(broker: EmbeddedBroker, numbers: Sequence[int], *, schema_id: int = 
 
 def asked(*, store: str = STORE, **changed: Any) -> Rebuild:
     """A rebuild of the store."""
-    given: dict[str, Any] = {
-        "application": APPLICATION,
-        "store": StoreToWrite(name=store, kind=WrittenKind.TIMESTAMPED_KV),
-        "topic": TOPIC,
-        "until": Until.COMMITTED,
-        "release": Release.parse("2.6.3"),
-        "subtopology": 0,
-    }
-    return Rebuild(**(given | changed))
+    written = StoreToWrite(name=store, kind=WrittenKind.TIMESTAMPED_KV)
+    return rebuild_of(written, **({"until": Until.COMMITTED} | changed))
 
 
 def rebuilt(broker: EmbeddedBroker, folder: Path, rebuilds: Sequence[Rebuild] | None = None) -> ApplicationState:

@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.cluster import RawRecord
-from srfix.recovery.rebuild import Rebuild, Until, rebuild
+from srfix.recovery.rebuild import rebuild
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.formats import encode_timestamped
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED
 from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.recovery.state_report import Comparison, DifferenceKind, compared
-from srfix.serde import Topic
-from tests.recovery.rebuild.topics import TopicOfRecords
+from tests.recovery.rebuild.topics import TopicOfRecords, rebuild_of
 from tests.recovery.state.stores.test_batches import Database, opened
 from tests.recovery.state.stores.test_real_directories import (
+    DATA,
     TWO_AT_FIRST,
     VERSIONS,
     raw_rows,
@@ -46,14 +46,8 @@ def records_of(puts: Sequence[Put]) -> list[RawRecord]:
 
 
 def versioned(folder: Path, puts: Sequence[Put], *, retention_ms: int = FOREVER_MS) -> StateStore:
-    asked = Rebuild(
-        application="shop",
-        store=StoreToWrite(name="s", kind=WrittenKind.VERSIONED, retention_ms=retention_ms),
-        topic=Topic("users"),
-        until=Until.END,
-        release=Release(3, 9, 2),
-        subtopology=0,
-    )
+    written = StoreToWrite(name="s", kind=WrittenKind.VERSIONED, retention_ms=retention_ms)
+    asked = rebuild_of(written, release=Release(3, 9, 2))
     rebuild(asked, TopicOfRecords({0: records_of(puts)}), folder / "shop", request={})
     (state,) = read_state_directory(folder / "shop")
     (store,) = open_stores(state, form=StoreFormat.VERSIONED)
@@ -187,7 +181,7 @@ def records_of_stored(version: str, store: StateStore) -> list[RawRecord]:
             if row.valid_to_ms is not None:
                 puts.setdefault((row.key, row.valid_to_ms), None)
         return records_of([(key, puts[key, at], at) for key, at in sorted(puts, key=lambda put: put[1])])
-    raw = next(raw for path, raw in raw_rows(version).items() if f"{path}/".endswith(f"/{store.name}/"))
+    raw = next(raw for path, raw in raw_rows(DATA / version).items() if f"{path}/".endswith(f"/{store.name}/"))
     return records_of([(key, value_of(family, value)[0], 1) for family, key, value in raw.rows()])
 
 

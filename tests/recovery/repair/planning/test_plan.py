@@ -209,7 +209,9 @@ class TestKeep:
         carried_out_and_undone(world, plan, tmp_path / "journal")
 
     @pytest.mark.slow
-    def test_auto_judges_by_the_applications_own_schema_not_by_what_a_repair_left_live(self, tmp_path: Path) -> None:
+    def test_auto_judges_by_the_applications_own_schema_not_by_what_a_repair_has_left_live(
+        self, tmp_path: Path
+    ) -> None:
         """The second repair must not take the first one's version, the latest, for the application's own."""
         with world_of({"users": 1}) as world:
             world.registry.seed(SOURCE_SUBJECT, user('{"name":"id","type":"long","default":0}'))

@@ -36,11 +36,11 @@ class Raw:
                     yield family, key, value
 
 
-def raw_rows(version: str) -> dict[str, Raw]:
+def raw_rows(sample: Path) -> dict[str, Raw]:
     """By directory."""
     found: dict[str, Raw] = {}
     here, family = Raw(), ""
-    for line in (DATA / version / "rows.txt").read_text().splitlines():
+    for line in (sample / "rows.txt").read_text().splitlines():
         if line.startswith("DB "):
             here = found.setdefault(line.removeprefix("DB "), Raw())
         elif told := re.fullmatch(r" {3}\[(\w+)\] \d+ rows", line):
@@ -143,7 +143,7 @@ def stored(version: str, store: StateStore) -> list[StateRow]:
     _formats, told = KINDS[store.name]
     place = str(Path(store.directory.path).relative_to(DATA / version / "state"))
     found = []
-    for path, raw in raw_rows(version).items():
+    for path, raw in raw_rows(DATA / version).items():
         if path == place or path.startswith(f"{place}/"):
             for family, key, value in raw.rows():
                 found += told(family, key, value)
