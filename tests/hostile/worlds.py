@@ -19,19 +19,6 @@ from srfix.fixtures.registry import governed
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.hostile.attack import Done, attack
 
-__all__ = [
-    "INTERNAL",
-    "USER",
-    "World",
-    "avro_string",
-    "frame",
-    "long",
-    "signed",
-    "tree",
-    "user",
-    "world",
-]
-
 USER: Final = (
     '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"},{"name":"name","type":"string"}]}'
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,13 +45,11 @@ class Scene:
 
     def killed(self, moment: str, number: int) -> None:
         """An apply that dies; see `killed_at`."""
-        with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
-            self.apply()
+        dies(moment, number, self.apply)
 
     def killed_rollback(self, moment: str, number: int) -> None:
         """A rollback that dies; see `killed_at`."""
-        with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
-            self.roll_back()
+        dies(moment, number, self.roll_back)
 
     def lines(self) -> list[bytes]:
         return self.journal.read_bytes().splitlines(keepends=True)
@@ -72,6 +70,12 @@ class Scene:
         self.client.register(PHANTOM, Schema(text=text))
         self.client.delete_config(PHANTOM)
         return self.client.lookup(PHANTOM, Schema(text=text)).version
+
+
+def dies(moment: str, number: int, run: Callable[[], object]) -> None:
+    """Runs what dies at that moment; see `killed_at`."""
+    with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
+        run()
 
 
 def kinds(plan: Plan) -> list[str]:

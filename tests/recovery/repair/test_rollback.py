@@ -59,7 +59,8 @@ class TestRollBack:
         scene.killed("before line", 4)
         scene.client.set_config(PHANTOM, {"compatibility": "FULL"})
         assert [type(event) for event in scene.roll_back()] == [Left]
-        assert (config := scene.client.config(PHANTOM)) is not None
+        config = scene.client.config(PHANTOM)
+        assert config is not None
         assert config.compatibility == "FULL"
 
     def test_what_others_registered_under_the_subject_since_stays(self, repaired: Scene) -> None:

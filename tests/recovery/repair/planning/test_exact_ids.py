@@ -14,6 +14,7 @@ from srfix.serde import Schema, Topic
 from srfix.serde.registry import Json, OperationNotPermittedError
 from tests.recovery.repair.scene import (
     carried_out,
+    dies,
     kinds,
     mostly_slow,
     registered,
@@ -21,7 +22,7 @@ from tests.recovery.repair.scene import (
     seed_users,
     undone,
 )
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R, killed_at
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
 METADATA: dict[str, Json] = {"properties": {"owner": "shop"}}
@@ -132,12 +133,11 @@ class TestKilled:
         ),
     )
     def test_it_is_taken_up_again_wherever_it_died(
-        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
+        self, world: World, tmp_path: Path, moment: str, number: int
     ) -> None:
         before = world.registry.dump()
         plan = world.plan(exact_ids=True)
-        with killed_at(monkeypatch, moment, number):
-            world.apply(plan, tmp_path / "journal")
+        dies(moment, number, lambda: world.apply(plan, tmp_path / "journal"))
         world.apply(plan, tmp_path / "journal")
         assert not world.examine().diagnosis.has_findings
         assert world.client().mode(PHANTOM) is None
@@ -146,12 +146,9 @@ class TestKilled:
     @pytest.mark.parametrize(
         ("moment", "number"), mostly_slow([("after write", n) for n in range(1, 7)], quick=[("after write", 2)])
     )
-    def test_it_is_undone_wherever_it_died(
-        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
-    ) -> None:
-        before = world.registry.dump()
-        with killed_at(monkeypatch, moment, number):
-            world.apply(world.plan(exact_ids=True), tmp_path / "journal")
+    def test_it_is_undone_wherever_it_died(self, world: World, tmp_path: Path, moment: str, number: int) -> None:
+        before, plan = world.registry.dump(), world.plan(exact_ids=True)
+        dies(moment, number, lambda: world.apply(plan, tmp_path / "journal"))
         undone(world, tmp_path / "journal", before)
 
     def test_a_registry_whose_modes_cannot_be_changed_is_left_as_it_was(self, world: World, tmp_path: Path) -> None:
@@ -166,8 +163,7 @@ class TestKilled:
     @pytest.mark.slow
     def test_others_that_change_the_mode_meanwhile_are_noticed(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(exact_ids=True)
-        with pytest.MonkeyPatch.context() as patch, killed_at(patch, "after write", 1):
-            world.apply(plan, tmp_path / "journal")
+        dies("after write", 1, lambda: world.apply(plan, tmp_path / "journal"))
         world.client().set_mode(PHANTOM, "READONLY")
         with pytest.raises((PlanError, AppliedInPartError), match="READONLY"):
             world.apply(plan, tmp_path / "journal")

@@ -21,8 +21,8 @@ from srfix.recovery.actions.actions import Register, SetCompatibility, SoftDelet
 from srfix.recovery.repair.plan_file import plan_from
 from srfix.recovery.repair.rollback import Left
 from srfix.serde import Schema
-from tests.recovery.repair.scene import carried_out, carried_out_and_undone, mostly_slow, run_as_shell
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R, killed_at
+from tests.recovery.repair.scene import carried_out, carried_out_and_undone, dies, mostly_slow, run_as_shell
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
 from tests.recovery.world import World, value, world_of
 
 UNSORTED = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"}],"zeta":1,"alpha":2}'
@@ -47,9 +47,13 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         made.registry.seed("again-value", W1)
         made.registry.seed(PHANTOM, R)
         given(made, "elsewhere-value", 900)
-        made.put("users", ("a", value(1)))
-        made.commit("shop", users=1)
+        one_row(made)
         yield made
+
+
+def one_row(world: World) -> None:
+    world.put("users", ("a", value(1)))
+    world.commit("shop", users=1)
 
 
 def given(world: World, subject: str, schema_id: int) -> None:
@@ -123,18 +127,16 @@ class TestANewId:
         ),
     )
     def test_it_is_taken_up_again_wherever_it_died(
-        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
+        self, world: World, tmp_path: Path, moment: str, number: int
     ) -> None:
         plan = world.plan(keep=Keep.SOFT_DELETED)
-        with killed_at(monkeypatch, moment, number):
-            world.apply(plan, tmp_path / "journal")
+        dies(moment, number, lambda: world.apply(plan, tmp_path / "journal"))
         carried_out(world, plan, tmp_path / "journal")
         assert world.client().config(PHANTOM) is None
 
-    def test_it_is_undone_where_it_died(self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_is_undone_where_it_died(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(keep=Keep.SOFT_DELETED)
-        with killed_at(monkeypatch, "after write", 2):
-            world.apply(plan, tmp_path / "journal")
+        dies("after write", 2, lambda: world.apply(plan, tmp_path / "journal"))
         assert world.client().register("new-value", Schema(text=W1)) == 901
         assert not [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
         assert (world.client().versions(PHANTOM, deleted=True), world.client().config(PHANTOM)) == ((1,), None)
@@ -151,8 +153,7 @@ class TestInANamedContext:
             made.registry.seed(f":.eu:{SOURCE_SUBJECT}", W1)
             made.registry.seed(f":.eu:{PHANTOM}", R)
             given(made, "elsewhere-value" if path else ":.eu:elsewhere-value", 900)
-            made.put("users", ("a", value(1)))
-            made.commit("shop", users=1)
+            one_row(made)
             yield made
 
     def test_the_same_content_will_not_do(self, in_context: World) -> None:
@@ -189,8 +190,7 @@ class TestNormalize:
     @pytest.fixture(params=RELEASES)
     def empty(self, request: pytest.FixtureRequest) -> Iterator[World]:
         with world_of({"users": 1}, emulate=request.param) as made:
-            made.put("users", ("a", value(1)))
-            made.commit("shop", users=1)
+            one_row(made)
             yield made
 
     def stage(self, world: World, text: str, *, scope: str = "") -> None:
