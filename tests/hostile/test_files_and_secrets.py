@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.kept_demo import SRFIX, Parts, environment, staged_parts
-from tests.hostile.attack import Done, attack, judge
+from tests.hostile.attack import attack, judge
 from tests.hostile.evil import answer, serving
 from tests.hostile.worlds import tree
 from tests.telling import slow_but
@@ -76,6 +76,12 @@ def reading(option: str, path: str | Path) -> tuple[str, ...]:
     return (*READERS[option], f"@{name}" if option.endswith("schema") else name)
 
 
+KINDS = [
+    *("checkpoint", "metadata", "deep metadata", "fifo", "loop"),
+    *("many", "CURRENT", "names", "link out", "sparse"),
+]
+
+
 class TestFiles:
     @pytest.mark.parametrize("content", slow_but(CONTENTS, "deep", "escapes in TOML", "half surrogates"))
     def test_whatever_a_file_holds_it_ends_in_a_report_or_a_sentence(self, content: str, staged: Parts, tmp_path: Path) -> None:  # fmt: skip
@@ -91,27 +97,11 @@ class TestFiles:
         assert not wrong, "\n\n".join(wrong)
         assert staged.registry.writes == 0
 
-    @pytest.mark.parametrize(
-        "kind",
-        slow_but(
-            [
-                "checkpoint",
-                "metadata",
-                "deep metadata",
-                "fifo",
-                "loop",
-                "many",
-                "CURRENT",
-                "names",
-                "link out",
-                "sparse",
-            ],
-            "CURRENT",
-        ),
-    )
+    @pytest.mark.parametrize("kind", slow_but(KINDS, "CURRENT"))
     def test_a_state_directory_of_somebody_else(self, kind: str, staged: Parts, tmp_path: Path) -> None:
         task = tmp_path / "state" / staged.staged.application / "0_0"
-        (task / "rocksdb" / staged.staged.store).mkdir(parents=True)
+        database = task / "rocksdb" / staged.staged.store
+        database.mkdir(parents=True)
         outside = tmp_path / "outside"
         outside.mkdir()
         (outside / "CURRENT").write_text("MANIFEST-000001\n")
@@ -125,47 +115,40 @@ class TestFiles:
                 metadata.write_bytes(b"[" * 200_000)
                 checkpoint.write_bytes(b"\xff\xfe" * 1000)
             case "fifo":
-                os.mkfifo(checkpoint)
-                os.mkfifo(metadata)
-                os.mkfifo(task / "rocksdb" / staged.staged.store / "CURRENT")
+                for path in (checkpoint, metadata, database / "CURRENT"):
+                    os.mkfifo(path)
             case "loop":
-                (task / "rocksdb" / staged.staged.store / "again").symlink_to(tmp_path / "state")
+                (database / "again").symlink_to(tmp_path / "state")
                 (task.parent / "1_0").symlink_to(task.parent)
             case "many":
                 for number in range(3_000):
                     (task.parent / f"{number}_0").mkdir(exist_ok=True)
             case "CURRENT":
-                (task / "rocksdb" / staged.staged.store / "CURRENT").write_text("../../../../../../etc/passwd\n")
+                (database / "CURRENT").write_text("../../../../../../etc/passwd\n")
             case "names":
                 for name in ("\x1b[2J", "a\nb", "\u202e", "`id`", "--yes", "x" * 250, "\udcff"):
                     (task / "rocksdb" / name).mkdir()
                     (task.parent.parent / name).mkdir()
                     (task.parent.parent / name / "0_0").mkdir()
             case "link out":
-                shutil.rmtree(task / "rocksdb" / staged.staged.store)
-                (task / "rocksdb" / staged.staged.store).symlink_to(outside)
+                shutil.rmtree(database)
+                database.symlink_to(outside)
             case "sparse":
-                with checkpoint.open("wb") as file:
-                    file.truncate(3 << 30)
-                with (task / "rocksdb" / staged.staged.store / "CURRENT").open("wb") as file:
-                    file.truncate(3 << 30)
+                for path in (checkpoint, database / "CURRENT"):
+                    with path.open("wb") as file:
+                        file.truncate(3 << 30)
         # Hashing three gigabytes of nothing says nothing.
         before = tree(tmp_path) if kind != "sparse" else {}
         (views := tmp_path.parent / f"{tmp_path.name}-views").mkdir()
+        env = {**staged.environment, "TMPDIR": str(views), "XDG_CACHE_HOME": str(views)}
         for output in ("json", "table", "markdown"):
-            done = judge(
-                staged_attack(staged, "diagnose", "--state-dir", tmp_path / "state", "--output", output, views=views),
-                peak=600 * MB,
-            )
+            done = attack("diagnose", "--state-dir", tmp_path / "state", "--output", output, env=env)
+            judge(done, peak=600 * MB)
             if output == "json" and done.out:
                 assert json.loads(done.out)
         assert "root:x" not in done.stdout
         assert kind == "sparse" or tree(tmp_path) == before
         assert list(views.iterdir()) == []
-
-
-def staged_attack(staged: Parts, *arguments: str | Path, views: Path) -> Done:
-    return attack(*arguments, env={**staged.environment, "TMPDIR": str(views), "XDG_CACHE_HOME": str(views)})
 
 
 class TestSecrets:
@@ -180,20 +163,16 @@ class TestSecrets:
         for form in forms:
             body = json.dumps({"error_code": 40301, "message": shape.format(form)}).encode()
             with serving(answer(body, b"X-Told: " + form.encode(), status=b"403 Forbidden")) as server:
-                done = attack(
-                    *("diagnose", "--registry", server.url, "-R", f"basic.auth.user.info=ada:{secret}"),
-                    env=staged.environment,
-                )
-                judge(done, secrets=(FIRST, SECOND, forms[2]))
+                given = ("--registry", server.url, "-R", f"basic.auth.user.info=ada:{secret}")
+                judge(attack("diagnose", *given, env=staged.environment), secrets=(FIRST, SECOND, forms[2]))
 
     @pytest.mark.slow
     def test_in_a_variable_or_a_file_that_is_not_there(self, staged: Parts, tmp_path: Path) -> None:
         (tmp_path / "secret").write_bytes(f"\ufeff{FIRST}\n{SECOND}\n".encode())
+        env = {**staged.environment, "HIDDEN": FIRST}
         for value in (f"file:{tmp_path}/secret", "file:/dev/zero", "file:/proc/self/environ", f"file:{tmp_path}", "env:NOBODY", "env:", "file:", f"env:{FIRST}={SECOND}"):  # fmt: skip
             for option in (("-X", f"sasl.password={value}"), ("-R", f"bearer.auth.token={value}"), ("-R", f"basic.auth.user.info={value}")):  # fmt: skip
-                done = attack(
-                    "subjects", *option, "-X", "socket.timeout.ms=500", env={**staged.environment, "HIDDEN": FIRST}
-                )
+                done = attack("subjects", *option, "-X", "socket.timeout.ms=500", env=env)
                 judge(done, secrets=(FIRST, "HIDDEN="), peak=500 * MB)
 
 
@@ -227,9 +206,8 @@ class TestEnds:
         (views / "srfix-notes.txt").write_text("precious")
         done = judge(attack("diagnose", "--state-dir", state, env={**staged.environment, "TMPDIR": str(views)}))
         assert done.returncode in (1, 2)
-        assert {path.name for path in views.iterdir()} == {"not-ours", "srfix-notes.txt"}, (
-            f"{left} were left by the kills"
-        )
+        remaining = {path.name for path in views.iterdir()}
+        assert remaining == {"not-ours", "srfix-notes.txt"}, f"{left} were left by the kills"
         assert (foreign / "CURRENT").read_text() == "precious"
         assert tree(state) == before
 
@@ -252,38 +230,23 @@ class TestEnds:
             for arguments in (("diagnose",), ("plan", "-o", tmp_path / "p.json"), ("plan", "--all-versions")):
                 judge(made.attack(*arguments, "--source", "shop/store=wide"), most=20 * MB)
             (tmp_path / "s.json").write_text(wide("C", 1, 3_000))
-            judge(
-                made.attack("encode", "--schema", f"@{tmp_path / 's.json'}", '{"u": null}'),
-                codes=(0, 1, 2),
-                most=20 * MB,
-            )
-            judge(
-                made.attack("schema", ", ".join(f"C{i} INT" for i in range(2_000)), "--subject", "wide-value"),
-                most=20 * MB,
-            )
+            done = made.attack("encode", "--schema", f"@{tmp_path / 's.json'}", '{"u": null}')
+            judge(done, codes=(0, 1, 2), most=20 * MB)
+            columns = ", ".join(f"C{i} INT" for i in range(2_000))
+            judge(made.attack("schema", columns, "--subject", "wide-value"), most=20 * MB)
 
     def test_a_message_has_an_end(self, staged: Parts) -> None:
         long = "x" * 100_000
         for arguments in (
-            ("diagnose", "--application", long),
-            ("diagnose", "--source", f"{long}={long}"),
-            ("diagnose", "--streams-version", long),
-            ("diagnose", "--reader", long),
-            ("diagnose", "-X", f"{long}={long}"),
-            ("diagnose", "-X", long),
-            ("diagnose", "-R", f"{long}={long}"),
+            *(("diagnose", option, long) for option in ("--application", "--streams-version", "--reader", "-X")),
+            *(("diagnose", option, f"{long}={long}") for option in ("--source", "-X", "-R")),
             ("diagnose", "--registry", f"http://{long}"),
             ("diagnose", "--bootstrap-servers", long),
-            ("scan", long),
-            ("decode", long),
-            ("schema", long),
+            *((command, long) for command in ("scan", "decode", "schema", "verify", "explain")),
             ("schema", "ID INT", "--subject", long),
             ("encode", long, "--columns", "A INT"),
             ("decode", "--payload", long),
-            ("apply", long, "--yes"),
-            ("rollback", long, "--yes"),
-            ("verify", long),
-            ("explain", long),
+            *((command, long, "--yes") for command in ("apply", "rollback")),
             (long,),
             (f"--{long}",),
         ):

@@ -65,10 +65,6 @@ def rollback(directory: Path, registry: FixtureRegistry, journal: str | Path = "
     return attack("rollback", journal, "--yes", "--registry", registry.url, cwd=directory)
 
 
-def repair(directory: Path, registry: FixtureRegistry) -> None:
-    assert judge(apply(directory, registry)).returncode == 0
-
-
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if path:
         yield path
@@ -92,24 +88,8 @@ def put(document: Any, path: tuple[Any, ...], value: Any) -> Any:
 DEEP: Any = "x"
 for _ in range(900):
     DEEP = [DEEP]
-WRONG: tuple[Any, ...] = (
-    None,
-    [],
-    {},
-    "",
-    "x\x1b[2J",
-    "\ud800",
-    -1,
-    0,
-    2**70,
-    1.5,
-    float("inf"),
-    float("nan"),
-    True,
-    [None],
-    {"a": None},
-    DEEP,
-)
+NUMBERS = (-1, 0, 2**70, 1.5, float("inf"), float("nan"))
+WRONG: tuple[Any, ...] = (None, True, *NUMBERS, "", "x\x1b[2J", "\ud800", [], {}, [None], {"a": None}, DEEP)
 
 
 class TestPlans:
@@ -120,6 +100,7 @@ class TestPlans:
         all_places = [path for path in places(plan) if path[0] != "digest"]
         before: Any = registry.dump()
         original, wrong = copy.deepcopy(registry._store), []
+        at = ("--registry", registry.url, "--bootstrap-servers", staged.broker.bootstrap_servers)
         for _ in range(25):
             path, value = chance.choice(all_places), chance.choice(WRONG)
             changed = put(plan, path, value)
@@ -132,20 +113,9 @@ class TestPlans:
                 old.unlink()
             registry._store = copy.deepcopy(original)
             try:
-                for done in (
-                    apply(directory, registry),
-                    attack(
-                        "verify",
-                        "p.json",
-                        "--registry",
-                        registry.url,
-                        "--bootstrap-servers",
-                        staged.broker.bootstrap_servers,
-                        cwd=directory,
-                    ),
-                    rollback(directory, registry, "p.json"),
-                ):
-                    judge(done)
+                judge(apply(directory, registry))
+                judge(attack("verify", "p.json", *at, cwd=directory))
+                judge(rollback(directory, registry, "p.json"))
                 now: Any = registry.dump()
                 assert now["subjects"]["users-value"] == before["subjects"]["users-value"]
                 assert "NONE" not in json.dumps({k: v for k, v in now.items() if k != "subjects"})
@@ -189,17 +159,8 @@ class TestPlans:
         changed = signed({**plan, "actions": plan["actions"][:-1]})
         assert signed(plan)["digest"] == digest, "the digest is made otherwise now: mend `signed`"
         (directory / "p.json").write_text(json.dumps(changed))
-        for wrong in (
-            digest,
-            digest.removeprefix("sha256:"),
-            digest.upper(),
-            "",
-            "sha256:",
-            digest[:20],
-            "*",
-            changed["digest"][:30],
-            "\x1b]0;x\x07",
-        ):
+        parts_of = (digest.removeprefix("sha256:"), digest.upper(), digest[:20], changed["digest"][:30])
+        for wrong in (digest, *parts_of, "", "sha256:", "*", "\x1b]0;x\x07"):
             done = judge(apply(directory, registry, f"--expect-digest={wrong}"), codes=(2,))
             assert "No such option" not in done.stderr
             assert registry.writes == 0
@@ -209,14 +170,15 @@ class TestPlans:
         assert registry.dump() == repaired[0]
 
     def test_a_journal_of_an_edited_plan_does_not_lend_it_its_digest(self, directory: Path, registry: FixtureRegistry, plan_text: str) -> None:  # fmt: skip
-        repair(directory, registry)
+        assert judge(apply(directory, registry)).returncode == 0
         whole = registry.dump()
         lines = (directory / "p.json.journal.jsonl").read_text().splitlines()
         first = json.loads(lines[0])
-        victim = json.loads(json.dumps(first).replace(json.loads(plan_text)["actions"][0]["subject"], "users-value"))
+        subject = json.loads(plan_text)["actions"][0]["subject"]
+        victim = json.loads(json.dumps(first).replace(subject, "users-value"))
         victim["plan"] = signed(victim["plan"]) if "digest" in victim["plan"] else victim["plan"]
         victim["digest"] = signed(victim["plan"])["digest"]
-        rest = [line.replace(json.loads(plan_text)["actions"][0]["subject"], "users-value") for line in lines[1:]]
+        rest = [line.replace(subject, "users-value") for line in lines[1:]]
         (directory / "p.json.journal.jsonl").write_text("\n".join([json.dumps(victim), *rest]) + "\n")
         done = judge(rollback(directory, registry))
         now: Any = registry.dump()

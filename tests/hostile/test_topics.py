@@ -24,12 +24,8 @@ DECIMALS = '{"type":"record","name":"D","fields":[{"name":"d","type":{"type":"by
 @pytest.fixture
 def there() -> Iterator[World]:
     with world() as made:
-        made.registry.intercept(
-            Fault(
-                path=r"/schemas/ids/(2147483(64[89]|6[5-9]\d|[7-9]\d\d)|214748[4-9]\d{3}|2[2-9]\d{8}|[3-9]\d{9})",
-                action=NOT_FOUND,
-            )
-        )
+        beyond = r"/schemas/ids/(2147483(64[89]|6[5-9]\d|[7-9]\d\d)|214748[4-9]\d{3}|2[2-9]\d{8}|[3-9]\d{9})"
+        made.registry.intercept(Fault(path=beyond, action=NOT_FOUND))
         yield made
 
 
@@ -59,6 +55,16 @@ def everywhere(there: World, name: str, source: tuple[str, str], *more: str) -> 
             ("decode", f"{name}-topic", "--max-records", "100000", "--role", "both"),
         )
     ]
+
+
+GUIDS = {
+    **{f"{length}": b"\x01" * length for length in (0, 1, 16, 17, 18)},
+    "zeros": b"\x00" * 17,
+    "an id": b"\x00\x00\x00\x00\x01",
+    "ff": b"\xff" * 17,
+    "300,000": b"g" * 300_000,
+    "null": None,
+}
 
 
 class TestIds:
@@ -100,10 +106,8 @@ class TestIds:
     def test_two_thousand_ids_that_nobody_knows_hide_nothing(self, there: World) -> None:
         values = [user(1), *(frame(10_000 + n, b"x") for n in range(2_000)), user(1, 8)]
         source = there.store("shop", values)
-        found = judge(
-            there.attack("diagnose", "--application", "shop", *source, "--deadline", "5", "--output", "json"),
-            most=20 << 20,
-        )
+        done = there.attack("diagnose", "--application", "shop", *source, "--deadline", "5", "--output", "json")
+        found = judge(done, most=20 << 20)
         assert found.returncode in (1, 2)
         assert "SRF001" in {finding["code"] for finding in found.document["findings"]}
         scanned = judge(there.attack("scan", "shop-topic", "--output", "json"))
@@ -112,22 +116,7 @@ class TestIds:
         told = judge(there.attack("diagnose", "--application", "shop", *source))
         assert max(map(len, told.stdout.splitlines())) < 10_000
 
-    @pytest.mark.parametrize(
-        "guid",
-        [
-            b"",
-            b"\x01",
-            b"\x01" * 16,
-            b"\x01" * 17,
-            b"\x01" * 18,
-            b"\x00" * 17,
-            b"\x00\x00\x00\x00\x01",
-            b"\xff" * 17,
-            b"g" * 300_000,
-            None,
-        ],
-        ids=["empty", "1", "16", "17", "18", "zeros", "an id", "ff", "300,000", "null"],
-    )
+    @pytest.mark.parametrize("guid", GUIDS.values(), ids=GUIDS)
     @pytest.mark.parametrize("name", slow_but(["__value_schema_id", "__key_schema_id"], "__value_schema_id"))
     def test_headers_that_name_no_schema(self, there: World, guid: bytes | None, name: str) -> None:
         there.registry.seed("guid-value", '"string"')
@@ -187,28 +176,12 @@ class TestBodies:
             assert len(good_rows(decoded)) >= 2
 
 
+PATHS = ["..", ".", "a/b", "%00", "%0a", "", "x" * 300]
+NO_NAMES = [*PATHS, "--yes", "-x", "@file", "a b", "\n", "*", "`id`", "\x1b[2J", "\ud800"]
+
+
 class TestTopicNames:
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "--yes",
-            "-x",
-            "@file",
-            "..",
-            ".",
-            "a/b",
-            "a b",
-            "%00",
-            "%0a",
-            "",
-            "x" * 300,
-            "\n",
-            "*",
-            "`id`",
-            "\x1b[2J",
-            "\ud800",
-        ],
-    )
+    @pytest.mark.parametrize("name", NO_NAMES)
     def test_a_name_that_is_none_is_a_sentence(self, there: World, name: str) -> None:
         raw = name.encode("utf-8", "surrogatepass")
         for command in ("scan", "decode"):

@@ -19,19 +19,6 @@ from srfix.fixtures.registry import governed
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.hostile.attack import Done, attack
 
-__all__ = [
-    "INTERNAL",
-    "USER",
-    "World",
-    "avro_string",
-    "frame",
-    "long",
-    "signed",
-    "tree",
-    "user",
-    "world",
-]
-
 USER: Final = (
     '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"},{"name":"name","type":"string"}]}'
 )
@@ -95,16 +82,10 @@ class World:
     ) -> int:
         """A topic of one partition with these values; returns how many."""
         self.broker.create_topic(name, 1)
-        records = [
-            ProducedRecord(
-                topic=name,
-                partition=0,
-                key=keys[number] if keys else b"k%d" % number,
-                value=value,
-                headers=headers,
-            )
-            for number, value in enumerate(values)
-        ]
+        records = []
+        for number, value in enumerate(values):
+            key = keys[number] if keys else b"k%d" % number
+            records.append(ProducedRecord(topic=name, partition=0, key=key, value=value, headers=headers))
         self.broker.produce(records)
         return len(records)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,7 +20,7 @@ from srfix.recovery.findings import Weight
 from srfix.recovery.state.directory import Traces
 from srfix.serde import Topic
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE
-from tests.recovery.world import World, world_of
+from tests.recovery.world import world_of
 
 MAGIC_1 = base64.b64encode(b"\x01" + bytes(8)).decode()
 MAGIC_2 = base64.b64encode(b"\x02" + bytes(12)).decode()
@@ -36,37 +35,30 @@ def traces(**seen: bool) -> Traces:
 
 class TestFromCommitMetadata:
     @pytest.mark.parametrize(
-        ("texts", "says"),
+        ("texts", "says", "weight", "decided"),
         [
-            ([""], "up to 2.3"),
-            ([MAGIC_1], "2.4 to 3.2"),
-            ([MAGIC_2], "3.3 or later"),
-            ([MAGIC_1, MAGIC_2, ""], "3.3 or later"),
-            (["", MAGIC_1], "2.4 to 3.2"),
-            ([MAGIC_1 + "\ufffd=x"], "2.4 to 3.2"),
-            ([MAGIC_1 + MAGIC_2], "2.4 to 3.2"),
+            ([""], "up to 2.3", Weight.WEAK, None),
+            ([MAGIC_1], "2.4 to 3.2", Weight.STRONG, None),  # may be affected or not
+            ([MAGIC_2], "3.3 or later", Weight.STRONG, StreamsVersion(3, 3)),
+            ([MAGIC_1, MAGIC_2, ""], "3.3 or later", Weight.STRONG, StreamsVersion(3, 3)),
+            (["", MAGIC_1], "2.4 to 3.2", Weight.STRONG, None),
+            ([MAGIC_1 + "\ufffd=x"], "2.4 to 3.2", Weight.STRONG, None),
+            ([MAGIC_1 + MAGIC_2], "2.4 to 3.2", Weight.STRONG, None),
         ],
     )
-    def test_the_newest_that_was_committed_counts(self, texts: list[str], says: str) -> None:
-        assert str(from_commit_metadata(texts)) == says
+    def test_the_newest_that_was_committed_counts(
+        self, texts: list[str], says: str, weight: Weight, decided: StreamsVersion | None
+    ) -> None:
+        hint = from_commit_metadata(texts)
+        assert hint is not None
+        assert (str(hint), hint.weight, decisive_version([hint])) == (says, weight, decided)
 
     @pytest.mark.parametrize("texts", [[], ["hello"], ["\udc80"], ["AA=="], ["AQ=="], ["AQAA"]])
     def test_foreign_metadata_and_none_at_all_say_nothing(self, texts: list[str]) -> None:
         assert from_commit_metadata(texts) is None
 
-    def test_an_empty_text_alone_decides_nothing(self) -> None:
-        hint = from_commit_metadata([""])
-        assert hint is not None
-        assert hint.weight is Weight.WEAK
-        assert decisive_version([hint]) is None
-
 
 class TestDecisiveVersion:
-    def test_2_4_to_3_2_may_be_affected_or_not(self) -> None:
-        hint = from_commit_metadata([MAGIC_1])
-        assert hint is not None
-        assert decisive_version([hint]) is None
-
     @pytest.mark.parametrize(
         ("seen", "version"),
         [
@@ -119,49 +111,29 @@ class TestOfKsqldb:
 CONNECT_NAME = '{"type":"record","name":"User","fields":[],"connect.name":"User"}'
 WITHOUT = '{"type":"record","name":"User","fields":[]}'
 INTERNAL = '{"type":"record","name":"KsqlDataSourceSchema","fields":[],"connect.name":"User"}'
-GENERATED = (
-    '{"type":"record","name":"User","fields":[{"name":"a","type":{"type":"string","avro.java.string":"String"}}]}'
-)
+GENERATED = WITHOUT.replace("[]", '[{"name":"a","type":{"type":"string","avro.java.string":"String"}}]')
 
 
 class TestTheMarksOfTheReader:
-    @pytest.fixture
-    def world(self) -> Iterator[World]:
-        with world_of({"users": 1}) as made:
-            yield made
-
-    @staticmethod
-    def hints(world: World, *, topic: Topic | None = SOURCE) -> list[tuple[Reader, Weight]]:
-        store = SuspectStore(application=APPLICATION, name=STORE)
-        found = gather_hints(store, world.survey(), topic)
-        return [(hint.reader, hint.weight) for hint in found if isinstance(hint, ReaderHint)]
-
-    def test_what_the_source_lacks_tells_the_reader(self, world: World) -> None:
-        world.registry.seed(SOURCE_SUBJECT, WITHOUT)
-        world.registry.seed(PHANTOM, CONNECT_NAME)
-        assert self.hints(world) == [(Reader.CONNECT, Weight.STRONG)]
-
-    def test_what_the_source_has_too_says_nothing(self, world: World) -> None:
-        world.registry.seed(SOURCE_SUBJECT, CONNECT_NAME)
-        world.registry.seed(PHANTOM, CONNECT_NAME)
-        assert self.hints(world) == []
-        world.registry.seed(SOURCE_SUBJECT, WITHOUT)  # any version of it counts
-        assert self.hints(world) == []
-
-    def test_another_mark_of_connect_still_tells(self, world: World) -> None:
-        world.registry.seed(SOURCE_SUBJECT, CONNECT_NAME)
-        world.registry.seed(PHANTOM, INTERNAL)
-        assert self.hints(world) == [(Reader.CONNECT, Weight.STRONG)]
-
-    def test_where_nothing_can_be_compared_the_hint_is_weak(self, world: World) -> None:
-        world.registry.seed(PHANTOM, CONNECT_NAME)
-        assert self.hints(world) == [(Reader.CONNECT, Weight.WEAK)]  # no such subject: another naming strategy
-        world.registry.seed(SOURCE_SUBJECT, WITHOUT)
-        assert self.hints(world, topic=None) == [(Reader.CONNECT, Weight.WEAK)]
-
-    def test_the_mark_of_generated_classes_is_compared_likewise(self, world: World) -> None:
-        world.registry.seed(SOURCE_SUBJECT, WITHOUT)
-        world.registry.seed(PHANTOM, GENERATED)
-        assert self.hints(world) == [(Reader.PLAIN, Weight.WEAK)]
-        world.registry.seed(SOURCE_SUBJECT, GENERATED)
-        assert self.hints(world) == []
+    @pytest.mark.parametrize(
+        ("source", "phantom", "topic", "hints"),
+        [
+            ([WITHOUT], CONNECT_NAME, SOURCE, [(Reader.CONNECT, Weight.STRONG)]),
+            ([CONNECT_NAME], CONNECT_NAME, SOURCE, []),
+            ([CONNECT_NAME, WITHOUT], CONNECT_NAME, SOURCE, []),  # any version of it counts
+            ([CONNECT_NAME], INTERNAL, SOURCE, [(Reader.CONNECT, Weight.STRONG)]),
+            ([], CONNECT_NAME, SOURCE, [(Reader.CONNECT, Weight.WEAK)]),  # no such subject: another naming strategy
+            ([WITHOUT], CONNECT_NAME, None, [(Reader.CONNECT, Weight.WEAK)]),
+            ([WITHOUT], GENERATED, SOURCE, [(Reader.PLAIN, Weight.WEAK)]),
+            ([WITHOUT, GENERATED], GENERATED, SOURCE, []),
+        ],
+    )
+    def test_what_the_source_lacks_tells_the_reader(
+        self, source: list[str], phantom: str, topic: Topic | None, hints: list[tuple[Reader, Weight]]
+    ) -> None:
+        with world_of({"users": 1}) as world:
+            for text in source:
+                world.registry.seed(SOURCE_SUBJECT, text)
+            world.registry.seed(PHANTOM, phantom)
+            found = gather_hints(SuspectStore(application=APPLICATION, name=STORE), world.survey(), topic)
+        assert [(hint.reader, hint.weight) for hint in found if isinstance(hint, ReaderHint)] == hints

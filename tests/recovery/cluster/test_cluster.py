@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import KafkaError, Producer
@@ -21,20 +22,10 @@ OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CREATE_TOPICS, PRODUCE = 8, 11, 14, 19, 0
 @pytest.fixture(scope="module")
 def broker() -> Iterator[EmbeddedBroker]:
     with EmbeddedBroker(topics={"orders": 3, "empty": 1}) as broker:
-        broker.produce(
-            [
-                ProducedRecord(
-                    topic="orders",
-                    partition=1,
-                    key=b"k",
-                    value=f"v{number}".encode(),
-                    headers=(("h", b"1"), ("h", None)),
-                    timestamp_ms=1_590_000_000_000 + number,
-                )
-                for number in range(5)
-            ]
-            + [ProducedRecord(topic="orders", partition=2)]
-        )
+        first = ProducedRecord(topic="orders", partition=1, key=b"k", headers=(("h", b"1"), ("h", None)))
+        for number in range(5):
+            broker.produce([replace(first, value=b"v%d" % number, timestamp_ms=1_590_000_000_000 + number)])
+        broker.produce([ProducedRecord(topic="orders", partition=2)])
         broker.commit("app", {("orders", 0): 0, ("orders", 1): 3})
         yield broker
 
@@ -52,21 +43,16 @@ def closed_port() -> int:
         return port
 
 
-class TestTopics:
-    def test_every_topic_is_listed_with_its_partitions(self, cluster: Cluster) -> None:
-        assert dict(cluster.topics()) == {"empty": 1, "orders": 3}
+def test_every_topic_is_listed_with_its_partitions(cluster: Cluster) -> None:
+    assert dict(cluster.topics()) == {"empty": 1, "orders": 3}
 
 
-class TestGroups:
-    def test_a_broker_that_lists_no_groups_is_a_problem_in_words(self, cluster: Cluster) -> None:
-        listing = cluster.groups()
-        assert listing.groups == ()
-        assert "Required feature not supported by broker" in (listing.problem or "")
-
-    def test_nor_does_it_say_the_state_of_one(self, cluster: Cluster) -> None:
-        state = cluster.group_state("app")
-        assert state == GroupState(group="app", state=None, members=None, problem=state.problem)
-        assert "Required feature not supported by broker" in (state.problem or "")
+def test_a_broker_that_lists_no_groups_nor_their_state_is_a_problem_in_words(cluster: Cluster) -> None:
+    listing, state = cluster.groups(), cluster.group_state("app")
+    assert listing.groups == ()
+    assert state == GroupState(group="app", state=None, members=None, problem=state.problem)
+    for problem in (listing.problem, state.problem):
+        assert "Required feature not supported by broker" in (problem or "")
 
 
 class TestTopicConfigs:
@@ -125,7 +111,7 @@ class TestWatermarks:
         assert cluster.watermarks("orders", range(3)) == {0: (0, 0), 1: (0, 5), 2: (0, 1)}
 
     def test_a_topic_or_partition_that_does_not_exist_is_an_error(self, cluster: Cluster) -> None:
-        with pytest.raises(ClusterError, match=r"no topic 'nosuch' on the Kafka cluster at 127.0.0.1:\d+"):
+        with pytest.raises(ClusterError, match=r"no topic 'nosuch' .* 127.0.0.1:\d+"):
             cluster.watermarks("nosuch", [0])
         with pytest.raises(ClusterError, match=r"3 partitions, 0 to 2; 3, 7 was asked for"):
             cluster.watermarks("orders", [1, 7, 3])
@@ -163,15 +149,9 @@ class TestReadOnly:
         with EmbeddedBroker(topics={"orders": 2}) as broker:
             broker.produce([ProducedRecord(topic="orders", partition=0, value=b"v")])
             before = broker.requests()
-            harmful = {
-                "bootstrap.servers": broker.bootstrap_servers,
-                "group.id": "app",
-                "enable.auto.commit": "true",
-                "auto.commit.interval.ms": "1",
-                "allow.auto.create.topics": "true",
-                "enable.auto.offset.store": "true",
-                "test.mock.num.brokers": "1",
-            }
+            harmful = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "app", "test.mock.num.brokers": "1"}
+            harmful |= dict.fromkeys(("enable.auto.commit", "allow.auto.create.topics"), "true")
+            harmful |= {"enable.auto.offset.store": "true", "auto.commit.interval.ms": "1"}
             with Cluster(harmful) as cluster:
                 cluster.groups()
                 cluster.committed("app", [("orders", 0), ("app-store-changelog", 0)])
@@ -232,13 +212,8 @@ class TestFailures:
     def test_a_refused_log_in_says_so_at_once_and_keeps_the_password(
         self, broker: EmbeddedBroker, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        config = {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": "alice",
-            "sasl.password": "hunter2",
-        }
+        config = {"bootstrap.servers": broker.bootstrap_servers, "security.protocol": "SASL_PLAINTEXT"}
+        config |= {"sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": "hunter2"}
         began = time.monotonic()
         with Cluster(config, timeout_s=30) as cluster:
             assert "hunter2" not in repr(cluster)
@@ -254,10 +229,7 @@ class TestFailures:
         [
             ({}, r"names no bootstrap\.servers"),
             ({"bootstrap.servers": "x:1", "no.such.setting": "hunter2"}, r"librdkafka refuses .* no property"),
-            (
-                {"bootstrap.servers": "x:1", "security.protocol": "hunter2", "sasl.password": "hunter2"},
-                r"no such value for security\.protocol",
-            ),
+            ({"bootstrap.servers": "x:1", "security.protocol": "hunter2", "sasl.password": "hunter2"}, "no such value"),
         ],
     )
     def test_a_configuration_that_is_none_is_refused_without_its_secrets(

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from srfix.recovery.ksqldb.models import KsqldbAnswers
+from srfix.serde import Topic
 from srfix.serde.registry import Json
 
 APPLICATION = "_confluent-ksql-default_query_CSAS_J_0"
@@ -35,12 +37,7 @@ Topologies:
 
 """
 INFO: dict[str, Json] = {
-    "KsqlServerInfo": {
-        "version": "0.10.1",
-        "kafkaClusterId": "aXJhc2Npb",
-        "ksqlServiceId": "default_",
-        "serverStatus": "RUNNING",
-    }
+    "KsqlServerInfo": {"version": "0.10.1", "ksqlServiceId": "default_", "serverStatus": "RUNNING"}
 }
 ERROR = "Error retrieving Avro value schema version for id 1"
 
@@ -68,51 +65,32 @@ def query(**changes: Json) -> dict[str, Json]:
 
 def source(name: str, kind: str, topic: str, **changes: Json) -> dict[str, Json]:
     """The description of a table or stream."""
-    return {
-        "name": name,
-        "windowType": None,
-        "readQueries": [],
-        "writeQueries": [],
-        "fields": [],
-        "type": kind,
-        "timestamp": "",
-        "statistics": "",
-        "errorStats": "",
-        "extended": True,
-        "keyFormat": "KAFKA",
-        "valueFormat": "AVRO",
-        "topic": topic,
-        "partitions": 1,
-        "replication": 1,
-        "statement": "",
-    } | changes
+    known: dict[str, Json] = {"name": name, "type": kind, "topic": topic, "keyFormat": "KAFKA", "valueFormat": "AVRO"}
+    return known | {"readQueries": [], "fields": [], "extended": True, "partitions": 1, "statement": ""} | changes
 
 
 def default_answers() -> dict[str, Json]:
     """Per statement what the server of the incident answers."""
-    described: list[Json] = [query()]
+    listed: Json = {"queryString": "CREATE STREAM J …", "sinks": ["J"], "id": "CSAS_J_0", "state": "ERROR"}
     return {
-        "SHOW QUERIES EXTENDED;": [
-            {"@type": "query_descriptions", "queryDescriptions": described, "warnings": []},
-        ],
-        "SHOW QUERIES;": [
-            {
-                "@type": "queries",
-                "queries": [
-                    {
-                        "queryString": "CREATE STREAM J …",
-                        "sinks": ["J"],
-                        "id": "CSAS_J_0",
-                        "statusCount": {"ERROR": 1},
-                        "state": "ERROR",
-                    }
-                ],
-            }
-        ],
+        "SHOW QUERIES EXTENDED;": [{"@type": "query_descriptions", "queryDescriptions": [query()], "warnings": []}],
+        "SHOW QUERIES;": [{"@type": "queries", "queries": [listed]}],
         "EXPLAIN CSAS_J_0;": [{"@type": "queryDescription", "queryDescription": query(), "warnings": []}],
         "DESCRIBE `S` EXTENDED;": [{"@type": "sourceDescription", "sourceDescription": source("S", "STREAM", "s")}],
         "DESCRIBE `T` EXTENDED;": [{"@type": "sourceDescription", "sourceDescription": source("T", "TABLE", "t")}],
     }
+
+
+def assert_is_the_incident(answers: KsqldbAnswers) -> None:
+    (found,) = answers.queries
+    assert (found.query_id, found.state, found.sources) == ("CSAS_J_0", "ERROR", ("S", "T"))
+    assert found.topology is not None
+    assert found.topology.stores == (STORE,)
+    table = answers.source("T")
+    assert table is not None
+    assert (table.is_table, table.topic, table.value_format) == (True, Topic("t"), "AVRO")
+    assert list(answers.queries_of(APPLICATION)) == [found]
+    assert answers.problems == ()
 
 
 @dataclass(slots=True)
@@ -158,10 +136,7 @@ def ksqldb_server() -> Iterator[KsqldbServer]:
                 if self.headers.get("Authorization") != f"Basic {token}":
                     status, document = 401, {"@type": "generic_error", "error_code": 40100, "message": "Unauthorized"}
             if document is None:
-                status, document = (
-                    400,
-                    {"@type": "statement_error", "error_code": 40001, "message": "line 1:1: mismatched input"},
-                )
+                status, document = 400, {"@type": "statement_error", "error_code": 40001, "message": "mismatched input"}
             body = state.body if state.body is not None else json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/vnd.ksql.v1+json")

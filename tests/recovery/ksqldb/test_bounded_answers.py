@@ -18,7 +18,7 @@ from tests.recovery.ksqldb.server import ksqldb_server
 from tests.serde.registry.hostile import answer, hostile_server, without_end
 
 SMALL = AnswerBounds(body_bytes=100_000, head_bytes=10_000, json_parts=5_000, deadline_s=20.0)
-BOMB = gzip.compress(b" " * 10**7)
+BOMB, ZIPPED = gzip.compress(b" " * 10**7), "Content-Encoding: gzip"
 Pieces = Callable[[], Iterable[bytes]]
 
 
@@ -50,11 +50,8 @@ class TestSurvey:
             *(
                 pytest.param(once(whole), bound, marks=pytest.mark.slow)  # the server waits for one more request
                 for whole, bound in (
-                    (answer(BOMB, "Content-Encoding: gzip"), "http.answer.max.bytes"),
-                    (
-                        answer(BOMB, "Content-Encoding: gzip", "Location: /x", status="302 Found"),
-                        "http.answer.max.bytes",
-                    ),
+                    (answer(BOMB, ZIPPED), "http.answer.max.bytes"),
+                    (answer(BOMB, ZIPPED, "Location: /x", status="302 Found"), "http.answer.max.bytes"),
                     (answer(b"[" + b"{}," * 9000 + b"{}]"), "http.answer.max.parts"),
                 )
             ),
@@ -67,22 +64,18 @@ class TestSurvey:
         drips = without_end(answer(b"[", length=10**6), b" ")
         assert "not complete after 0.3 s" in said(drips, AnswerBounds(deadline_s=0.3), pause_s=0.05)
 
-    def test_a_redirect_is_not_followed(self) -> None:
-        with (
-            hostile_server(once(answer(b"{}", "Location: /info", status="302 Found"))) as server,
-            KsqldbClient(server.url) as client,
-        ):
-            with pytest.raises(KsqldbError, match="refused GET /info: HTTP 302"):
+    @pytest.mark.parametrize(
+        ("whole", "says"),
+        [
+            (answer(b"{}", "Location: /info", status="302 Found"), "refused GET /info: HTTP 302"),
+            (answer(b"[" * 50_000), "with HTTP 200 and no JSON"),  # deeper than Python reads
+        ],
+    )
+    def test_a_redirect_is_not_followed_nor_deep_json_read(self, whole: bytes, says: str) -> None:
+        with hostile_server(once(whole)) as server, KsqldbClient(server.url) as client:
+            with pytest.raises(KsqldbError, match=says):
                 client.survey()
             assert server.requests == 1
-
-    def test_json_that_is_deeper_than_python_is_no_json(self) -> None:
-        with (
-            hostile_server(once(answer(b"[" * 50_000))) as server,
-            KsqldbClient(server.url) as client,
-            pytest.raises(KsqldbError, match=r"with HTTP 200 and no JSON"),
-        ):
-            client.survey()
 
 
 class TestAll:
@@ -124,5 +117,5 @@ class TestReadAnswer:
 def test_each_bound_can_be_changed_and_no_other() -> None:
     bounds = ksqldb_bounds({"http.answer.max.bytes": "7", "http.answer.deadline.ms": "1500"})
     assert (bounds.body_bytes, bounds.deadline_s, bounds.json_parts) == (7, 1.5, 1_000_000)
-    with pytest.raises(UsageError, match=r"no property http\.max of ksqlDB's client\. Known are: http\.answer"):
+    with pytest.raises(UsageError, match=r"no property http\.max of ksqlDB's"):
         ksqldb_bounds({"http.max": "7"})

@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.recovery.ksqldb.saved import parse_saved_answers
-from srfix.serde import Topic
 from srfix.serde.registry import Json
-from tests.recovery.ksqldb.server import APPLICATION, ERROR, INFO, STORE, TOPOLOGY, default_answers, query, source
+from tests.recovery.ksqldb.server import (
+    APPLICATION,
+    ERROR,
+    INFO,
+    TOPOLOGY,
+    assert_is_the_incident,
+    default_answers,
+    query,
+    source,
+)
 
 EXPLAINED = f"""\
 ksql> EXPLAIN CSAS_J_0;
@@ -73,18 +81,6 @@ BANNER = "CLI v0.10.1, Server v0.10.1 located at http://localhost:8088\n\n"
 
 def saved(text: str) -> KsqldbAnswers:
     return parse_saved_answers(text, origin="ksql.txt")
-
-
-def assert_is_the_incident(answers: KsqldbAnswers) -> None:
-    (found,) = answers.queries
-    assert (found.query_id, found.state, found.sources) == ("CSAS_J_0", "ERROR", ("S", "T"))
-    assert found.topology is not None
-    assert found.topology.stores == (STORE,)
-    table = answers.source("T")
-    assert table is not None
-    assert (table.is_table, table.topic, table.value_format) == (True, Topic("t"), "AVRO")
-    assert list(answers.queries_of(APPLICATION)) == [found]
-    assert answers.problems == ()
 
 
 class TestParseSavedAnswers:

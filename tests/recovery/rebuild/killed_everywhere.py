@@ -18,13 +18,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
-from srfix.recovery.rebuild import Migration, Rebuild, StoreChange, Until, migrate, rebuild
+from srfix.recovery.rebuild import Migration, StoreChange, migrate, rebuild
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-from srfix.serde import Topic
-from tests.recovery.rebuild.topics import TopicOfRecords, record
+from tests.recovery.rebuild.topics import TopicOfRecords, rebuild_of, record
 from tests.recovery.state_jobs.here import contents
 
 T = TypeVar("T")
@@ -37,18 +36,6 @@ TAIL = 1
 """How many steps before the end the kills are closer together."""
 
 
-def rebuilds(**changed: Any) -> Rebuild:
-    asked: dict[str, Any] = {
-        "application": NAME,
-        "store": StoreToWrite(name="s", kind=WrittenKind.TIMESTAMPED_KV),
-        "topic": Topic("users"),
-        "until": Until.END,
-        "release": Release(2, 6, 3),
-        "subtopology": 0,
-    }
-    return Rebuild(**(asked | changed))
-
-
 def act(what: str, folder: Path) -> None:
     target = folder / "new" / NAME
     if what == "migrate":
@@ -56,13 +43,14 @@ def act(what: str, folder: Path) -> None:
         change = StoreChange(kind=WrittenKind.TIMESTAMPED_KV)
         migrate(state, target, Migration(release=Release(4, 3, 1), changes={"s": change}), request={"what": what})
         return
-    asked = rebuilds(payload=bytes.upper if what == "rewrite" else None)
+    store = StoreToWrite(name="s", kind=WrittenKind.TIMESTAMPED_KV)
+    asked = rebuild_of(store, payload=bytes.upper if what == "rewrite" else None)
     rebuild(asked, TopicOfRecords({0: RECORDS}), target, request={"what": what})
 
 
 def original(folder: Path) -> None:
     """A directory to migrate from."""
-    asked = rebuilds(store=StoreToWrite(name="s", kind=WrittenKind.PLAIN_KV))
+    asked = rebuild_of(StoreToWrite(name="s", kind=WrittenKind.PLAIN_KV))
     rebuild(asked, TopicOfRecords({0: RECORDS}), folder / "old" / NAME, request={})
 
 

@@ -18,17 +18,11 @@ from srfix.recovery.state.stores import open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.serde import DecodeError, UsageError
 from srfix.serde.properties import Isolation
-from tests.recovery.rebuild.topics import TOPIC, TopicOfRecords, record
+from tests.recovery.rebuild.topics import TopicOfRecords, rebuild_of, record
 
+FIRST = [(b"a", b"1"), (None, b"no key"), (b"b", b"2"), (b"a", b"3"), (b"b", None), (b"c", b"4")]
 RECORDS = {
-    0: [
-        record(3, b"a", b"1"),
-        record(4, None, b"no key"),
-        record(5, b"b", b"2"),
-        record(6, b"a", b"3"),
-        record(7, b"b", None),
-        record(8, b"c", b"4"),
-    ],
+    0: [record(offset, key, value) for offset, (key, value) in enumerate(FIRST, 3)],
     1: [record(0, b"d", b"5", partition=1)],
     2: [],
 }
@@ -38,15 +32,15 @@ def asked(
     version: str = "2.6.3", *, store: str = "s", kind: WrittenKind = WrittenKind.TIMESTAMPED_KV, **changed: Any
 ) -> Rebuild:
     written = StoreToWrite(name=store, kind=kind, retention_ms=3_600_000 if kind.has_retention else None)
-    given: dict[str, Any] = {
-        "application": "shop",
-        "topic": TOPIC,
-        "until": Until.COMMITTED,
-        "release": Release.parse(version),
-        "subtopology": 0,
-        "isolation": Isolation.READ_UNCOMMITTED,
-    }
-    return Rebuild(store=written, **(given | changed))
+    given: dict[str, Any] = {"until": Until.COMMITTED, "isolation": Isolation.READ_UNCOMMITTED}
+    return rebuild_of(written, release=Release.parse(version), **(given | changed))
+
+
+def end_of(tmp_path: Path, **changed: Any) -> dict[str, Any]:
+    """The report of a rebuild of all that the topic holds."""
+    report = rebuild(asked(until=Until.END, **changed), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+    assert isinstance(report, dict)
+    return report
 
 
 def rows(target: Path, task: str = "0_0", store: str = "s") -> dict[bytes, tuple[int, bytes]]:
@@ -86,7 +80,7 @@ class TestRange:
 
     def test_to_the_end(self, tmp_path: Path) -> None:
         target = tmp_path / "shop"
-        rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), target, request={})
+        end_of(tmp_path)
         assert rows(target) == {b"a": (6000, b"3"), b"c": (8000, b"4")}
         assert rows(target, "0_1") == {b"d": (0, b"5")}
         assert (checkpoint(target, "0_0"), checkpoint(target, "0_1")) == ("0\n1\nusers 0 8\n", "0\n1\nusers 1 0\n")
@@ -136,22 +130,19 @@ class TestRewritten:
             return b"R" + payload
 
         target = tmp_path / "shop"
-        rebuild(asked(payload=change, until=Until.END), TopicOfRecords(RECORDS), target, request={})
+        end_of(tmp_path, payload=change)
         assert rows(target) == {b"a": (6000, b"R3"), b"c": (8000, b"R4")}
         assert sorted(seen) == [b"3", b"4", b"5"]
         assert checkpoint(target, "0_0") == "0\n1\nusers 0 8\n"
 
     def test_a_row_that_cannot_be_is_named_and_nothing_is_completed(self, tmp_path: Path) -> None:
         with pytest.raises(RowsUnreadableError, match="task 0_0, store s, key 61: it is a three"):
-            rebuild(asked(payload=bad_threes, until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+            end_of(tmp_path, payload=bad_threes)
         assert list(tmp_path.iterdir()) == []
 
     def test_or_it_is_kept(self, tmp_path: Path) -> None:
-        target = tmp_path / "shop"
-        request = asked(payload=bad_threes, until=Until.END, on_error=OnError.KEEP_RAW)
-        report = rebuild(request, TopicOfRecords(RECORDS), target, request={})
-        assert rows(target) == {b"a": (6000, b"3"), b"c": (8000, b"R4")}
-        assert isinstance(report, dict)
+        report = end_of(tmp_path, payload=bad_threes, on_error=OnError.KEEP_RAW)
+        assert rows(tmp_path / "shop") == {b"a": (6000, b"3"), b"c": (8000, b"R4")}
         assert report["unreadable"] == [{"task": "0_0", "store": "s", "key": "61", "problem": "it is a three"}]
 
 
@@ -170,7 +161,7 @@ def test_every_value_of_a_kind_with_more_than_one_behind_a_timestamp_is_written_
 
 class TestBeside:
     def test_the_other_stores_of_the_application_are_taken_over(self, tmp_path: Path) -> None:
-        rebuild(asked(store="other", until=Until.END), TopicOfRecords(RECORDS), tmp_path / "old" / "shop", request={})
+        end_of(tmp_path / "old", store="other")
         old = tmp_path / "old" / "shop" / "0_0" / ".checkpoint"
         old.write_text("0\n2\nusers 0 2\nother-topic 0 5\n", encoding="utf-8")
         (beside,) = read_state_directory(tmp_path / "old")
@@ -186,7 +177,7 @@ class TestTarget:
     def test_one_that_exists_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "shop").mkdir()
         with pytest.raises(StateDirectoryError, match="shop is there already"):
-            rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+            end_of(tmp_path)
         assert list((tmp_path / "shop").iterdir()) == []
 
     def test_what_is_not_ours_is_left_alone(self, tmp_path: Path) -> None:
@@ -194,14 +185,14 @@ class TestTarget:
         foreign.mkdir()
         (foreign / "letter.txt").write_text("dear", encoding="utf-8")
         with pytest.raises(StateDirectoryError, match="is not what an unfinished run"):
-            rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+            end_of(tmp_path)
         assert (foreign / "letter.txt").read_text(encoding="utf-8") == "dear"
 
     def test_two_runs_do_not_meet(self, tmp_path: Path) -> None:
         def other_run(payload: bytes) -> bytes:
             with pytest.raises(StateDirectoryError, match=r"Another srfix builds .*shop"):
-                rebuild(asked(until=Until.END), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+                end_of(tmp_path)
             return payload
 
-        rebuild(asked(until=Until.END, payload=other_run), TopicOfRecords(RECORDS), tmp_path / "shop", request={})
+        end_of(tmp_path, payload=other_run)
         assert [path.name for path in tmp_path.iterdir()] == ["shop"]

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from srfix.recovery.cluster import RawRecord
+from srfix.recovery.rebuild import Rebuild, Until
+from srfix.recovery.state.writing import Release, StoreToWrite
 from srfix.serde import Topic
 from srfix.serde.properties import Isolation
 
 TOPIC = Topic("users")
+
+
+def rebuild_of(store: StoreToWrite, **changed: Any) -> Rebuild:
+    """All of the topic, for `shop` on 2.6.3, unless said otherwise."""
+    given: dict[str, Any] = {"application": "shop", "topic": TOPIC, "until": Until.END, "release": Release(2, 6, 3)}
+    return Rebuild(store=store, **(given | {"subtopology": 0} | changed))
 
 
 def record(offset: int, key: bytes | None, value: bytes | None, *, partition: int = 0) -> RawRecord:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import subprocess
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.registry import FixtureRegistry, Release
-from srfix.recovery import Plan
+from srfix.recovery import Plan, shell_script
+from srfix.recovery.actions.actions import Register
 from srfix.recovery.repair import apply, rollback
+from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde import RegistryClient, RetryPolicy, Schema
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, killed_at, plan_of
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
@@ -42,13 +45,11 @@ class Scene:
 
     def killed(self, moment: str, number: int) -> None:
         """An apply that dies; see `killed_at`."""
-        with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
-            self.apply()
+        dies(moment, number, self.apply)
 
     def killed_rollback(self, moment: str, number: int) -> None:
         """A rollback that dies; see `killed_at`."""
-        with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
-            self.roll_back()
+        dies(moment, number, self.roll_back)
 
     def lines(self) -> list[bytes]:
         return self.journal.read_bytes().splitlines(keepends=True)
@@ -71,6 +72,56 @@ class Scene:
         return self.client.lookup(PHANTOM, Schema(text=text)).version
 
 
+def dies(moment: str, number: int, run: Callable[[], object]) -> None:
+    """Runs what dies at that moment; see `killed_at`."""
+    with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
+        run()
+
+
+def kinds(plan: Plan) -> list[str]:
+    return [action.kind for action in plan.actions]
+
+
+def registered(plan: Plan) -> list[int]:
+    return [int(action.schema_id) for action in plan.actions if isinstance(action, Register)]
+
+
+def carried_out(world: World, plan: Plan, journal: Path) -> None:
+    """Applies and verifies; no finding is left."""
+    world.apply(plan, journal)
+    assert {type(event) for event in world.verify(plan)} == {Confirmed}
+    assert not world.examine().diagnosis.has_findings
+
+
+def carried_out_and_undone(world: World, plan: Plan, journal: Path) -> None:
+    """Applies, verifies, rolls back; the registry is as before."""
+    before = world.registry.dump()
+    carried_out(world, plan, journal)
+    undone(world, journal, before)
+
+
+def undone(world: World, journal: Path, before: object) -> None:
+    """Rolls back, and holds that all is as before."""
+    assert not [event for event in world.roll_back(journal) if isinstance(event, rollback.Left)]
+    assert world.registry.dump() == before
+
+
+def run_as_shell(plan: Plan, folder: Path) -> None:
+    """Carries the plan out by its shell script."""
+    (folder / "repair.sh").write_text(shell_script(plan))
+    command = ["sh", str(folder / "repair.sh")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def seed_users(world: World) -> None:
+    """W1 (id 1) and W2 (id 2) under the source's subject, one live row of each in `users`, which the group has read."""
+    world.registry.seed(SOURCE_SUBJECT, W1)
+    world.registry.seed(SOURCE_SUBJECT, W2)
+    world.put("users", ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)))
+    world.commit("shop", users=2)
+
+
 def mostly_slow(points: Iterable[tuple[str, int]], *, quick: Collection[tuple[str, int]]) -> list[object]:
     """Moments and numbers at which to die; all but the telling ones are slow."""
     return [pytest.param(*point, marks=() if point in quick else pytest.mark.slow) for point in points]
@@ -91,13 +142,10 @@ def staged_scene(folder: Path, *, emulate: Release = "7.9") -> Iterator[Scene]:
 def two_applications() -> Iterator[World]:
     """`shop` has two live rows without their schemas, `tills` has one."""
     with world_of({"users": 1, "orders": 1}) as made:
-        made.registry.seed(SOURCE_SUBJECT, W1)
-        made.registry.seed(SOURCE_SUBJECT, W2)
+        seed_users(made)
         made.registry.seed(PHANTOM, R)
         made.registry.seed("orders-value", W2.replace("tier", "badge"))
         made.registry.seed(TILLS, R.replace("USERID", "BADGE").replace("long", "string"))
-        made.put("users", ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)))
         made.put("orders", ("o", value(4, ONE_LONG_AND_NULL)))
-        made.commit("shop", users=2)
         made.commit("tills", orders=1)
         yield made

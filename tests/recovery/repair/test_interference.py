@@ -66,7 +66,7 @@ class TestOthersAtTheSameTime:
     def test_what_the_application_registered_meanwhile_is_not_taken_for_ours(self, scene: Scene) -> None:
         scene.killed("before write", 2)
         theirs = scene.client.register(PHANTOM, OTHERS)
-        with pytest.raises(PlanError, match=r"neither as before nor as after it: .* Somebody else changed it"):
+        with pytest.raises(PlanError, match=r"neither as before nor as after it"):
             scene.apply()
         assert scene.client.lookup(PHANTOM, OTHERS).schema_id == theirs
         scene.roll_back()
@@ -77,11 +77,9 @@ class TestOthersAtTheSameTime:
     def test_a_rollback_undoes_ours_beside_theirs(self, scene: Scene) -> None:
         scene.killed("after write", 2)
         scene.client.register(PHANTOM, OTHERS)
-        undone = [event for event in scene.roll_back() if isinstance(event, Undone | Left)]
-        assert [(type(event), event.action.kind) for event in undone] == [
-            (Undone, "register"),
-            (Undone, "set-compatibility"),
-        ]
+        events = [event for event in scene.roll_back() if isinstance(event, Undone | Left)]
+        undone = [event.action.kind for event in events if isinstance(event, Undone)]
+        assert (undone, len(events)) == (["register", "set-compatibility"], 2)
         assert scene.client.lookup(PHANTOM, OTHERS).version == 3
         assert scene.client.versions(PHANTOM, deleted=True) == (1, 3)
         assert scene.client.config(PHANTOM) is None

@@ -137,11 +137,8 @@ class TestDamagedJournals:
     def test_what_it_refuses_it_names(self, scene: Scene) -> None:
         scene.apply()
         scene.journal.write_bytes(scene.lines()[0])
-        with pytest.raises(
-            PlanError,
-            match=rf"does not tell that step 2, 4 .* version 2 \(schema id 1, soft-deleted\) of {PHANTOM} stands; "
-            rf"version 3 \(schema id 2, soft-deleted\) of {PHANTOM} stands",
-        ):
+        versions = ".*".join(rf"version {n + 1} \(schema id {n}, soft-deleted\) of {PHANTOM}" for n in (1, 2))
+        with pytest.raises(PlanError, match=rf"does not tell that step 2, 4 .* {versions}"):
             scene.roll_back()
 
     def test_one_whose_last_word_is_that_it_stopped_leaves_what_others_did(self, scene: Scene) -> None:
@@ -179,7 +176,7 @@ class TestAnotherRegistry:
         scene.journal.write_bytes(scene.lines()[0])
         with FixtureRegistry() as other, RegistryClient(other.url) as elsewhere:
             other.seed(PHANTOM, R)
-            with pytest.raises(PlanError, match=r"None of the schemas of this repair is at .* looks like another"):
+            with pytest.raises(PlanError, match="None of the schemas of this repair is at"):
                 list(roll_back(scene.journal, elsewhere, clock=clock))
             assert other.writes == 0
 

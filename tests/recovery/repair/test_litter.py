@@ -9,12 +9,11 @@ import pytest
 
 from srfix.recovery import Plan, plan_document, shell_script
 from srfix.recovery.actions.actions import DeleteVersion
-from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.plan_file import plan_from
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import Schema, SchemaReference
-from tests.recovery.repair.scene import mostly_slow
-from tests.recovery.staging import SOURCE_SUBJECT, W1, W2, R, clock, killed_at
+from tests.recovery.repair.scene import dies, mostly_slow
+from tests.recovery.staging import SOURCE_SUBJECT, W1, W2, R, clock
 from tests.recovery.world import World, value, world_of
 
 GONE = "tills-users-store-changelog-value"
@@ -79,12 +78,9 @@ class TestWhatMayGo:
         assert 1 not in going(planned(world))
 
     def test_a_schema_that_others_refer_to_stays(self, world: World) -> None:
-        client = world.client()
         referring = '{"type":"record","name":"X","fields":[{"name":"u","type":"KsqlDataSourceSchema"}]}'
-        client.register(
-            "x-value",
-            Schema(text=referring, references=(SchemaReference(name="KsqlDataSourceSchema", subject=GONE, version=2),)),
-        )
+        reference = SchemaReference(name="KsqlDataSourceSchema", subject=GONE, version=2)
+        world.client().register("x-value", Schema(text=referring, references=(reference,)))
         plan = planned(world)
         assert 2 not in going(plan)
         assert "refers to version 2" in plan.omissions[0].reason
@@ -117,13 +113,10 @@ class TestCarriedOut:
             quick=[("after write", 1), ("before line", 3)],
         ),
     )
-    def test_killed_at_any_instant_it_goes_on(
-        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
-    ) -> None:
-        plan, client = planned(world), world.client()
-        with killed_at(monkeypatch, moment, number):
-            list(apply_plan(plan, client, tmp_path / "j", clock=clock))
-        list(apply_plan(plan, client, tmp_path / "j", clock=clock))
+    def test_killed_at_any_instant_it_goes_on(self, world: World, tmp_path: Path, moment: str, number: int) -> None:
+        plan = planned(world)
+        dies(moment, number, lambda: world.apply(plan, tmp_path / "j"))
+        world.apply(plan, tmp_path / "j")
         assert GONE not in world.client().subjects()
         world.roll_back(tmp_path / "j")
         assert len(world.client().versions(GONE)) == 3

@@ -9,12 +9,12 @@ import pytest
 
 from srfix.recovery import AppliedInPartError, Plan, PlanError
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.repair.apply import LeftForLater, StepDone, StepFound, apply_plan
+from srfix.recovery.repair.apply import Event, LeftForLater, StepDone, StepFound, apply_plan
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.part import part_of, shared_subjects
 from srfix.serde import UsageError
-from tests.recovery.repair.scene import TILLS, mostly_slow, two_applications
-from tests.recovery.staging import PHANTOM, W1, clock, killed_at
+from tests.recovery.repair.scene import TILLS, dies, mostly_slow, two_applications
+from tests.recovery.staging import PHANTOM, W1, clock
 from tests.recovery.world import World
 
 
@@ -22,6 +22,10 @@ from tests.recovery.world import World
 def world() -> Iterator[World]:
     with two_applications() as made:
         yield made
+
+
+def applied(world: World, plan: Plan, folder: Path, *only: str) -> list[Event]:
+    return list(apply_plan(plan, world.client(), folder / "j", only=only, clock=clock))
 
 
 def subjects(plan: Plan) -> set[str]:
@@ -34,7 +38,6 @@ class TestPartOf:
         assert subjects(part) == {TILLS} == set(part.expects)
         assert [finding.application for finding in part.findings] == ["tills"]
         assert [known.application for known in part.applications] == ["tills"]
-
         assert shared_subjects(world.plan(), part) == ()
 
     def test_a_code_in_any_letter_case_or_no_choice_is_all_of_it(self, world: World) -> None:
@@ -44,10 +47,7 @@ class TestPartOf:
 
     @pytest.mark.parametrize(
         ("only", "said"),
-        [
-            ("SRF004", r"repairs no SRF004; it repairs SRF001"),
-            ("till", r"application 'till'\. Did you mean 'tills'\?"),
-        ],
+        [("SRF004", r"no SRF004; it repairs SRF001"), ("till", r"application 'till'\. Did you mean 'tills'\?")],
     )
     def test_what_the_plan_does_not_repair_is_refused(self, world: World, only: str, said: str) -> None:
         with pytest.raises(UsageError, match=said):
@@ -57,17 +57,16 @@ class TestPartOf:
 class TestApplyInParts:
     def test_only_the_steps_that_were_asked_for_are_carried_out(self, world: World, tmp_path: Path) -> None:
         before = world.registry.dump()
-        plan, client = world.plan(), world.client()
-        events = list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
+        plan = world.plan()
+        events = applied(world, plan, tmp_path, "tills")
         done = [event.action.subject for event in events if isinstance(event, StepDone)]
         assert set(done) == {TILLS}
         left = tuple(action.step for action in plan.actions if action.subject == PHANTOM)
         assert events[-1] == LeftForLater(steps=left)
-        assert client.versions(PHANTOM, deleted=True) == (1,)
+        assert world.client().versions(PHANTOM, deleted=True) == (1,)
         assert not read_journal(tmp_path / "j").finished
         writes = len(world.registry.write_log)
-        again = list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
-        assert [type(event) for event in again] == [LeftForLater]
+        assert [type(event) for event in applied(world, plan, tmp_path, "tills")] == [LeftForLater]
         assert len(world.registry.write_log) == writes
         world.roll_back(tmp_path / "j")
         assert world.registry.dump() == before
@@ -76,9 +75,9 @@ class TestApplyInParts:
     def test_what_others_did_to_the_rest_does_not_stop_a_part(self, world: World, tmp_path: Path) -> None:
         plan = world.plan()
         world.registry.seed(PHANTOM, W1)
-        assert list(apply_plan(plan, world.client(), tmp_path / "j", only=["tills"], clock=clock))
+        assert applied(world, plan, tmp_path, "tills")
         with pytest.raises(AppliedInPartError, match="world has changed since the plan"):
-            list(apply_plan(plan, world.client(), tmp_path / "j", clock=clock))
+            applied(world, plan, tmp_path)
 
     @pytest.mark.parametrize(
         ("moment", "number"),
@@ -88,14 +87,12 @@ class TestApplyInParts:
         ),
     )
     def test_a_part_that_was_killed_goes_on_and_ends_as_if_nothing_had_been(
-        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
+        self, world: World, tmp_path: Path, moment: str, number: int
     ) -> None:
-        before = world.registry.dump()
-        plan, client = world.plan(), world.client()
-        with killed_at(monkeypatch, moment, number):
-            list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
-        list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
-        events = list(apply_plan(plan, client, tmp_path / "j", clock=clock))
+        before, plan = world.registry.dump(), world.plan()
+        dies(moment, number, lambda: applied(world, plan, tmp_path, "tills"))
+        applied(world, plan, tmp_path, "tills")
+        events = applied(world, plan, tmp_path)
         assert {type(event) for event in events} <= {StepDone, StepFound}
         registered = {action.subject for action in plan.actions if isinstance(action, Register)}
         assert registered == {PHANTOM, TILLS}
@@ -103,14 +100,8 @@ class TestApplyInParts:
         world.roll_back(tmp_path / "j")
         assert world.registry.dump() == before
 
-    def test_another_part_is_refused_while_a_subject_is_half_done(
-        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        plan, client = world.plan(), world.client()
-        with killed_at(monkeypatch, "after write", 1):
-            list(apply_plan(plan, client, tmp_path / "j", only=["tills"], clock=clock))
-        with pytest.raises(
-            PlanError,
-            match=f"in the midst of {TILLS}, which --only leaves out: .* srfix apply without --only, .* srfix rollback",
-        ):
-            list(apply_plan(plan, client, tmp_path / "j", only=["shop"], clock=clock))
+    def test_another_part_is_refused_while_a_subject_is_half_done(self, world: World, tmp_path: Path) -> None:
+        plan = world.plan()
+        dies("after write", 1, lambda: applied(world, plan, tmp_path, "tills"))
+        with pytest.raises(PlanError, match=f"in the midst of {TILLS}, .* apply without --only, .* srfix rollback"):
+            applied(world, plan, tmp_path, "shop")

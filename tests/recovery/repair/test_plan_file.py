@@ -27,16 +27,12 @@ steps = st.integers(1, 99)
 configs = st.none() | st.dictionaries(texts, texts | st.booleans() | st.none(), max_size=3)
 references = st.builds(SchemaReference, name=texts, subject=texts, version=steps)
 schemas = st.builds(Schema, text=texts, schema_type=texts, references=st.lists(references, max_size=2).map(tuple))
+holders = st.lists(subjects, max_size=2).map(tuple)
+some_ids = st.lists(ids, max_size=3).map(tuple)
+some_texts = st.lists(texts, max_size=2).map(tuple)
 actions = st.one_of(
     st.builds(SetCompatibility, step=steps, subject=subjects, level=texts, previous=configs),
-    st.builds(
-        Register,
-        step=steps,
-        subject=subjects,
-        schema_id=ids,
-        schema=schemas,
-        holders=st.lists(subjects, max_size=2).map(tuple),
-    ),
+    st.builds(Register, step=steps, subject=subjects, schema_id=ids, schema=schemas, holders=holders),
     st.builds(SoftDelete, step=steps, subject=subjects, schema_id=ids),
     st.builds(RestoreCompatibility, step=steps, subject=subjects, previous=configs),
 )
@@ -56,10 +52,10 @@ findings = st.builds(
     role=st.sampled_from(Role),
     subject=subjects,
     source_topic=texts.map(Topic),
-    schema_ids=st.lists(ids, max_size=3).map(tuple),
-    planned_ids=st.lists(ids, max_size=3).map(tuple),
+    schema_ids=some_ids,
+    planned_ids=some_ids,
 )
-omissions = st.builds(Omission, subject=subjects, reason=texts, schema_ids=st.lists(ids, max_size=3).map(tuple))
+omissions = st.builds(Omission, subject=subjects, reason=texts, schema_ids=some_ids)
 plans = st.builds(
     Plan,
     registry=texts,
@@ -69,10 +65,10 @@ plans = st.builds(
     findings=st.lists(findings, max_size=2).map(tuple),
     actions=st.lists(actions, max_size=4).map(tuple),
     expects=st.lists(states, max_size=2).map(lambda found: {state.subject: state for state in found}),
-    price=st.lists(texts, max_size=2).map(tuple),
-    left_out=st.lists(texts, max_size=2).map(tuple),
+    price=some_texts,
+    left_out=some_texts,
     omissions=st.lists(omissions, max_size=2).map(tuple),
-    playbook=st.lists(texts, max_size=2).map(tuple),
+    playbook=some_texts,
     applications=st.lists(known, max_size=2).map(tuple),
 ).map(lambda plan: _in_order(plan))
 
@@ -82,6 +78,9 @@ def _in_order(plan: Plan) -> Plan:
     written = {a.subject: SubjectState(subject=a.subject, versions=(), config=None, mode=None) for a in plan.actions}
     numbered = tuple(replace(action, step=number) for number, action in enumerate(plan.actions, start=1))
     return replace(plan, actions=numbered, expects={**written, **plan.expects})
+
+
+ANOTHER = b'{"schema": "srfix.diagnosis/1"}'
 
 
 class TestPlanFrom:
@@ -116,10 +115,7 @@ class TestPlanFrom:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            *(
-                (content, "is not a plan of srfix")
-                for content in (b"[]", b'"x"', b"{}", b'{"schema": "srfix.diagnosis/1"}')
-            ),
+            *((content, "is not a plan of srfix") for content in (b"[]", b'"x"', b"{}", ANOTHER)),
             *((content, "is not JSON") for content in (b"", b"{", b"\xff\xfe")),
             (None, r"none\.json cannot be read \(No such file or directory\)"),
         ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from srfix.recovery import PlanError
@@ -99,29 +101,24 @@ class TestApplyAgain:
 
 
 class TestWhyNot:
-    def refused(self, applied: Scene, match: str) -> None:
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (lambda scene: scene.lose(2), "Schema id 2 is gone from the registry"),
+            (lambda scene: scene.client.set_mode(PHANTOM, "READONLY"), "mode is READONLY"),
+            (lambda scene: scene.client.set_config(PHANTOM, {"compatibility": "FULL"}), "settings have .* Plan again"),
+        ],
+    )
+    def test_what_has_changed_since_is_said(self, applied: Scene, change: Callable[[Scene], object], said: str) -> None:
+        applied.purge(3)
+        change(applied)
         applied.registry.forget_requests()
         before = applied.lines()
-        with pytest.raises(PlanError, match=rf"deleted for good: schema id 2 under {PHANTOM}\. .*{match}"):
+        with pytest.raises(PlanError, match=rf"deleted for good: schema id 2 under {PHANTOM}\. .*{said}"):
             applied.apply()
         assert applied.registry.writes == 0
         assert read_journal(applied.journal).finished
         assert applied.lines() == before
-
-    def test_the_id_is_gone_from_the_registry(self, applied: Scene) -> None:
-        applied.purge(3)
-        applied.lose(2)
-        self.refused(applied, "Schema id 2 is gone from the registry")
-
-    def test_the_subject_takes_no_registration_any_more(self, applied: Scene) -> None:
-        applied.purge(3)
-        applied.client.set_mode(PHANTOM, "READONLY")
-        self.refused(applied, "mode is READONLY")
-
-    def test_the_subjects_configuration_is_another_one(self, applied: Scene) -> None:
-        applied.purge(3)
-        applied.client.set_config(PHANTOM, {"compatibility": "FULL"})
-        self.refused(applied, r"settings have changed .* Plan again")
 
     def test_nothing_is_missing(self, applied: Scene) -> None:
         applied.client.set_config(PHANTOM, {"compatibility": "FULL"})

@@ -85,11 +85,9 @@ class TestRollBack:
         self, repaired: Scene, others_undid: tuple[int, ...], counted: str
     ) -> None:
         repaired.purge(*others_undid)
+        said = f"stopped at step 2; {counted} undone"
         fault = Fault(method="DELETE", path="/versions/2", action=CutBefore(), times=1)
-        with (
-            repaired.registry.intercept(fault),
-            pytest.raises(RolledBackInPartError, match=f"stopped at step 2; {counted} undone"),
-        ):
+        with repaired.registry.intercept(fault), pytest.raises(RolledBackInPartError, match=said):
             repaired.roll_back()
 
     def test_there_is_nothing_to_undo_without_a_journal(self, scene: Scene) -> None:
@@ -117,11 +115,7 @@ class TestTheSameNumberAndIdAgain:
 
     @pytest.mark.parametrize(
         ("keeps_live", "is_deleted"),
-        [
-            (True, False),
-            (False, True),
-            *(pytest.param(both, both, marks=pytest.mark.slow) for both in (False, True)),
-        ],
+        [(True, False), (False, True), *(pytest.param(both, both, marks=pytest.mark.slow) for both in (False, True))],
     )
     def test_where_the_registry_keeps_a_time_it_tells(
         self, tmp_path: Path, *, keeps_live: bool, is_deleted: bool
@@ -191,10 +185,9 @@ class TestDeathWhileRollingBack:
 
     @pytest.mark.parametrize("cut", [CutBefore(), CutAfter()], ids=["before", "after"])
     def test_a_connection_cut_while_undoing_is_taken_up_again(self, repaired: Scene, cut: CutBefore | CutAfter) -> None:
-        with (
-            repaired.registry.intercept(Fault(method="DELETE", action=cut, times=1)),
-            pytest.raises(RolledBackInPartError, match=r"stopped at step 4; no step .* run the same srfix rollback"),
-        ):
+        said = "stopped at step 4; no step .* run the same srfix rollback"
+        fault = Fault(method="DELETE", action=cut, times=1)
+        with repaired.registry.intercept(fault), pytest.raises(RolledBackInPartError, match=said):
             repaired.roll_back()
         repaired.roll_back()
         assert repaired.registry.dump() == repaired.before

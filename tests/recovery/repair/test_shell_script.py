@@ -25,7 +25,6 @@ from srfix.recovery.actions.actions import Register, RestoreCompatibility, Resto
 from srfix.recovery.repair.apply import apply_plan
 from srfix.serde import RegistryClient, RetryPolicy, Schema, Subject, UsageError
 from srfix.serde.registry import Json
-from srfix.serde.wire import SchemaId
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, plan_of
 from tests.serde.test_printable import HOSTILE, seen
@@ -59,25 +58,24 @@ CODE = (
 )
 
 
-def run(
-    script: str, *arguments: str, shell: str = "sh", env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def written(script: str, folder: Path, shell: str) -> list[str]:
+    """The command that runs a script, which is written to a file."""
+    path = folder / "repair.sh"
+    path.write_text(script)
+    return [shell, "sh", str(path)] if shell.endswith("busybox") else [shell, str(path)]
+
+
+def is_shown(text: str) -> bool:
+    return all(seen(character) or character == "\n" for character in text)
+
+
+def run(script: str, *arguments: str, shell: str = "sh") -> subprocess.CompletedProcess[str]:
     """Runs a script in a folder of its own, in which it must not leave anything."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as elsewhere:
-        path = Path(elsewhere) / "repair.sh"
-        path.write_text(script)
-        command = [shell, "sh", str(path)] if shell.endswith("busybox") else [shell, str(path)]
-        done = subprocess.run(
-            [*command, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            cwd=folder,
-            env={**os.environ, **(env or {})},
-        )
+        command = [*written(script, Path(elsewhere), shell), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=folder)
         assert os.listdir(folder) == []
-    assert all(seen(character) or character == "\n" for character in done.stdout + done.stderr), done
+    assert is_shown(done.stdout + done.stderr), done
     return done
 
 
@@ -146,7 +144,7 @@ class TestNothingIsCode:
         with staged(subject, schemas=schemas, config=config) as (registry, _client, plan):
             word = "".join(HOSTILE)
             script = shell_script(replace(plan, price=(word, f"a\n{word}")))
-            assert all(seen(character) or character == "\n" for character in script)
+            assert is_shown(script)
             done = run(script, shell=shell)
             assert done.returncode == 0, done.stderr
             assert registry.dump() == wanted
@@ -166,27 +164,23 @@ class TestNothingIsCode:
         with staged() as (_registry, _client, plan):
             subject = Subject(f"x{name}")
             (put, *others) = plan.actions
+            registration = next(action for action in others if isinstance(action, Register))
             assert isinstance(put, SetCompatibility)
             actions = (
                 replace(put, subject=subject, inherited={"defaultMetadata": {"properties": {doc: doc}}}),
                 SetMode(step=2, subject=subject, mode="IMPORT", previous=None),
-                Register(
-                    step=3, subject=subject, schema_id=SchemaId(1), schema=Schema(text=doc), holders=(), exact=True
-                ),
+                replace(registration, step=3, subject=subject, schema=Schema(text=doc), holders=(), exact=True),
                 RestoreMode(step=4, subject=subject, previous=None),
                 *(replace(action, step=action.step + 3) for action in others),
             )
             script = shell_script(replace(plan, actions=actions, registry=f"http://h/{url}", price=(doc,)))
-        assert all(seen(character) or character == "\n" for character in script)
+        assert is_shown(script)
         command = [str(SHELLCHECK), "--shell=sh", "--severity=style", "-"]
         done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, "")
 
     def test_a_name_that_no_url_carries_is_refused(self) -> None:
-        with (
-            staged() as (_registry, _client, plan),
-            pytest.raises(UsageError, match="cannot stand in a registry's URL"),
-        ):
+        with staged() as (_registry, _client, plan), pytest.raises(UsageError, match="cannot stand in a registry's"):
             shell_script(replace(plan, actions=(replace(plan.actions[0], subject=Subject("\ud800")),)))
 
     def test_steps_that_srfix_did_not_number_are_refused(self) -> None:
@@ -261,9 +255,7 @@ class TestCompatibilityIsPutBack:
         number = signal.Signals[f"SIG{name}"]
         with staged() as (registry, client, plan):
             held = registry.intercept(Fault(method="POST", delay_s=1.0))
-            script = tmp_path / "repair.sh"
-            script.write_text(shell_script(plan))
-            command = [shell, "sh", str(script)] if shell.endswith("busybox") else [shell, str(script)]
+            command = written(shell_script(plan), tmp_path, shell)
             # What is ignored when a shell begins cannot be trapped: the tests may run under nohup.
             before = signal.signal(number, signal.SIG_DFL) if signal.getsignal(number) is signal.SIG_IGN else None
             try:
@@ -284,11 +276,9 @@ class TestCompatibilityIsPutBack:
 
     def test_where_nobody_reads_what_it_says(self, shell: str, tmp_path: Path) -> None:
         with staged() as (_registry, client, plan):
-            script = tmp_path / "repair.sh"
-            script.write_text(shell_script(plan))
+            command = written(shell_script(plan), tmp_path, shell)
             reading, writing = os.pipe()
             os.close(reading)
-            command = [shell, "sh", str(script)] if shell.endswith("busybox") else [shell, str(script)]
             subprocess.run(command, stdout=writing, stderr=writing, timeout=60, check=False)
             os.close(writing)
             assert client.config(PHANTOM) is None

@@ -37,13 +37,10 @@ def carry_out_twice(order: list[int], directory: Path, *, back_first: int) -> tu
             assert error is None or isinstance(error, PlanError | RegistryError), error
         said = [str(error) for error in raised if error is not None]
         if client.config(PHANTOM) is not None:
+            stands = f"The compatibility of {PHANTOM} is NONE now"
             ways_back = [f"`{srfix_command('rollback', str(path))}`" for path in journals]
-            assert any(
-                f"The compatibility of {PHANTOM} is NONE now" in sentence
-                and f"DELETE /config/{PHANTOM}" in sentence
-                and any(way in sentence for way in ways_back)
-                for sentence in said
-            ), said
+            telling = [each for each in said if stands in each and f"DELETE /config/{PHANTOM}" in each]
+            assert any(way in each for each in telling for way in ways_back), said
         ids = [action.schema_id for action in plan.actions if isinstance(action, Register)]
         for path in journals[back_first:] + journals[:back_first]:
             if path.exists():

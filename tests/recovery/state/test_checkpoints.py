@@ -88,10 +88,8 @@ class TestParseCheckpoint:
         # Cut in the last number, or before the last line break: the text itself does not betray it.
         assert [(e.topic, e.partition) for e in found] == [(e.topic, e.partition) for e in wanted]
 
-    def test_minus_four_is_an_offset_that_is_not_known(self) -> None:
+    def test_minus_four_is_an_offset_that_is_not_known_and_an_empty_map_has_no_entries(self) -> None:
         assert parse_checkpoint(b"0\n1\nusers 3 -4\n", path="p").entries == (entry("users", 3, None),)
-
-    def test_an_empty_map_has_no_entries(self) -> None:
         assert parse_checkpoint(b"0\n0\n", path="p").entries == ()
 
     @pytest.mark.parametrize(

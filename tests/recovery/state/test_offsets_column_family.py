@@ -10,19 +10,14 @@ from pathlib import Path
 import pytest
 
 from srfix.recovery import LibraryMissingError, StateDirectoryError
-from srfix.recovery.state.checkpoints import CheckpointEntry
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, parse_offsets, parse_position
 from srfix.recovery.state.rocksdb import column_families, linked_view, read_column_family
-from srfix.serde import Topic
+from tests.recovery.state.test_checkpoints import entry
 
 APPLICATION = Path(__file__).parent / "data/4.3.1/x3bc6f6-app"
 TABLE = APPLICATION / "1_0/rocksdb/ts"
 POSITION = bytes.fromhex("000000000100000005757365727300000001000000000000000000000029") + bytes(175)
 """The golden vector: users-0=41, padded to 205 bytes."""
-
-
-def entry(topic: str, partition: int, offset: int | None) -> CheckpointEntry:
-    return CheckpointEntry(topic=Topic(topic), partition=partition, offset=offset)
 
 
 def packed(position: dict[str, dict[int, int]]) -> bytes:
@@ -87,13 +82,11 @@ def test_the_padding_behind_the_counts_of_a_position_is_ignored() -> None:
 
 
 class TestReadColumnFamily:
-    def test_every_column_family_is_seen_and_one_that_is_not_there_is_none(self) -> None:
-        assert column_families(TABLE) == ("default", "keyValueWithTimestamp", "offsets")
-        assert read_column_family(TABLE, "nosuch") is None
-
-    def test_the_original_keeps_every_byte_and_gets_no_file(self) -> None:
+    def test_every_column_family_is_seen_and_the_original_keeps_every_byte_and_gets_no_file(self) -> None:
         before = snapshot(TABLE)
-        read_column_family(TABLE, OFFSETS_COLUMN_FAMILY)
+        assert column_families(TABLE) == ("default", "keyValueWithTimestamp", "offsets")
+        assert read_column_family(TABLE, OFFSETS_COLUMN_FAMILY) is not None
+        assert read_column_family(TABLE, "nosuch") is None
         assert snapshot(TABLE) == before
 
     def test_nothing_is_left_of_the_view(self) -> None:

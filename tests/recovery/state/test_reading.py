@@ -39,15 +39,9 @@ class TestReadStateDirectory:
     def test_the_state_dir_and_the_folder_in_it_are_the_same_and_the_layout_betrays_the_version(
         self, version: str, name: str, traces: tuple[bool, bool, bool, bool]
     ) -> None:
-        metadata, locks, positions, families = traces
         found = only(DATA / version)
         assert found == only(DATA / version / name)
-        assert found.traces == Traces(
-            has_process_metadata=metadata,
-            has_task_locks=locks,
-            has_position_files=positions,
-            has_offsets_column_families=families,
-        )
+        assert found.traces == Traces(**dict(zip(Traces.__slots__, traces, strict=True)))
 
     @pytest.mark.core
     def test_tasks_stores_and_topics_of_2_6_3(self) -> None:
@@ -156,14 +150,9 @@ class TestReadStateDirectory:
         shutil.copytree(DATA / "4.3.1", tmp_path / "d")
         lock = tmp_path / "d/x3bc6f6-app" / folder / ".lock"
         lock.touch()
-        hold = (
-            "import fcntl, sys\n"
-            f"file = open({str(lock)!r}, 'r+b')\n"
-            "fcntl.lockf(file, fcntl.LOCK_EX)\n"
-            "print('held', flush=True)\n"
-            "sys.stdin.read()\n"
-        )
-        command = [sys.executable, "-c", hold]
+        hold = "import fcntl, sys; file = open(sys.argv[1], 'r+b'); fcntl.lockf(file, fcntl.LOCK_EX)\n"
+        hold += "print('held', flush=True); sys.stdin.read()"
+        command = [sys.executable, "-c", hold, str(lock)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"

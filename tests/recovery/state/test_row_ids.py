@@ -26,6 +26,7 @@ from srfix.recovery.state.stores import StoreFormat, open_store, open_stores
 from srfix.serde import Role
 from srfix.serde.wire import frame_guid, frame_id
 from srfix.serde.wire_peek import SchemaIdPeek
+from tests.recovery.state.stores.test_real_directories import raw_rows
 
 REAL = Path(__file__).parent / "data/rows"
 VERSIONS = ("2.6.3", "3.9.2", "4.3.1", "4.3.1-headers")
@@ -38,19 +39,9 @@ NOW = 1_795_252_020_000
 
 def told(version: str) -> Iterator[tuple[str, Counter[str], int]]:
     """Per database of `rows.txt` what the values begin with, and its rows: read by hand, not by the parser under test."""
-    database, family = "", ""
-    found: dict[str, list[str]] = {}
-    for line in (REAL / version / "rows.txt").read_text().splitlines():
-        if line.startswith("DB "):
-            database = line[3:]
-            found[database] = []
-        elif line.startswith("   ["):
-            family = line.split("[")[1].split("]")[0]
-        elif family in SKIPPED_BYTES:
-            value = line.split("=")[1].strip()
-            found[database].append(value[2 * SKIPPED_BYTES[family] :])
-    for database, values in found.items():
-        ids = Counter(value[2:10] for value in values if value.startswith("00") and len(value) >= 10)
+    for database, raw in raw_rows(REAL / version).items():
+        values = [value[SKIPPED_BYTES[family] :] for family, _key, value in raw.rows() if family in SKIPPED_BYTES]
+        ids = Counter(value[1:5].hex() for value in values if value.startswith(b"\0") and len(value) >= 5)
         yield database, ids, len(values)
 
 
@@ -68,11 +59,8 @@ def count(path: Path, *, give_up_at: float | None = None) -> RowIds:
 
 def counted(path: Path) -> tuple[int, dict[int, int], dict[int, int]]:
     found = count(path)
-    return (
-        found.rows,
-        {int(schema_id): count for schema_id, count in found.schema_ids[Role.KEY].items()},
-        {int(schema_id): count for schema_id, count in found.schema_ids[Role.VALUE].items()},
-    )
+    keys, values = ({int(i): n for i, n in found.schema_ids[role].items()} for role in (Role.KEY, Role.VALUE))
+    return found.rows, keys, values
 
 
 class TestRealDirectories:
@@ -116,19 +104,9 @@ class TestRealDirectories:
 
 class TestCountRowIds:
     def test_ids_guids_and_what_is_unframed_are_told_apart(self, tmp_path: Path) -> None:
-        guid = UUID(int=7)
-        write_database(
-            tmp_path / "db",
-            {
-                TIMESTAMPED: {
-                    b"a": TS + frame_id(1, b"x"),
-                    b"b": TS + frame_id(1, b"y"),
-                    frame_id(9, b"c"): TS + frame_id(2, b"z"),
-                    b"d": TS + frame_guid(guid),
-                    b"e": TS + b"{}",
-                }
-            },
-        )
+        rows = {b"a": frame_id(1, b"x"), b"b": frame_id(1, b"y"), frame_id(9, b"c"): frame_id(2, b"z")}
+        rows |= {b"d": frame_guid(UUID(int=7)), b"e": b"{}"}
+        write_database(tmp_path / "db", {TIMESTAMPED: {key: TS + value for key, value in rows.items()}})
         found = count(tmp_path / "db")
         assert found == RowIds(
             rows=5,
@@ -207,15 +185,13 @@ class TestCountRowIds:
     def test_what_is_not_certain_is_said(self, tmp_path: Path) -> None:
         write_database(tmp_path / "win/win.60000", {PLAIN: {b"k" * 20: frame_id(3, b"x")}})
         found = count(tmp_path / "win")
-        assert found.uncertain is not None
-        assert "it was read as plain-window" in found.uncertain
+        assert "it was read as plain-window" in (found.uncertain or "")
 
     def test_nothing_is_counted_of_a_store_that_was_taken_for_the_wrong_kind(self, tmp_path: Path) -> None:
         write_database(tmp_path / "win/win.60000", {PLAIN: {b"k": frame_id(3, b"x"), b"k" * 20: frame_id(3, b"x")}})
         found = count(tmp_path / "win")
         assert (found.rows, found.schema_ids[Role.VALUE], found.is_damaged) == (0, {}, False)
-        assert found.stopped is not None
-        assert "but not every row has that form" in found.stopped
+        assert "but not every row has that form" in (found.stopped or "")
 
     def test_a_store_of_another_make_is_not_read(self, tmp_path: Path) -> None:
         write_database(tmp_path / "db", {"sessionKeyValueWithHeaders": {b"a": b"x"}})
@@ -269,8 +245,7 @@ class TestDamage:
             path.unlink()
         found = count(database)
         assert (found.rows, found.is_damaged) == (0, True)
-        assert found.stopped is not None
-        assert str(path if pattern == "*.sst" or not is_there else database) in found.stopped
+        assert str(path if pattern == "*.sst" or not is_there else database) in (found.stopped or "")
 
     def test_a_directory_without_a_database_is_no_rocksdb(self, tmp_path: Path) -> None:
         assert "no file CURRENT" in (count(tmp_path).stopped or "")

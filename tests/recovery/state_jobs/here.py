@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -16,12 +17,13 @@ from srfix.recovery.rebuild import Rebuild, Until, rebuild
 from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stores import StateStore, open_stores
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.recovery.state.writing import StoreToWrite, WrittenKind
 from srfix.recovery.state_jobs.interface import Part, Result, Work
 from srfix.recovery.state_jobs.worker import Answer, Shipment, part_runner
 from srfix.serde import Topic
 from srfix.serde.registry import pickled_with_secrets
 from srfix.serde.wire import frame_id
+from tests.recovery.rebuild.topics import rebuild_of
 
 TOPIC: Final = Topic("users")
 APPLICATION: Final = "shop"
@@ -29,19 +31,16 @@ STORE: Final = "users-store"
 PARTITIONS: Final = 3
 
 
-def answered(work: Work[Part, Result], part: Part) -> Answer:
-    """What a worker answers; work, part and answer travel as bytes."""
-    shipment = Shipment(job="here", work=cast("Work[object, object]", work), parts=(pickle.dumps(part),))
+def answers(work: Work[Part, Result], parts: Sequence[Part]) -> Iterator[Answer]:
+    """What a worker answers; work, parts and answers travel as bytes."""
+    pickled = tuple(pickle.dumps(part) for part in parts)
+    shipment = Shipment(job="here", work=cast("Work[object, object]", work), parts=pickled)
     run = part_runner.__wrapped__(pickled_with_secrets(shipment))
-    return _read(run, 0)
-
-
-def _read(run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], number: int) -> Answer:
-    batches = list(run(iter([pa.record_batch([pa.array([number], pa.int64())], names=["id"])])))
-    places = [(each["number"][0].as_py(), each["piece"][0].as_py()) for each in batches]
-    assert places == [(number, piece) for piece in range(len(batches))]
-    answer: Answer = pickle.loads(b"".join(each["answer"][0].as_py() for each in batches))
-    return answer
+    for number in range(len(parts)):
+        batches = list(run(iter([pa.record_batch([pa.array([number], pa.int64())], names=["id"])])))
+        places = [(each["number"][0].as_py(), each["piece"][0].as_py()) for each in batches]
+        assert places == [(number, piece) for piece in range(len(batches))]
+        yield pickle.loads(b"".join(each["answer"][0].as_py() for each in batches))
 
 
 class WorkerHere:
@@ -49,13 +48,8 @@ class WorkerHere:
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
         """See `PartsEngine.run`."""
-        shipment = Shipment(
-            job=doing, work=cast("Work[object, object]", work), parts=tuple(pickle.dumps(part) for part in parts)
-        )
-        run = part_runner.__wrapped__(pickled_with_secrets(shipment))
         results = []
-        for number in range(len(parts)):
-            answer = _read(run, number)
+        for answer in answers(work, parts):
             if answer.error is not None:
                 raise answer.error
             results.append(cast("Result", answer.result))
@@ -73,31 +67,16 @@ def staged_topic() -> Iterator[EmbeddedBroker]:
 
 def produce(broker: EmbeddedBroker, numbers: Sequence[int], *, schema_id: int = 1) -> None:
     """Records, a third of them to each partition: updates, and a tombstone now and then."""
-    broker.produce(
-        [
-            ProducedRecord(
-                topic=TOPIC,
-                partition=number % PARTITIONS,
-                key=b"k%d" % (number % 21),
-                value=None if number % 10 == 9 else frame_id(schema_id, b"\x02"),
-                timestamp_ms=1_000 + number,
-            )
-            for number in numbers
-        ]
-    )
+    for number in numbers:
+        value = None if number % 10 == 9 else frame_id(schema_id, b"\x02")
+        record = ProducedRecord(topic=TOPIC, partition=number % PARTITIONS, key=b"k%d" % (number % 21), value=value)
+        broker.produce([replace(record, timestamp_ms=1_000 + number)])
 
 
 def asked(*, store: str = STORE, **changed: Any) -> Rebuild:
     """A rebuild of the store."""
-    given: dict[str, Any] = {
-        "application": APPLICATION,
-        "store": StoreToWrite(name=store, kind=WrittenKind.TIMESTAMPED_KV),
-        "topic": TOPIC,
-        "until": Until.COMMITTED,
-        "release": Release.parse("2.6.3"),
-        "subtopology": 0,
-    }
-    return Rebuild(**(given | changed))
+    written = StoreToWrite(name=store, kind=WrittenKind.TIMESTAMPED_KV)
+    return rebuild_of(written, **({"until": Until.COMMITTED} | changed))
 
 
 def rebuilt(broker: EmbeddedBroker, folder: Path, rebuilds: Sequence[Rebuild] | None = None) -> ApplicationState:

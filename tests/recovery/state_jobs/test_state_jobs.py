@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,7 @@ from srfix.recovery.rebuild import OnError, Rebuild, Until, rebuild
 from srfix.recovery.rebuild.reserialise import Reserialiser
 from srfix.recovery.state import ApplicationState, read_state_directory
 from srfix.recovery.state.stores.store import StateStore
+from srfix.recovery.state.writing import Release
 from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
 from srfix.recovery.state_jobs.exporting import export_on_spark
 from srfix.recovery.state_jobs.rebuilding import BuildOnSpark
@@ -38,14 +40,14 @@ from srfix.serde import (
     Subject,
     UsageError,
 )
-from srfix.serde.registry import RegistryUnreachableError
+from srfix.serde.registry import Json, RegistryUnreachableError
 from tests.recovery.staging import W1, R
 from tests.recovery.state_jobs.here import (
     APPLICATION,
     STORE,
     TOPIC,
     WorkerHere,
-    answered,
+    answers,
     asked,
     contents,
     produce,
@@ -80,10 +82,16 @@ def by_id(registry: FixtureRegistry) -> RecordDecoder:
     return RecordDecoder(ById(RegistryClient(registry.url)))
 
 
-def raw_scan(*, limit: int = 9, prefix: bytes | None = None) -> ScanWork:
-    """Reads rows as they are, without a registry."""
-    decoder = RecordDecoder(ById(RegistryClient("http://127.0.0.1:9")), roles=())
-    return ScanWork(wanted=RowFilter(prefix=prefix), decoder=decoder, second=SecondAnswers(), limit=limit)
+def scan(
+    decoder: RecordDecoder | None = None,
+    *,
+    second: SecondAnswers | None = None,
+    limit: int = 9,
+    prefix: bytes | None = None,
+) -> ScanWork:
+    """Reads rows as they are, without a registry, if no decoder is given."""
+    decoder = decoder or RecordDecoder(ById(RegistryClient("http://127.0.0.1:9")), roles=())
+    return ScanWork(wanted=RowFilter(prefix=prefix), decoder=decoder, second=second or SecondAnswers(), limit=limit)
 
 
 def dual(registry: FixtureRegistry, second: SecondAnswers) -> DualSubject:
@@ -101,18 +109,17 @@ class TestScan:
         self, state: ApplicationState, registry: FixtureRegistry
     ) -> None:
         decoder = by_id(registry)
-        work = ScanWork(wanted=RowFilter(), decoder=decoder, second=SecondAnswers(), limit=100)
         here = [
             row_document(row, application=APPLICATION)
             for store in stores_of(state)
             for row in decoded_rows(store, store.rows(), decoder, topic=store.changelog)
         ]
-        parts = WorkerHere().run(work, stores_of(state), doing="reading")
+        parts = WorkerHere().run(scan(decoder, limit=100), stores_of(state), doing="reading")
         assert [row_document(row, application=APPLICATION) for part in parts for row in part.rows] == here
         assert len(here) > 10
 
     def test_it_is_bounded_by_a_filter_and_a_limit_for_each_task(self, state: ApplicationState) -> None:
-        parts = WorkerHere().run(raw_scan(prefix=b"k1", limit=2), stores_of(state), doing="reading")
+        parts = WorkerHere().run(scan(prefix=b"k1", limit=2), stores_of(state), doing="reading")
         assert [len(part.rows) for part in parts] == [2, 2, 2]
         assert all(row.row.key.startswith(b"k1") for part in parts for row in part.rows)
 
@@ -120,8 +127,7 @@ class TestScan:
         self, state: ApplicationState, registry: FixtureRegistry
     ) -> None:
         second = SecondAnswers()
-        decoder = RecordDecoder(dual(registry, second))
-        work = ScanWork(wanted=RowFilter(), decoder=decoder, second=second, limit=5)
+        work = scan(RecordDecoder(dual(registry, second)), second=second)
         first, *others = WorkerHere().run(work, stores_of(state), doing="reading")
         (note,) = first.notes
         assert PHANTOM in note
@@ -133,7 +139,7 @@ class TestScan:
         (table,) = (copy / "0_1").rglob("*.sst")
         table.write_bytes(table.read_bytes()[:-10])
         (damaged,) = read_state_directory(copy)
-        parts = WorkerHere().run(raw_scan(), stores_of(damaged), doing="reading")
+        parts = WorkerHere().run(scan(), stores_of(damaged), doing="reading")
         assert [bool(part.store.damages) for part in parts] == [False, True, False]
 
 
@@ -190,34 +196,39 @@ class TestDiff:
         assert any(sum(each.counts.values()) for each in here) == (group is None)
 
 
-def builder(
-    kafka: Mapping[str, str], second: SecondAnswers | None = None, notes: list[str] | None = None
-) -> BuildOnSpark:
-    told = [] if notes is None else notes
-    return BuildOnSpark(
-        engine=WorkerHere(), kafka=kafka, timeout_s=15, second=second or SecondAnswers(), tell=told.extend
-    )
+def on_spark(
+    broker: EmbeddedBroker,
+    rebuilds: Rebuild,
+    target: Path,
+    second: SecondAnswers | None = None,
+    tell: Callable[[Iterable[str]], None] = lambda _notes: None,
+) -> Json:
+    """The report of a rebuild by tasks."""
+    kafka = {"bootstrap.servers": broker.bootstrap_servers}
+    build = BuildOnSpark(engine=WorkerHere(), kafka=kafka, timeout_s=15, second=second or SecondAnswers(), tell=tell)
+    with Cluster(kafka) as cluster:
+        return rebuild(rebuilds, cluster, target, request={}, build=build)
 
 
 class TestRebuild:
     def both(self, broker: EmbeddedBroker, folder: Path, rebuilds: Rebuild) -> None:
         """Written by one process, and task by task: the same directory, the same report."""
-        kafka = {"bootstrap.servers": broker.bootstrap_servers}
-        on_spark = builder(kafka)
-        with Cluster(kafka) as cluster:
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
             here = rebuild(rebuilds, cluster, folder / "here" / APPLICATION, request={})
-            there = rebuild(rebuilds, cluster, folder / "there" / APPLICATION, request={}, build=on_spark)
-        assert there == here
+        assert on_spark(broker, rebuilds, folder / "there" / APPLICATION) == here
         assert contents(folder / "there") == contents(folder / "here")
         assert [path.name for path in (folder / "there").iterdir()] == [APPLICATION]
 
-    @pytest.mark.parametrize("version", ["4.3.1", pytest.param("2.6.3", marks=pytest.mark.slow)])
-    def test_the_rows_of_the_topic(self, version: str, broker: EmbeddedBroker, tmp_path: Path) -> None:
-        self.both(broker, tmp_path, asked(release=asked().release.parse(version)))
-
-    @pytest.mark.slow
-    def test_a_global_store_is_one_task(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
-        self.both(broker, tmp_path, asked(subtopology=None))
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"release": Release(4, 3, 1)},
+            pytest.param({"release": Release(2, 6, 3)}, marks=pytest.mark.slow),
+            pytest.param({"subtopology": None}, marks=pytest.mark.slow),  # a global store is one task
+        ],
+    )
+    def test_the_rows_of_the_topic(self, changed: dict[str, Any], broker: EmbeddedBroker, tmp_path: Path) -> None:
+        self.both(broker, tmp_path, asked(**changed))
 
     @pytest.mark.slow
     def test_beside_other_stores_and_other_tasks(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
@@ -233,11 +244,7 @@ class TestRebuild:
     ) -> None:
         second, notes = SecondAnswers(), list[str]()
         payload = Reserialiser(RegistryClient(registry.url), PHANTOM, resolver=dual(registry, second))
-        kafka = {"bootstrap.servers": broker.bootstrap_servers}
-        with Cluster(kafka) as cluster:
-            report = rebuild(
-                asked(payload=payload), cluster, tmp_path / APPLICATION, request={}, build=builder(kafka, second, notes)
-            )
+        report = on_spark(broker, asked(payload=payload), tmp_path / APPLICATION, second, notes.extend)
         assert isinstance(report, dict)
         assert report["unreadable_rows"] == 0
         (note,) = notes
@@ -254,10 +261,8 @@ class TestRebuild:
             if on_error is OnError.KEEP_RAW:
                 self.both(broker, tmp_path, wanted)
                 return
-            kafka = {"bootstrap.servers": broker.bootstrap_servers}
-            on_spark = builder(kafka)
-            with Cluster(kafka) as cluster, pytest.raises(RowsUnreadableError, match="cannot be written anew"):
-                rebuild(wanted, cluster, tmp_path / APPLICATION, request={}, build=on_spark)
+            with pytest.raises(RowsUnreadableError, match="cannot be written anew"):
+                on_spark(broker, wanted, tmp_path / APPLICATION)
             assert list(tmp_path.iterdir()) == []
 
     def test_what_a_kill_left_is_thrown_away(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
@@ -285,7 +290,7 @@ class TestWorker:
         stores = stores_of(state)
         stores[1].directory = replace(stores[1].directory, path="/nowhere/shop/0_1/rocksdb/users-store")
         with pytest.raises(StateDirectoryError, match=r"worker on \S+ sees no directory /nowhere/"):
-            WorkerHere().run(raw_scan(), stores, doing="reading")
+            WorkerHere().run(scan(), stores, doing="reading")
 
     def test_a_library_that_it_lacks_is_named_with_the_worker(self, tmp_path: Path) -> None:
         with pytest.raises(StateDirectoryError, match=r"worker on \S+: .* 'srfix\[state\]'"):
@@ -294,18 +299,17 @@ class TestWorker:
     @pytest.mark.parametrize("error", [RegistryError("away"), ClusterError("away"), KeyError("a bug")])
     def test_an_outage_fails_the_task_so_that_spark_tries_again(self, error: Exception, tmp_path: Path) -> None:
         with pytest.raises(type(error)):
-            answered(Failing(error=error), str(tmp_path))
+            list(answers(Failing(error=error), [str(tmp_path)]))
 
     @pytest.mark.core
     def test_what_does_not_heal_is_an_answer(self, tmp_path: Path) -> None:
         denied = AccessDeniedError("no", acl="Read on topic 'users'")
-        error = answered(Failing(error=denied), str(tmp_path)).error
-        assert isinstance(error, AccessDeniedError)
-        assert error.acl == "Read on topic 'users'"
+        (answer,) = answers(Failing(error=denied), [str(tmp_path)])
+        assert isinstance(answer.error, AccessDeniedError)
+        assert answer.error.acl == "Read on topic 'users'"
 
     def test_a_long_answer_comes_in_pieces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("srfix.recovery.state_jobs.worker._PIECE_BYTES", 7)
-        with pytest.raises(UsageError, match="a sentence of more than seven bytes"):
-            WorkerHere().run(
-                Failing(error=UsageError("a sentence of more than seven bytes")), [str(tmp_path)], doing="failing"
-            )
+        failing = Failing(error=UsageError("more than seven bytes"))
+        with pytest.raises(UsageError, match="more than seven bytes"):
+            WorkerHere().run(failing, [str(tmp_path)], doing="failing")

@@ -52,10 +52,6 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return opened(tmp_path_factory.mktemp("state"), form, databases)
 
 
-def record(offset: int, key: bytes | None, value: bytes | None, timestamp: int | None) -> RawRecord:
-    return RawRecord(partition=0, offset=offset, key=key, value=value, timestamp=timestamp)
-
-
 def expected(store: StateStore, records: Sequence[RawRecord]) -> tuple[int, list[Difference]]:
     here = {}
     for row in store.rows():
@@ -88,7 +84,10 @@ def test_it_is_two_dicts_beside_each_other(store: StateStore, data: st.DataObjec
     each = st.tuples(
         st.sampled_from([*KEYS[store.format], more, None]), st.sampled_from([*VALUES, None]), st.sampled_from(STAMPS)
     )
-    records = [record(offset, *one) for offset, one in enumerate(data.draw(st.lists(each, max_size=10)))]
+    records = [
+        RawRecord(partition=0, offset=offset, key=key, value=value, timestamp=timestamp)
+        for offset, (key, value, timestamp) in enumerate(data.draw(st.lists(each, max_size=10)))
+    ]
     found = compared(store, records)
     same, differences = expected(store, records)
     assert (found.same, list(found.shown)) == (same, differences)

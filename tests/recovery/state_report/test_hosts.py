@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,29 +82,20 @@ class TestHostsByGroup:
         assert [task_of(task, 4) for task in (TASK, NAMED, GLOBAL)] == ["0_4", "orders__0_4", "global"]
 
 
-def traces(*, is_late: bool) -> Traces:
-    return Traces(
-        has_process_metadata=True,
-        has_task_locks=False,
-        has_position_files=is_late,
-        has_offsets_column_families=False,
+@pytest.mark.parametrize(
+    ("topic", "is_late", "subjects"),
+    [
+        (CHANGELOG, False, [f"{CHANGELOG}-value"]),
+        (None, False, [f"{CHANGELOG}-value"]),
+        (USERS, False, [f"{CHANGELOG}-value", "users-value"]),
+        (USERS, True, ["users-value"]),  # 3.2 and later
+    ],
+)
+def test_the_asked_subjects_are_those_of_the_version(topic: Topic | None, is_late: bool, subjects: list[str]) -> None:
+    traces = Traces(
+        has_process_metadata=True, has_task_locks=False, has_position_files=is_late, has_offsets_column_families=False
     )
-
-
-class TestAskedSubjects:
-    @pytest.mark.parametrize(
-        ("topic", "is_late", "subjects"),
-        [
-            (CHANGELOG, False, [f"{CHANGELOG}-value"]),
-            (None, False, [f"{CHANGELOG}-value"]),
-            (USERS, False, [f"{CHANGELOG}-value", "users-value"]),
-            (USERS, True, ["users-value"]),  # 3.2 and later
-        ],
-    )
-    def test_they_are_those_that_the_version_asks(
-        self, topic: Topic | None, is_late: bool, subjects: list[str]
-    ) -> None:
-        assert [each.subject for each in asked_subjects(CHANGELOG, topic, traces(is_late=is_late))] == subjects
+    assert [each.subject for each in asked_subjects(CHANGELOG, topic, traces)] == subjects
 
 
 def read(code: int | None, *, row: str = "task 0_0", schema: Schema | None = KNOWN) -> KeyRead:
@@ -114,63 +108,58 @@ def read(code: int | None, *, row: str = "task 0_0", schema: Schema | None = KNO
     )
 
 
-class TestIsFailing:
-    @pytest.mark.parametrize(
-        ("reads", "expected"),
-        [
-            ([], False),
-            ([read(None)], False),
-            ([read(40403), read(None)], True),  # the incident
-            ([read(40401), read(None)], False),  # nobody has ever written under the first one
-            ([read(40401), read(40401)], True),
-            ([read(None, schema=None)], True),  # the registry has lost it
-            ([read(None), read(40401, row="another")], True),
-        ],
-    )
-    def test_a_row_fails_where_somebody_asks_a_subject_without_it(self, reads: list[KeyRead], expected: bool) -> None:
-        assert is_failing(reads) is expected
+@pytest.mark.parametrize(
+    ("reads", "expected"),
+    [
+        ([], False),
+        ([read(None)], False),
+        ([read(40403), read(None)], True),  # the incident
+        ([read(40401), read(None)], False),  # nobody has ever written under the first one
+        ([read(40401), read(40401)], True),
+        ([read(None, schema=None)], True),  # the registry has lost it
+        ([read(None), read(40401, row="another")], True),
+    ],
+)
+def test_a_row_fails_where_somebody_asks_a_subject_without_it(reads: list[KeyRead], expected: bool) -> None:
+    assert is_failing(reads) is expected
+
+
+@contextmanager
+def users(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[Cluster]:
+    """A topic of these keys and values."""
+    with EmbeddedBroker(topics={USERS: 1}) as broker:
+        broker.produce([ProducedRecord(topic=USERS, partition=0, key=key, value=value) for key, value in rows])
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            yield cluster
 
 
 def test_the_newest_record_of_a_key_is_looked_for_from_the_end() -> None:
-    with EmbeddedBroker(topics={"users": 1}) as broker:
-        keys = ["old", "new", *(f"k{number}" for number in range(1_500)), "new"]
-        broker.produce(
-            [
-                ProducedRecord(topic="users", partition=0, key=key.encode(), value=str(number).encode())
-                for number, key in enumerate(keys)
-            ]
-        )
-        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
-            new = newest_record(cluster, USERS, 0, b"new")
-            old = newest_record(cluster, USERS, 0, b"old")
-            near = newest_record(cluster, USERS, 0, b"old", most=1_200)
-            nobody = newest_record(cluster, USERS, 0, b"nobody")
-    assert new.record is not None
-    assert (new.record.value, new.looked_at, new.is_all) == (b"1502", 1_000, False)
-    assert old.record is not None
-    assert (old.record.value, old.looked_at, old.is_all) == (b"0", 1_503, True)
-    assert (near.record, near.looked_at, near.is_all) == (None, 1_200, False)
-    assert (nobody.record, nobody.is_all) == (None, True)
+    keys = [b"old", b"new", *(b"k%d" % number for number in range(1_500)), b"new"]
+    with users((key, b"%d" % number) for number, key in enumerate(keys)) as cluster:
+        for key, most, value, looked_at, is_all in (
+            (b"new", 10_000, b"1502", 1_000, False),
+            (b"old", 10_000, b"0", 1_503, True),
+            (b"old", 1_200, None, 1_200, False),
+            (b"nobody", 10_000, None, 1_503, True),
+        ):
+            found = newest_record(cluster, USERS, 0, key, most=most)
+            assert (found.record and found.record.value, found.looked_at, found.is_all) == (value, looked_at, is_all)
+
+
+def in_window(key: bytes) -> bytes:
+    return encode_window_store_key(WindowStoreKey(key=key, start_ms=60_000, sequence_number=3))
+
+
+def in_session(key: bytes) -> bytes:
+    return encode_session_key(SessionKey(key=key, start_ms=1, end_ms=5))
 
 
 @pytest.mark.parametrize(
     ("form", "of_k1", "of_others"),
     [
-        (
-            StoreFormat.TIMESTAMPED_WINDOW,
-            encode_window_store_key(WindowStoreKey(key=b"k1", start_ms=60_000, sequence_number=3)),
-            encode_window_store_key(WindowStoreKey(key=b"k11", start_ms=60_000, sequence_number=3)),
-        ),
-        (
-            StoreFormat.SESSION,
-            encode_session_key(SessionKey(key=b"k1", start_ms=1, end_ms=5)),
-            encode_session_key(SessionKey(key=b"k0", start_ms=1, end_ms=5)),
-        ),
-        (
-            StoreFormat.LIST_VALUE,
-            encode_join_side_key(JoinSideKey(key=b"k1", timestamp_ms=9, side=Side.LEFT)),
-            b"k1",
-        ),
+        (StoreFormat.TIMESTAMPED_WINDOW, in_window(b"k1"), in_window(b"k11")),
+        (StoreFormat.SESSION, in_session(b"k1"), in_session(b"k0")),
+        (StoreFormat.LIST_VALUE, encode_join_side_key(JoinSideKey(key=b"k1", timestamp_ms=9, side=Side.LEFT)), b"k1"),
         (StoreFormat.TIMESTAMPED_KV, b"k1", b"k1\0\0\0\0\0\0\xea\x60\0\0\0\0"),
     ],
 )
@@ -180,10 +169,8 @@ def test_the_newest_record_of_a_key_is_found_whatever_stands_beside_it(
     key_of = key_in_topic(form)
     assert key_of is not None
     rows = ((of_k1, b"older"), (of_k1, b"newer"), (of_others, b"others"))
-    with EmbeddedBroker(topics={USERS: 1}) as broker:
-        broker.produce([ProducedRecord(topic=USERS, partition=0, key=key, value=value) for key, value in rows])
-        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
-            found = newest_record(cluster, USERS, 0, b"k1", key_of=key_of)
+    with users(rows) as cluster:
+        found = newest_record(cluster, USERS, 0, b"k1", key_of=key_of)
     assert found.record is not None
     assert found.record.value == b"newer"
 

@@ -107,16 +107,12 @@ def test_any_text_is_passed_over(lines: list[str]) -> None:
 
 class TestLog:
     def test_it_counts_stalls_by_their_cause_and_the_tombstones_of_tables(self) -> None:
-        log = parse_log(
-            [
-                "x [WARN] [default] Stalling writes because we have 4 level-0 files rate 16777216",
-                "x [WARN] [default] Stalling writes because we have 20 level-0 files rate 16777216",
-                "x [WARN] [default] Stopping writes because we have 2 immutable memtables (waiting for flush)",
-                CREATED % (7, 9),
-                'x EVENT_LOG_v1 {"event": "flush_started"}',
-                "x EVENT_LOG_v1 {",
-            ]
-        )
+        lines = [
+            "x [WARN] [default] Stalling writes because we have 4 level-0 files rate 16777216",
+            "x [WARN] [default] Stalling writes because we have 20 level-0 files rate 16777216",
+            "x [WARN] [default] Stopping writes because we have 2 immutable memtables (waiting for flush)",
+        ]
+        log = parse_log([*lines, CREATED % (7, 9), 'x EVENT_LOG_v1 {"event": "flush_started"}', "x EVENT_LOG_v1 {"])
         assert log.stalls == {"stalling: level-0 files": 2, "stopping: immutable memtables": 1}
         assert (log.most_level_0_files, log.tombstones) == (20, {7: (10, 9)})
 

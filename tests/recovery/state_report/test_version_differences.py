@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.cluster import RawRecord
-from srfix.recovery.rebuild import Rebuild, Until, rebuild
+from srfix.recovery.rebuild import rebuild
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.formats import encode_timestamped
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED
 from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.recovery.state_report import Comparison, DifferenceKind, compared
-from srfix.serde import Topic
-from tests.recovery.rebuild.topics import TopicOfRecords
+from tests.recovery.rebuild.topics import TopicOfRecords, rebuild_of
 from tests.recovery.state.stores.test_batches import Database, opened
 from tests.recovery.state.stores.test_real_directories import (
+    DATA,
     TWO_AT_FIRST,
     VERSIONS,
     raw_rows,
@@ -46,14 +46,8 @@ def records_of(puts: Sequence[Put]) -> list[RawRecord]:
 
 
 def versioned(folder: Path, puts: Sequence[Put], *, retention_ms: int = FOREVER_MS) -> StateStore:
-    asked = Rebuild(
-        application="shop",
-        store=StoreToWrite(name="s", kind=WrittenKind.VERSIONED, retention_ms=retention_ms),
-        topic=Topic("users"),
-        until=Until.END,
-        release=Release(3, 9, 2),
-        subtopology=0,
-    )
+    written = StoreToWrite(name="s", kind=WrittenKind.VERSIONED, retention_ms=retention_ms)
+    asked = rebuild_of(written, release=Release(3, 9, 2))
     rebuild(asked, TopicOfRecords({0: records_of(puts)}), folder / "shop", request={})
     (state,) = read_state_directory(folder / "shop")
     (store,) = open_stores(state, form=StoreFormat.VERSIONED)
@@ -154,25 +148,20 @@ class TestStoredRows:
         key = (1_000).to_bytes(8, "big") + b"\1k1"
         value = b"\1" + (1).to_bytes(4, "big") + (3).to_bytes(4, "big") + b"\1v1"
         store = opened(tmp_path, StoreFormat.LIST_VALUE, [Database(0, {PLAIN: {key: value}})])
-        record = RawRecord(partition=0, offset=0, key=key, value=value, timestamp=1)
-        found = compared(store, [record], end=1)
+        found = compared(store, records_of([(key, value, 1)]), end=1)
         assert (found.same, counts(found)) == (1, {})
-        assert beside(store, [RawRecord(partition=0, offset=0, key=key, value=b"\1", timestamp=1)], end=1) == {
-            "other-bytes": 1
-        }
+        assert beside(store, records_of([(key, b"\1", 1)]), end=1) == {"other-bytes": 1}
         assert beside(store, [], end=0) == {"extra": 1}
         assert beside(store, [], end=9, is_cut=True) == {"not-known": 1}
-        gone = RawRecord(partition=0, offset=8, key=key, value=None, timestamp=1)
+        gone = replace(records_of([(key, None, 1)])[0], offset=8)
         assert beside(store, [gone], end=9, is_cut=True) == {"extra": 1}
 
     def test_a_subscription_is_compared_without_its_timestamp_and_has_no_schema_id(self, tmp_path: Path) -> None:
         key, value = (2).to_bytes(4, "big") + b"fkpk", b"\0\0" + bytes(16) + b"pk"
         rows = {TIMESTAMPED: {key: encode_timestamped(value, 5)}}
         store = opened(tmp_path, StoreFormat.SUBSCRIPTION, [Database(0, rows)])
-        record = RawRecord(partition=0, offset=0, key=key, value=value, timestamp=5)
-        assert compared(store, [record], end=1).same == 1
-        other = RawRecord(partition=0, offset=0, key=key, value=b"\0\0\0\0\1" + value, timestamp=5)
-        (shown,) = compared(store, [other], end=1).shown
+        assert compared(store, records_of([(key, value, 5)]), end=1).same == 1
+        (shown,) = compared(store, records_of([(key, b"\0\0\0\0\1" + value, 5)]), end=1).shown
         assert (shown.kind, shown.store_id, shown.topic_id) == (DifferenceKind.OTHER_BYTES, None, None)
 
 
@@ -192,7 +181,7 @@ def records_of_stored(version: str, store: StateStore) -> list[RawRecord]:
             if row.valid_to_ms is not None:
                 puts.setdefault((row.key, row.valid_to_ms), None)
         return records_of([(key, puts[key, at], at) for key, at in sorted(puts, key=lambda put: put[1])])
-    raw = next(raw for path, raw in raw_rows(version).items() if f"{path}/".endswith(f"/{store.name}/"))
+    raw = next(raw for path, raw in raw_rows(DATA / version).items() if f"{path}/".endswith(f"/{store.name}/"))
     return records_of([(key, value_of(family, value)[0], 1) for family, key, value in raw.rows()])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ CHANGELOG = "shop-counts-changelog"
 OLD = NOW_MS - 40 * DAY_MS
 YOUNG = NOW_MS - DAY_MS
 HEADERS = (("h", b"x"), ("n", None))
+OF_STORE: dict[str, object] = {"store": "counts", "topic": None}
 
 
 def world() -> World:
@@ -67,19 +69,12 @@ STAYS: dict[tuple[int, bytes], Content] = {
 }
 
 
-def request(**changes: object) -> ExpiryRequest:
-    asked: dict[str, object] = {
-        "application": APP,
-        "store": None,
-        "topic": Topic(TOPIC),
-        "older_than_s": 30 * 86_400,
-        "limit": None,
-    } | changes
-    return ExpiryRequest(**asked)  # type: ignore[arg-type]
+REQUEST = ExpiryRequest(application=APP, store=None, topic=Topic(TOPIC), older_than_s=30 * 86_400, limit=None)
 
 
 def planned(look: World, path: Path, **changes: object) -> TopicPlan:
-    return plan_expiry(request(**changes), look, path, bootstrap_servers=SERVERS, clock=lambda: NOW)
+    request = replace(REQUEST, **changes)  # type: ignore[arg-type]
+    return plan_expiry(request, look, path, bootstrap_servers=SERVERS, clock=lambda: NOW)
 
 
 def applied(plan: TopicPlan, on: World, path: Path, journal: Path | None = None) -> list[TopicEvent]:
@@ -129,12 +124,8 @@ class TestPlanExpiry:
         [
             (lambda w: w.configs[TOPIC].update({"cleanup.policy": "delete"}), {}, "users is not compacted"),
             (lambda w: w.commits.clear(), {}, "has committed no offset of users"),
-            (lambda _: None, {"store": "counts", "topic": None}, f"There is no topic '{CHANGELOG}'"),
-            (
-                lambda w: w.with_topic(CHANGELOG, 1).__dict__.update(members=1),
-                {"store": "counts", "topic": None},
-                "'shop' runs",
-            ),
+            (lambda _: None, OF_STORE, f"There is no topic '{CHANGELOG}'"),
+            (lambda w: w.with_topic(CHANGELOG, 1).__dict__.update(members=1), OF_STORE, "'shop' runs"),
         ],
     )
     def test_refuses_what_is_not_proven(
@@ -329,10 +320,9 @@ class TestRollback:
 def test_a_store_s_changelog_is_meant_by_its_store(path: Path) -> None:
     on = world().with_topic(CHANGELOG, 1)
     on.put(CHANGELOG, b"k", b"v", OLD)
-    plan = planned(on, path, store="counts", topic=None)
-    assert topic_plan_document(plan)["actions"] == [
-        {"step": 1, "kind": "expire-partition", "topic": CHANGELOG, "partition": 0}
-    ]
+    plan = planned(on, path, **OF_STORE)
+    action = {"step": 1, "kind": "expire-partition", "topic": CHANGELOG, "partition": 0}
+    assert topic_plan_document(plan)["actions"] == [action]
     assert any("Wipe the state directories of shop" in line for line in plan.playbook)
     other = copy.deepcopy(on)
     other.members = 1

@@ -99,15 +99,12 @@ class TestPlanSeed:
         look = world()
         plan = planned(look)
         assert isinstance(plan.work, SeedChangelog)
-        assert [(each.start_offset, each.end_offset, each.rows) for each in plan.work.partitions] == [
-            (0, 6, 2),
-            (0, 1, 1),
-        ]
-        assert (plan.work.partitions[0].oldest_ms, plan.work.partitions[0].newest_ms) == (2_000, 4_000)
-        assert [(each.schema_id, each.rows, each.is_registered) for each in plan.work.schema_ids] == [
-            (1, 1, None),
-            (2, 1, None),
-        ]
+        first, second = plan.work.partitions
+        assert (first.start_offset, first.end_offset, first.rows) == (0, 6, 2)
+        assert (second.start_offset, second.end_offset, second.rows) == (0, 1, 1)
+        assert (first.oldest_ms, first.newest_ms) == (2_000, 4_000)
+        ids = [(each.schema_id, each.rows, each.is_registered) for each in plan.work.schema_ids]
+        assert ids == [(1, 1, None), (2, 1, None)]
         assert plan.work.subject == "shop-users-store-changelog-value"
         assert [describe(plan, step) for step in plan.steps] == [
             f"create the topic {CHANGELOG} with 2 partitions",
@@ -117,9 +114,7 @@ class TestPlanSeed:
         assert look.appended == 0
 
     def test_says_which_ids_the_reader_will_not_find(self) -> None:
-        plan = plan_seed(
-            REQUEST, world(), bootstrap_servers=SERVERS, registered=lambda _subject, schema_id: schema_id == A
-        )
+        plan = plan_seed(REQUEST, world(), bootstrap_servers=SERVERS, registered=lambda _, schema_id: schema_id == A)
         (line,) = [line for line in plan.price if "Not registered there: 2." in line]
         assert f"`srfix plan --topic {CHANGELOG} --reader connect -o subjects.json`" in line
 
@@ -127,20 +122,14 @@ class TestPlanSeed:
         ("damage", "message"),
         [
             (lambda w: setattr(w, "members", 2), r"'shop' runs: its group has 2 members"),
-            (lambda w: setattr(w, "members", None), r"Whether the application 'shop' runs is not known: an ACL"),
+            (lambda w: setattr(w, "members", None), r"'shop' runs is not known: an ACL"),
             (lambda w: w.commits.clear(), "has committed no offset of users"),
             (lambda w: w.commit(APP, SOURCE, 8), r"committed offset 8 of users\[0\]"),
             (lambda w: w.logs.pop(SOURCE), "There is no topic 'users'"),
             (lambda w: w.with_topic(CHANGELOG, 3), f"{CHANGELOG} has 3 partitions"),
             (lambda w: w.with_topic(CHANGELOG, 2, cleanup_policy="delete"), r"cleanup\.policy=delete"),
-            (
-                lambda w: w.with_topic(CHANGELOG, 2, message_timestamp_type="LogAppendTime"),
-                r"message\.timestamp\.type=LogAppendTime",
-            ),
-            (
-                lambda w: w.with_topic(CHANGELOG, 2).put(CHANGELOG, b"ann", b"x"),
-                rf"{CHANGELOG}\[0\] holds 1 rows already",
-            ),
+            (lambda w: w.with_topic(CHANGELOG, 2, message_timestamp_type="LogAppendTime"), r"type=LogAppendTime"),
+            (lambda w: w.with_topic(CHANGELOG, 2).put(CHANGELOG, b"ann", b"x"), rf"{CHANGELOG}\[0\] holds 1 rows"),
             (lambda w: w.put(SOURCE, b"x", b"y", 0, partition=1) or w.commit(APP, SOURCE, 6, 2), "no timestamp, or 0"),
         ],
     )
@@ -189,10 +178,7 @@ class TestApply:
             (lambda w: setattr(w, "members", 1), "'shop' runs"),
             (lambda w: w.commit(APP, SOURCE, 7), r"users\[0\] is restored up to offset 7, and was up to 6"),
             (lambda w: w.with_topic(CHANGELOG, 2), f"there is a topic {CHANGELOG}"),
-            (
-                lambda w: (w.put(SOURCE, b"bob", b"new"), w.compact(SOURCE)),
-                r"users\[0\] .*: 1 rows, and 2 were planned",
-            ),
+            (lambda w: (w.put(SOURCE, b"bob", b"new"), w.compact(SOURCE)), r"users\[0\] .*: 1 rows, and 2 were"),
             (lambda w: w.logs[SOURCE].append(w.logs[SOURCE][0]), "users has 3 partitions and had 2"),
         ],
     )

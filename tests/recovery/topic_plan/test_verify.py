@@ -8,18 +8,15 @@ import pytest
 
 from srfix.recovery.topic_plan import (
     Applied,
-    ExpiryRequest,
     TopicOutcome,
     TopicPlan,
-    apply_topic_plan,
     kept_records_path,
-    plan_expiry,
     read_topic_journal,
     verify_topic_plan,
 )
-from srfix.serde import Topic
+from tests.recovery.topic_plan import test_expiry
 from tests.recovery.topic_plan.test_seed import APP, CHANGELOG, SOURCE, applied, planned, rolled_back, world
-from tests.recovery.topic_plan.world import DAY_MS, NOW, NOW_MS, SERVERS, World
+from tests.recovery.topic_plan.world import DAY_MS, NOW_MS, World
 
 HOLDS, FAILS, NOT_KNOWN = TopicOutcome.HOLDS, TopicOutcome.FAILS, TopicOutcome.NOT_KNOWN
 Seen = list[tuple[TopicOutcome, int, int]]
@@ -115,12 +112,11 @@ class TestExpiry:
         for key in (b"ann", b"bob", b"cem"):
             made.put("users", key, b"v", NOW_MS - 90 * DAY_MS)
         made.commit(APP, "users", 3)
-        request = ExpiryRequest(application=APP, store=None, topic=Topic("users"), older_than_s=30 * 86_400, limit=None)
         path = tmp_path / "p.json"
-        plan = plan_expiry(request, made, path, bootstrap_servers=SERVERS, clock=lambda: NOW)
+        plan = test_expiry.planned(made, path)
         kept = kept_records_path(path)
         assert seen(plan, made, kept=kept) == [(FAILS, 0, 0)]
-        list(apply_topic_plan(plan, made, made, journal, kept_path=kept, clock=made.clock))
+        test_expiry.applied(plan, made, path, journal)
         assert seen(plan, made, kept=kept) == [(HOLDS, 3, 0)]
         made.compact("users", with_tombstones=True)
         made.put("users", b"ann", b"again", NOW_MS)

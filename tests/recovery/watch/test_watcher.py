@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -84,10 +85,8 @@ class TestWithoutAPlan:
             NewIds(topic=parts.staged.source_topic, role=Role.VALUE, schema_ids=(new,)),
         ]
         full = [event.diagnosis for event in events if isinstance(event, LookEnded) and event.diagnosis is not None]
-        assert [[int(fault.schema_id) for fault in found.findings[0].schema_ids] for found in full] == [
-            [1, 2],
-            [1, 2, int(new)],
-        ]
+        ids = [[fault.schema_id for fault in found.findings[0].schema_ids] for found in full]
+        assert ids == [[1, 2], [1, 2, new]]
 
     def test_only_what_came_since_is_read(self, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
         read = []
@@ -97,17 +96,14 @@ class TestWithoutAPlan:
             read.append((topic, partition, begin, end))
             return original(parts.cluster, topic, partition, begin, end, **more)  # type: ignore[arg-type]
 
-        def from_here_on() -> None:
-            monkeypatch.setattr(type(parts.cluster), "read", noting)
-
+        from_here_on = partial(monkeypatch.setattr, type(parts.cluster), "read", noting)
         parts.watch(from_here_on, lambda: parts.raw_record(frame_id(1, b"")), nothing)
         assert read == [("users", 1, 4, 5)]
 
     @pytest.mark.slow
     def test_a_new_changelog_like_subject_brings_a_full_look(self, parts: Parts) -> None:
-        def another_store() -> None:
-            parts.registry.seed(f"{parts.staged.application}-other-changelog-value", '"string"')
-
+        subject = f"{parts.staged.application}-other-changelog-value"
+        another_store = partial(parts.registry.seed, subject, '"string"')
         assert are_full(parts.watch(nothing, another_store, nothing, nothing)) == [True, False, False, True, False]
 
 
@@ -207,9 +203,7 @@ class TestAnotherRepairAtTheSameTime:
         plan, subject = parts.plan(), parts.staged.phantom_subject
         parts.client.set_config(subject, {"compatibility": "NONE"})
 
-        def put_back() -> None:
-            parts.client.delete_config(subject)
-
+        put_back = partial(parts.client.delete_config, subject)
         events = without_looks(parts.watch(nothing, nothing, put_back, nothing, writer=parts.writer(plan)))
         assert [type(event) for event in events] == [Deferred, StandsRelaxed, Registered]
         assert parts.client.config(subject) is None
@@ -233,10 +227,8 @@ class TestOutages:
             parts.new_record()
             outages.append(parts.registry.intercept(Fault(action=CutBefore())))
 
-        def comes_back() -> None:
-            outages[0].remove()
-
-        events = parts.watch(goes, nothing, nothing, comes_back, nothing, writer=parts.writer(plan))
+        steps = (goes, nothing, nothing, lambda: outages[0].remove(), nothing)
+        events = parts.watch(*steps, writer=parts.writer(plan))
         first, began, *others = events
         assert isinstance(began, OutageBegan)
         assert began.end is End.REGISTRY
@@ -247,11 +239,8 @@ class TestOutages:
     def test_a_broker_that_is_away_is_said(self, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
         cluster = type(parts.cluster)
         original = cluster.topics
-        events = parts.watch(
-            lambda: monkeypatch.setattr(cluster, "topics", away),
-            nothing,
-            lambda: monkeypatch.setattr(cluster, "topics", original),
-        )
+        steps = [partial(monkeypatch.setattr, cluster, "topics", each) for each in (away, original)]
+        events = parts.watch(steps[0], nothing, steps[1])
         assert [type(event) for event in events] == [LookEnded, OutageBegan, OutageEnded, LookEnded]
         assert events[1] == OutageBegan(end=End.KAFKA, why="The Kafka cluster does not answer.")
 
@@ -265,9 +254,8 @@ class TestOutages:
             parts.new_record()
             monkeypatch.setattr(TailedTopic, "go_on", away)
 
-        events = parts.watch(
-            new_record, lambda: monkeypatch.setattr(TailedTopic, "go_on", original), writer=parts.writer(plan)
-        )
+        back = partial(monkeypatch.setattr, TailedTopic, "go_on", original)
+        events = parts.watch(new_record, back, writer=parts.writer(plan))
         kinds = [OutageBegan, OutageEnded, NewVersions, NewIds, Registered]
         assert [type(event) for event in without_looks(events)] == kinds
 

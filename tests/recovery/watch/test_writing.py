@@ -20,9 +20,9 @@ from srfix.recovery.watch import Registered, Stopped, Writer, allowed_pairs
 from srfix.recovery.watch.attending import Allowed, attend
 from srfix.serde import RegistryClient, RetryPolicy
 from tests.cli.kept_demo import registry_like
-from tests.recovery.repair.scene import mostly_slow
+from tests.recovery.repair.scene import dies, mostly_slow
 from tests.recovery.repair.turns import run_in_turns
-from tests.recovery.staging import clock, killed_at
+from tests.recovery.staging import clock
 from tests.recovery.watch.watching import Parts, live_by_id, staged_incident
 
 LINES = 16
@@ -73,8 +73,7 @@ class Instance:
 
     def dies(self, moment: str, number: int) -> None:
         """A look that is killed; see `killed_at`."""
-        with pytest.MonkeyPatch.context() as patch, killed_at(patch, moment, number):
-            self.look()
+        dies(moment, number, self.look)
 
     def look_until_done(self) -> None:
         for _ in range(4):

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,10 +20,9 @@ from srfix.recovery import Keep, Plan, PlanError, plan_document, shell_script
 from srfix.recovery.actions.actions import Register, SetCompatibility, SoftDelete
 from srfix.recovery.repair.plan_file import plan_from
 from srfix.recovery.repair.rollback import Left
-from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde import Schema
-from tests.recovery.repair.scene import mostly_slow
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R, killed_at
+from tests.recovery.repair.scene import carried_out, carried_out_and_undone, dies, mostly_slow, run_as_shell
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
 from tests.recovery.world import World, value, world_of
 
 UNSORTED = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"}],"zeta":1,"alpha":2}'
@@ -49,9 +47,13 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         made.registry.seed("again-value", W1)
         made.registry.seed(PHANTOM, R)
         given(made, "elsewhere-value", 900)
-        made.put("users", ("a", value(1)))
-        made.commit("shop", users=1)
+        one_row(made)
         yield made
+
+
+def one_row(world: World) -> None:
+    world.put("users", ("a", value(1)))
+    world.commit("shop", users=1)
 
 
 def given(world: World, subject: str, schema_id: int) -> None:
@@ -66,31 +68,18 @@ def gone(world: World, subject: str) -> None:
         world.client().delete_subject(subject, permanent=permanent)
 
 
-def carried_out_and_undone(world: World, plan: Plan, tmp_path: Path) -> None:
-    before = world.registry.dump()
-    carried_out(world, plan, tmp_path)
-    world.roll_back(tmp_path / "journal")
-    assert world.registry.dump() == before
-
-
-def carried_out(world: World, plan: Plan, tmp_path: Path) -> None:
-    world.apply(plan, tmp_path / "journal")
-    assert {type(event) for event in world.verify(plan)} == {Confirmed}
-    assert not world.examine().diagnosis.has_findings
-
-
 class TestOneContentWithTwoIds:
     def test_the_last_registration_decides(self, world: World, tmp_path: Path) -> None:
         plan = world.plan()
         assert planned(plan) == [(900, False, False)]
         assert any("Records carry schema id 1" in line and "as id 900" in line for line in plan.price)
-        carried_out_and_undone(world, plan, tmp_path)
+        carried_out_and_undone(world, plan, tmp_path / "journal")
 
     def test_so_does_a_soft_delete(self, world: World, tmp_path: Path) -> None:
         world.client().delete_subject("again-value")
         plan = world.plan()
         assert planned(plan) == [(1, False, False)]
-        carried_out(world, plan, tmp_path)
+        carried_out(world, plan, tmp_path / "journal")
 
     @pytest.mark.slow
     def test_both_ids_in_the_records_are_one_registration(self, world: World, tmp_path: Path) -> None:
@@ -98,7 +87,7 @@ class TestOneContentWithTwoIds:
         world.commit("shop", users=2)
         plan = world.plan()
         assert planned(plan) == [(900, False, False)]
-        carried_out(world, plan, tmp_path)
+        carried_out(world, plan, tmp_path / "journal")
 
 
 class TestANewId:
@@ -115,7 +104,7 @@ class TestANewId:
         deletions = [action.registered_by for action in plan.actions if isinstance(action, SoftDelete)]
         assert deletions == ([] if keep is Keep.LIVE else [registration.step])
         assert any("whose last version was deleted for good" in line for line in plan.price)
-        carried_out(world, plan, tmp_path)
+        carried_out(world, plan, tmp_path / "journal")
         answer = world.client().lookup(PHANTOM, Schema(text=W1), deleted=True)
         assert answer.schema_id == 901
         assert (2 in world.client().versions(PHANTOM)) is (keep is Keep.LIVE)
@@ -126,10 +115,7 @@ class TestANewId:
         assert "is the last holder of schema id 901" in left.why
 
     def test_as_shell_it_leaves_the_subject_as_apply_leaves_it(self, world: World, tmp_path: Path) -> None:
-        script = tmp_path / "repair.sh"
-        script.write_text(shell_script(world.plan(keep=Keep.SOFT_DELETED)))
-        ran = subprocess.run(["sh", str(script)], capture_output=True, text=True, timeout=60, check=False)
-        assert ran.returncode == 0, ran.stderr
+        run_as_shell(world.plan(keep=Keep.SOFT_DELETED), tmp_path)
         assert world.client().versions(PHANTOM) == (1,)
         assert world.client().lookup(PHANTOM, Schema(text=W1), deleted=True).schema_id == 901
 
@@ -141,18 +127,16 @@ class TestANewId:
         ),
     )
     def test_it_is_taken_up_again_wherever_it_died(
-        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
+        self, world: World, tmp_path: Path, moment: str, number: int
     ) -> None:
         plan = world.plan(keep=Keep.SOFT_DELETED)
-        with killed_at(monkeypatch, moment, number):
-            world.apply(plan, tmp_path / "journal")
-        carried_out(world, plan, tmp_path)
+        dies(moment, number, lambda: world.apply(plan, tmp_path / "journal"))
+        carried_out(world, plan, tmp_path / "journal")
         assert world.client().config(PHANTOM) is None
 
-    def test_it_is_undone_where_it_died(self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_is_undone_where_it_died(self, world: World, tmp_path: Path) -> None:
         plan = world.plan(keep=Keep.SOFT_DELETED)
-        with killed_at(monkeypatch, "after write", 2):
-            world.apply(plan, tmp_path / "journal")
+        dies("after write", 2, lambda: world.apply(plan, tmp_path / "journal"))
         assert world.client().register("new-value", Schema(text=W1)) == 901
         assert not [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
         assert (world.client().versions(PHANTOM, deleted=True), world.client().config(PHANTOM)) == ((1,), None)
@@ -169,8 +153,7 @@ class TestInANamedContext:
             made.registry.seed(f":.eu:{SOURCE_SUBJECT}", W1)
             made.registry.seed(f":.eu:{PHANTOM}", R)
             given(made, "elsewhere-value" if path else ":.eu:elsewhere-value", 900)
-            made.put("users", ("a", value(1)))
-            made.commit("shop", users=1)
+            one_row(made)
             yield made
 
     def test_the_same_content_will_not_do(self, in_context: World) -> None:
@@ -181,7 +164,7 @@ class TestInANamedContext:
         plan = in_context.plan(exact_ids=True)
         assert planned(plan) == [(1, False, True)]
         assert any("under one more subject gets 1 instead" in line for line in plan.price)
-        carried_out_and_undone(in_context, plan, tmp_path)
+        carried_out_and_undone(in_context, plan, tmp_path / "journal")
 
     @pytest.mark.slow
     def test_a_subject_that_has_the_content_under_the_other_id_gets_this_one_too(
@@ -193,22 +176,21 @@ class TestInANamedContext:
         assert "SRF001" in in_context.findings()
         plan = in_context.plan(exact_ids=True, keep=Keep.LIVE)
         assert planned(plan) == [(1, False, True)]
-        carried_out(in_context, plan, tmp_path)
+        carried_out(in_context, plan, tmp_path / "journal")
 
     @pytest.mark.slow
     def test_a_new_id_will_not_do_either(self, in_context: World, tmp_path: Path) -> None:
         gone(in_context, "elsewhere-value" if in_context.path else ":.eu:elsewhere-value")
         with pytest.raises(PlanError, match="--exact-ids"):
             in_context.plan()
-        carried_out(in_context, in_context.plan(exact_ids=True), tmp_path)
+        carried_out(in_context, in_context.plan(exact_ids=True), tmp_path / "journal")
 
 
 class TestNormalize:
     @pytest.fixture(params=RELEASES)
     def empty(self, request: pytest.FixtureRequest) -> Iterator[World]:
         with world_of({"users": 1}, emulate=request.param) as made:
-            made.put("users", ("a", value(1)))
-            made.commit("shop", users=1)
+            one_row(made)
             yield made
 
     def stage(self, world: World, text: str, *, scope: str = "") -> None:
@@ -224,14 +206,14 @@ class TestNormalize:
         assert """\n{"normalize": true, "compatibility": "NONE"}\n""" in shell_script(plan)
         assert plan_from(plan_document(plan), where="the plan") == plan
         assert planned(plan) == [(1, False, False)]
-        carried_out_and_undone(empty, plan, tmp_path)
+        carried_out_and_undone(empty, plan, tmp_path / "journal")
 
     @pytest.mark.parametrize("scope", ["", PHANTOM])
     def test_a_text_that_is_written_anew_gets_any_id(self, empty: World, tmp_path: Path, scope: str) -> None:
         self.stage(empty, UNSORTED, scope=scope)
         plan = empty.plan()
         assert planned(plan) == [(1, True, False)]
-        carried_out(empty, plan, tmp_path)
+        carried_out(empty, plan, tmp_path / "journal")
         answer = empty.client().lookup(PHANTOM, Schema(text=UNSORTED), deleted=True)
         assert (answer.schema.text, answer.schema_id) == (SORTED, 3)
         config = empty.client().config(PHANTOM)
@@ -244,12 +226,12 @@ class TestNormalize:
         self.stage(empty, UNSORTED)
         empty.registry.seed("more-value", UNSORTED.replace("alpha", "aaa"))
         assert planned(empty.plan()) == [(1, True, False)]
-        carried_out(empty, empty.plan(), tmp_path)
+        carried_out(empty, empty.plan(), tmp_path / "journal")
 
     def test_json_that_the_reader_would_not_find_is_refused_before_the_first_write(self, empty: World) -> None:
         self.stage_json(empty)
         before, requests = empty.registry.dump(), len(empty.registry.requests)
-        with pytest.raises(PlanError, match=rf"normalize=true is in force .* text of id 1.* Give {PHANTOM} a"):
+        with pytest.raises(PlanError, match=rf"normalize=true .* id 1.* Give {PHANTOM} a"):
             empty.plan()
         assert empty.registry.dump() == before
         assert {one.method for one in empty.registry.requests[requests:]} <= {"GET", "POST"}
@@ -263,9 +245,8 @@ class TestNormalize:
         plan = empty.plan()
         assert planned(plan) == [(1, False, False)]
         empty.apply(plan, tmp_path / "journal")
-        assert (
-            empty.client().lookup(PHANTOM, Schema(text=JSON_UNSORTED, schema_type="JSON"), deleted=True).schema_id == 1
-        )
+        unsorted = Schema(text=JSON_UNSORTED, schema_type="JSON")
+        assert empty.client().lookup(PHANTOM, unsorted, deleted=True).schema_id == 1
         empty.roll_back(tmp_path / "journal")
         assert empty.registry.dump() == before
 

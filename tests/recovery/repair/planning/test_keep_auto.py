@@ -25,6 +25,8 @@ from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT,
 
 NAMES = ("a", "b", "c")
 NUMBERS = ("int", "long", "double")
+UNIONS = (("null", "int"), ("null", "long"), ("int", "string"), ("null", "string"))
+ADDED: list[dict[str, Json]] = [{"type": "string", "default": ""}, {"type": ["null", "long"], "default": None}]
 
 
 def follows(new: Json, *existing: Json) -> bool:
@@ -96,9 +98,7 @@ def nested(draw: st.DrawFn) -> dict[str, Json]:
             case "number":
                 return draw(st.sampled_from(NUMBERS))
             case "union":
-                return [
-                    *draw(st.sampled_from((("null", "int"), ("null", "long"), ("int", "string"), ("null", "string"))))
-                ]
+                return [*draw(st.sampled_from(UNIONS))]
             case "array":
                 return {"type": "array", "items": draw(st.sampled_from(NUMBERS))}
             case "E":
@@ -160,11 +160,7 @@ def edit(draw: st.DrawFn, at: dict[str, Json]) -> None:
             match draw(st.sampled_from(("add", "remove", "rename", "space"))):
                 case "add" if free:
                     added: dict[str, Json] = {"name": draw(st.sampled_from(free))}
-                    added |= draw(
-                        st.sampled_from(
-                            ({"type": "string", "default": ""}, {"type": ["null", "long"], "default": None})
-                        )
-                    )
+                    added |= draw(st.sampled_from(ADDED))
                     added["aliases"] = [draw(st.sampled_from(NAMES))]
                     fields.append(added)
                 case "remove" if len(fields) > 1:
@@ -231,6 +227,9 @@ def test_after_any_number_of_repairs_the_applications_next_internal_schema_is_ac
                 own = successor
 
 
+A_LONG = '"fields":[{"name":"a","type":"long"}]'
+
+
 class TestEverySuccessorPasses:
     @pytest.mark.slow
     @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -268,15 +267,11 @@ class TestEverySuccessorPasses:
     @pytest.mark.parametrize(
         ("own", "registered", "expected"),
         [
-            ('"fields":[{"name":"a","type":"long"}]', '"fields":[{"name":"a","type":"int"}]', True),
+            (A_LONG, '"fields":[{"name":"a","type":"int"}]', True),
             ('"fields":[{"name":"a","type":"long","default":1}]', '"fields":[{"name":"b","type":"int"}]', False),
             ('"fields":[{"name":"a","type":"long","aliases":["b"]}]', '"fields":[{"name":"b","type":"long"}]', False),
             # An alias may name the own namespace.
-            (
-                '"namespace":"shop","fields":[{"name":"a","type":"long"}]',
-                '"namespace":"till","fields":[{"name":"a","type":"long"}]',
-                False,
-            ),
+            (f'"namespace":"shop",{A_LONG}', f'"namespace":"till",{A_LONG}', False),
         ],
         ids=["a narrower number", "only by a default", "only by an alias", "another namespace"],
     )

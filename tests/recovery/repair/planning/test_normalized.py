@@ -96,6 +96,4 @@ def test_json_stays_where_its_keys_are_sorted() -> None:
 
 def test_what_becomes_of_protobuf_is_not_known() -> None:
     assert after_normalizing(Schema(text="syntax = 'proto3';", schema_type="PROTOBUF")) is AfterNormalizing.LOST
-    assert content_key(Schema(text="a", schema_type="PROTOBUF")) != content_key(
-        Schema(text="b", schema_type="PROTOBUF")
-    )
+    assert len({content_key(Schema(text=text, schema_type="PROTOBUF")) for text in "ab"}) == 2

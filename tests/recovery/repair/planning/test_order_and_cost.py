@@ -33,24 +33,15 @@ def ordered(world: World, *, states: dict[str, str | None], worst: str | None = 
         for each in repairs(examination, survey, keep=Keep.AUTO, width=Width.WIDE, exact_ids=False)
         if isinstance(each, SubjectRepair)
     ]
-    examination = replace(
-        examination,
-        applications=tuple(replace(known, state=states.get(known.application)) for known in examination.applications),
-        diagnosis=replace(
-            examination.diagnosis,
-            findings=tuple(
-                replace(f, severity=Severity.BREAKS_ON_RESTORE) if worst not in (None, f.application) else f
-                for f in examination.diagnosis.findings
-            ),
-        ),
-    )
-    return list(
-        dict.fromkeys(
-            repair.want.facts.store.application
-            for repair in by_what_they_unblock(needed[::-1], examination)
-            if isinstance(repair.want.facts, StoreFacts)
-        )
-    )
+    applications = [replace(known, state=states.get(known.application)) for known in examination.applications]
+    findings = [
+        replace(f, severity=Severity.BREAKS_ON_RESTORE) if worst not in (None, f.application) else f
+        for f in examination.diagnosis.findings
+    ]
+    diagnosis = replace(examination.diagnosis, findings=tuple(findings))
+    examination = replace(examination, applications=tuple(applications), diagnosis=diagnosis)
+    stores = [each.want.facts for each in by_what_they_unblock(needed[::-1], examination)]
+    return list(dict.fromkeys(facts.store.application for facts in stores if isinstance(facts, StoreFacts)))
 
 
 @pytest.mark.parametrize(
@@ -90,9 +81,7 @@ class TestCost:
         assert "3 versions (8 of at most 8 in the registry then" in plan.cost.in_words
 
     def test_a_plan_beyond_the_limit_is_refused(self, world: World) -> None:
-        with pytest.raises(
-            PlanError, match=r"3 versions the registry would hold 8, and --version-limit .* 7 .*--only-live"
-        ):
+        with pytest.raises(PlanError, match=r"would hold 8, and --version-limit .* 7 .*--only-live"):
             world.plan(version_limit=7)
 
     def test_ids_that_may_be_new_are_counted(self) -> None:

@@ -17,6 +17,7 @@ from srfix.recovery.checks.interface import Width
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import ChangelogSubject, Role, Schema, Subject, Topic
 from srfix.serde.registry import IncompatibleSchemaError
+from tests.recovery.repair.scene import carried_out_and_undone, kinds, registered, seed_users, undone
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, clock, value, world_of
 
@@ -33,30 +34,9 @@ NEXT = Schema(
 def world() -> Iterator[World]:
     """W1 (id 1), W2 (id 2), R (id 3); `users` holds W1 live and W2 live; the group has read all."""
     with world_of({"users": 1, "orders": 1}) as made:
-        made.registry.seed(SOURCE_SUBJECT, W1)
-        made.registry.seed(SOURCE_SUBJECT, W2)
+        seed_users(made)
         made.registry.seed(PHANTOM, R)
-        made.put("users", ("a", V1), ("b", V2))
-        made.commit("shop", users=2)
         yield made
-
-
-def registered(plan: Plan) -> list[int]:
-    return [int(action.schema_id) for action in plan.actions if isinstance(action, Register)]
-
-
-def kinds(plan: Plan) -> list[str]:
-    return [action.kind for action in plan.actions]
-
-
-def carried_out_and_undone(world: World, plan: Plan, journal: Path) -> None:
-    """Applies, verifies, rolls back; the registry is as before."""
-    before = world.registry.dump()
-    world.apply(plan, journal)
-    assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
-    assert not world.examine().diagnosis.has_findings
-    world.roll_back(journal)
-    assert world.registry.dump() == before
 
 
 class TestWhatIsRegistered:
@@ -108,8 +88,7 @@ class TestWhatIsRegistered:
         assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
         again = world.examine(application="tills", store="users-store").diagnosis
         assert [finding.code for finding in again.findings] == ["SRF003"]
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
 
 class TestWhatNeedNotBe:
@@ -292,8 +271,7 @@ class TestKeep:
         assert plan.actions[0].kind == "set-compatibility"
         before = world.registry.dump()
         world.apply(plan, tmp_path / "journal")
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
+        undone(world, tmp_path / "journal", before)
 
     def test_what_stays_live_may_refuse_what_the_subjects_latest_would_not(self, tmp_path: Path) -> None:
         """Not the subject's own latest alone counts, but what the plan itself has left live before."""
@@ -311,21 +289,15 @@ class TestKeep:
 
 
 class TestThePriceOfSeveralSubjects:
-    @pytest.fixture
-    def two(self, world: World) -> World:
+    def test_what_is_true_of_all_is_said_once_and_what_is_true_of_some_names_them(self, world: World) -> None:
         world.registry.seed("tills-users-store-changelog-value", R)
         world.commit("tills", users=2)
-        return world
-
-    def test_what_is_true_of_all_is_said_once(self, two: World) -> None:
-        plan = two.plan()
+        plan = world.plan()
         assert len(plan.expects) == 2
         assert len(set(plan.price)) == len(plan.price)
         assert not any(subject in line for line in plan.price for subject in plan.expects)
-
-    def test_what_is_true_of_some_names_them(self, two: World) -> None:
-        two.client().set_config(PHANTOM, {"compatibility": "NONE"})
-        price = two.plan().price
+        world.client().set_config(PHANTOM, {"compatibility": "NONE"})
+        price = world.plan().price
         relaxed = [line for line in price if "accepts any schema" in line]
         assert [line.split(": ")[0] for line in relaxed] == ["tills-users-store-changelog-value"]
         assert any("no new one is given out" in line for line in price)

@@ -58,24 +58,18 @@ class TestVerify:
         assert all(isinstance(event, Confirmed) and event.subject == PHANTOM for event in events)
         ids, rows, settings = events[:2], events[2:4], events[4:]
         assert [event.schema_id for event in ids] == [1, 2]
-        assert [event.what.partition(", one per partition")[0] for event in rows] == [
-            "2 live rows with schema id 1",
-            "1 live row with schema id 2",
-        ]
+        told = [event.what.partition(", one per partition")[0] for event in rows]
+        assert told == ["2 live rows with schema id 1", "1 live row with schema id 2"]
         assert ["its configuration" in event.what for event in settings] == [True]
         assert world.registry.writes == 0
 
     def test_before_the_repair_each_id_and_row_is_a_problem(self, world: World) -> None:
         nothing, *found = problems(world, world.plan())
         assert "it was not applied, or it was rolled back" in nothing
-        assert [line.partition(" (40403)")[0] for line in found[:2]] == [
-            f"schema id {schema_id} is not registered here" for schema_id in (1, 2)
-        ]
-        assert [line.partition(" cannot be read: ")[0] for line in found[2:]] == [
-            "users partition 0 offset 1",
-            "users partition 1 offset 0",
-            "users partition 1 offset 1",
-        ]
+        ids = [line.partition(" is not registered here (40403)")[0] for line in found[:2]]
+        assert ids == ["schema id 1", "schema id 2"]
+        rows = [line.partition(" cannot be read: ")[0] for line in found[2:]]
+        assert rows == [f"users partition {where}" for where in ("0 offset 1", "1 offset 0", "1 offset 1")]
 
     def test_an_id_that_is_missing_again_is_a_problem(self, world: World, repaired: Plan) -> None:
         world.client().delete_version(PHANTOM, 2, permanent=True)
@@ -85,7 +79,7 @@ class TestVerify:
         newest = world.registry.seed(SOURCE_SUBJECT, W2.replace("tier", "badge"))
         world.put("users", ("e", value(newest, ONE_LONG_AND_NULL)))
         (problem,) = problems(world, repaired)
-        assert f"schema id {newest} is not registered here (40403); plan and apply again" in problem
+        assert f"schema id {newest} is not registered here (40403); plan" in problem
 
     def test_an_id_that_the_registry_does_not_know_is_a_problem(self, world: World, repaired: Plan) -> None:
         world.put("users", ("e", value(99)))
@@ -127,7 +121,8 @@ class TestVerify:
                 event, *others = verify(repaired, cluster, LocalCensus(config), world.client())
             assert isinstance(event, Problem)
             assert [type(each) for each in others] == [Confirmed] * 3
-            assert event.what.startswith("topic users, from which the store restores, is gone")
+            assert event.what.startswith("topic users, ")
+            assert "is gone" in event.what
             assert "--bootstrap-servers" in event.what
             assert list(broker.topics) == ["elsewhere"]
 
@@ -182,19 +177,16 @@ class TestVerify:
     @pytest.mark.slow
     def test_a_text_that_the_registry_does_not_take_any_more_is_a_problem(self, world: World, repaired: Plan) -> None:
         body = json.dumps({"error_code": 42201, "message": "no such reference"})
-        with world.registry.intercept(
-            Fault(method="POST", path=f"^/subjects/{PHANTOM}[?]", action=Answer(status=422, body=body))
-        ):
+        action = Answer(status=422, body=body)
+        with world.registry.intercept(Fault(method="POST", path=f"^/subjects/{PHANTOM}[?]", action=action)):
             found = problems(world, repaired)
         assert found[0].startswith("schema id 1: ")
         assert "(42201: no such reference)" in found[0]
 
     def test_an_outage_is_no_verdict(self, world: World, repaired: Plan) -> None:
         body = json.dumps({"error_code": 50001, "message": "Error in the backend data store"})
-        with (
-            world.registry.intercept(Fault(method="POST", action=Answer(status=500, body=body))),
-            pytest.raises(RegistryAnswerError),
-        ):
+        fault = Fault(method="POST", action=Answer(status=500, body=body))
+        with world.registry.intercept(fault), pytest.raises(RegistryAnswerError):
             world.verify(repaired)
 
 

@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocksdict import Options, Rdict
 
+from srfix.fixtures.state_directory import write_database
 from srfix.recovery.errors import FormatError
 from srfix.recovery.state import formats as f
 from srfix.recovery.state import read_state_directory
@@ -92,9 +92,8 @@ def stored(draw: st.DrawFn, form: StoreFormat, family: str, start_ms: int) -> li
         return [draw(versioned())]
     key = draw(KEYS)
     if form is StoreFormat.LIST_VALUE:
-        sided = [
-            f.SidedValue(payload=draw(st.binary(max_size=3)), side=side) for side in draw(st.permutations(list(f.Side)))
-        ]
+        sides = draw(st.permutations(list(f.Side)))
+        sided = [f.SidedValue(payload=draw(st.binary(max_size=3)), side=side) for side in sides]
         at = f.JoinSideKey(key=key, timestamp_ms=draw(TIMES), side=f.Side.LEFT)
         return [(f.encode_join_side_key(at), f.encode_list([f.encode_sided_value(each) for each in sided]))]
     value = draw(values(form, family))
@@ -137,26 +136,12 @@ def stores(draw: st.DrawFn) -> tuple[StoreFormat, tuple[Database, ...]]:
     return form, tuple(databases)
 
 
-def write(path: Path, families: dict[str, dict[bytes, bytes]]) -> None:
-    path.mkdir(parents=True)
-    options = Options(raw_mode=True)
-    options.create_if_missing(True)
-    database = Rdict(str(path), options)
-    for name, rows in families.items():
-        family = database if name == PLAIN else database.create_column_family(name, Options(raw_mode=True))
-        for key, value in rows.items():
-            family[key] = value
-        if name != PLAIN:
-            family.close()
-    database.close()
-    (path / "rocksdict-config.json").unlink(missing_ok=True)
-
-
 def opened(folder: Path, form: StoreFormat, databases: Iterable[Database]) -> StateStore:
     task = folder / "shop" / "0_0"
     for each in databases:
         is_segmented = form.is_windowed or form.is_of_sessions
-        write(task / (f"users/users.{each.start_ms}" if is_segmented else "rocksdb/users"), each.families)
+        folder_of = f"users/users.{each.start_ms}" if is_segmented else "rocksdb/users"
+        write_database(task / folder_of, each.families)
     (state,) = read_state_directory(folder)
     (store,) = open_stores(state, form=form)
     return store
@@ -235,12 +220,9 @@ def sought(store: StateStore, rows: list[StateRow], data: st.DataObject) -> None
 
 
 def test_a_short_key_hides_no_version_behind_it(tmp_path: Path) -> None:
+    key = f.encode_versioned_key(f.VersionedKey(key=b"k", segment=-1))
     latest = f.VersionedRecord(payload=b"v", valid_from_ms=7, valid_to_ms=None)
-    rows = {
-        b"\0": b"",
-        b"\2\3": b"",
-        f.encode_versioned_key(f.VersionedKey(key=b"k", segment=-1)): f.encode_latest(latest),
-    }
+    rows = {b"\0": b"", b"\2\3": b"", key: f.encode_latest(latest)}
     store = opened(tmp_path, StoreFormat.VERSIONED, [Database(0, {PLAIN: rows})])
     assert [(row.value, row.timestamp_ms) for row in store.rows_of(b"k")] == [(b"v", 7)]
     assert [row.key for row in store.range(b"a", b"k")] == [row.key for row in store.prefix(b"k")] == [b"k"]

@@ -9,37 +9,25 @@ from pathlib import Path
 import pytest
 from rocksdict import Options, Rdict
 
+from srfix.fixtures.state_directory import TIMESTAMPED as FAMILY
+from srfix.fixtures.state_directory import write_database
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.formats import encode_timestamped
 from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
 from srfix.serde import UsageError
 
 ROWS = 20_000
-FAMILY = "keyValueWithTimestamp"
 
 
 def key_of(number: int) -> bytes:
     return b"%08d" % number
 
 
-def write(path: Path, rows: dict[bytes, bytes]) -> None:
-    path.mkdir(parents=True)
-    options = Options(raw_mode=True)
-    options.create_if_missing(True)
-    database = Rdict(str(path), options)
-    family = database.create_column_family(FAMILY, Options(raw_mode=True))
-    for key, value in rows.items():
-        family[key] = value
-    family.flush()
-    family.close()
-    database.close()
-    (path / "rocksdict-config.json").unlink(missing_ok=True)
-
-
-def a_store(folder: Path, rows: dict[bytes, bytes] | None = None) -> Path:
+def a_store(folder: Path, rows: dict[bytes, bytes] | None = None, **older: dict[bytes, bytes]) -> Path:
     """Its database: in one task of an application."""
     path = folder / "shop" / "0_0" / "rocksdb" / "users"
-    write(path, rows or {key_of(n): encode_timestamped(b"v" * 50, n) for n in range(ROWS)})
+    rows = rows or {key_of(n): encode_timestamped(b"v" * 50, n) for n in range(ROWS)}
+    write_database(path, {FAMILY: rows, **older})
     return path
 
 
@@ -178,13 +166,8 @@ def test_the_next_segment_is_read_all_the_same(tmp_path: Path) -> None:
 
 
 def test_rows_that_an_upgrade_has_not_moved_yet_are_read_without_a_timestamp(tmp_path: Path) -> None:
-    path = a_store(tmp_path, {b"b": encode_timestamped(b"new", 7)})
-    options = Options(raw_mode=True)
-    database = Rdict(str(path), options, column_families={"default": options, FAMILY: Options(raw_mode=True)})
-    database[b"a"], database[b"b"] = b"old", b"older than what the table has"
-    database.flush()
-    database.close()
-    (path / "rocksdict-config.json").unlink(missing_ok=True)
+    older = {b"a": b"old", b"b": b"older than what the table has"}
+    a_store(tmp_path, {b"b": encode_timestamped(b"new", 7)}, default=older)
     store = opened(tmp_path)
     assert [(row.key, row.value, row.timestamp_ms) for row in store] == [(b"a", b"old", None), (b"b", b"new", 7)]
     assert store.get(b"a") == next(iter(store))

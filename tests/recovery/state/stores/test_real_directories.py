@@ -36,11 +36,11 @@ class Raw:
                     yield family, key, value
 
 
-def raw_rows(version: str) -> dict[str, Raw]:
+def raw_rows(sample: Path) -> dict[str, Raw]:
     """By directory."""
     found: dict[str, Raw] = {}
     here, family = Raw(), ""
-    for line in (DATA / version / "rows.txt").read_text().splitlines():
+    for line in (sample / "rows.txt").read_text().splitlines():
         if line.startswith("DB "):
             here = found.setdefault(line.removeprefix("DB "), Raw())
         elif told := re.fullmatch(r" {3}\[(\w+)\] \d+ rows", line):
@@ -116,11 +116,10 @@ def as_versioned(_family: str, key: bytes, value: bytes) -> list[StateRow]:
 
 KINDS: dict[str, tuple[dict[str, StoreFormat], Callable[[str, bytes, bytes], list[StateRow]]]] = {
     "plain": ({"": StoreFormat.PLAIN_KV}, as_key_value),
-    "ts": ({"": StoreFormat.TIMESTAMPED_KV, "headers": StoreFormat.HEADERS_KV}, as_key_value),
-    "glob": ({"": StoreFormat.TIMESTAMPED_KV, "headers": StoreFormat.HEADERS_KV}, as_key_value),
-    "fka": ({"": StoreFormat.TIMESTAMPED_KV, "headers": StoreFormat.HEADERS_KV}, as_key_value),
-    "fkb": ({"": StoreFormat.TIMESTAMPED_KV, "headers": StoreFormat.HEADERS_KV}, as_key_value),
-    "fkres": ({"": StoreFormat.TIMESTAMPED_KV, "headers": StoreFormat.HEADERS_KV}, as_key_value),
+    **dict.fromkeys(
+        ("ts", "glob", "fka", "fkb", "fkres"),
+        ({"": StoreFormat.TIMESTAMPED_KV, "headers": StoreFormat.HEADERS_KV}, as_key_value),
+    ),
     "fkj-subscription-store": ({"": StoreFormat.SUBSCRIPTION}, as_subscription),
     "win": ({"": StoreFormat.TIMESTAMPED_WINDOW, "headers": StoreFormat.HEADERS_WINDOW}, as_window),
     "winplain": ({"": StoreFormat.PLAIN_WINDOW}, as_window),
@@ -144,7 +143,7 @@ def stored(version: str, store: StateStore) -> list[StateRow]:
     _formats, told = KINDS[store.name]
     place = str(Path(store.directory.path).relative_to(DATA / version / "state"))
     found = []
-    for path, raw in raw_rows(version).items():
+    for path, raw in raw_rows(DATA / version).items():
         if path == place or path.startswith(f"{place}/"):
             for family, key, value in raw.rows():
                 found += told(family, key, value)
@@ -169,12 +168,15 @@ class TestEachKind:
     def test_the_original_is_not_touched(self, version: str, tmp_path: Path) -> None:
         copy = tmp_path / "state"
         shutil.copytree(DATA / version / "state", copy)
-        before = {path: path.stat() for path in copy.rglob("*")}
+
+        def seen() -> dict[Path, tuple[int, int, int]]:
+            found = {path: path.stat() for path in copy.rglob("*")}
+            return {path: (s.st_mtime_ns, s.st_size, s.st_ino) for path, s in found.items()}
+
+        before = seen()
         (state,) = read_state_directory(copy)
         assert sum(store.count() for store in open_stores(state)) > 20
-        after = {path: path.stat() for path in copy.rglob("*")}
-        unchanged = {path: (s.st_mtime_ns, s.st_size, s.st_ino) for path, s in before.items()}
-        assert {path: (s.st_mtime_ns, s.st_size, s.st_ino) for path, s in after.items()} == unchanged
+        assert seen() == before
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1", "4.3.1-headers"])
