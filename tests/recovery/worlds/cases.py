@@ -20,21 +20,6 @@ from tests.recovery.worlds.world import (
     World,
 )
 
-__all__ = [
-    "CLICK",
-    "KEY",
-    "KEY_ROW",
-    "LOGIN",
-    "USER",
-    "USER_2",
-    "USER_ROW",
-    "incident",
-    "plain_group",
-    "streams_group",
-    "subject",
-    "topic",
-]
-
 USER: Final = "User(userId long, name string)"
 USER_2: Final = "User(userId long, name string, tier string?)"
 USER_ROW: Final = "KsqlDataSourceSchema(USERID long?, NAME string?)"
