@@ -24,8 +24,7 @@ def world() -> Iterator[World]:
     with world_of({"users": 1}) as made:
         made.registry.seed(SOURCE_SUBJECT, W1)
         made.registry.seed(PHANTOM, R)
-        made.put("users", ("a", value(1)))
-        made.commit("shop", users=1)
+        made.live(("a", value(1)))
         yield made
 
 

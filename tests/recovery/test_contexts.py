@@ -34,8 +34,7 @@ def world() -> Iterator[World]:
         made.registry.seed(":.eu:elsewhere-value", KEY)
         assert made.registry.seed(f":.eu:{SOURCE_SUBJECT}", W1) == 2
         made.registry.seed(IN_CONTEXT, R)
-        made.put("users", ("u1", value(2)))
-        made.commit("shop", users=1)
+        made.live(("u1", value(2)))
         yield made
 
 

@@ -35,8 +35,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     with world_of({"users": 1}) as made:
         made.registry.seed(SOURCE_SUBJECT, W1)
         made.registry.seed(PHANTOM, R)
-        made.put("users", ("u1", value(1)), ("u2", value_with(request.param)), (BIGINT, value(1)))
-        made.commit("shop", users=3)
+        made.live(("u1", value(1)), ("u2", value_with(request.param)), (BIGINT, value(1)))
         made.registry.forget_requests()
         yield made
 

@@ -110,6 +110,11 @@ class World:
         """Commits an offset for partition 0 of each topic, as a Kafka Streams application does."""
         self.broker.commit(group, {(topic, 0): offset for topic, offset in topics.items()})
 
+    def live(self, *rows: tuple[str | bytes | None, bytes | None]) -> None:
+        """The first records of `users`, all of which a restore of `shop` loads."""
+        self.put("users", *rows)
+        self.commit("shop", users=len(rows))
+
     def consume(self, group: str, **topics: int) -> None:
         """Commits an offset for partition 0 of each topic, as a plain consumer does: nothing stands beside it."""
         self.broker.commit(group, {(topic, 0): offset for topic, offset in topics.items()}, metadata="")

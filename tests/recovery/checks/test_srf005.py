@@ -39,8 +39,7 @@ def producer(world: World) -> int:
     """The producer's key schema, under which two rows are live; the values are all registered."""
     producer = world.registry.seed("users-key", PRODUCER)
     world.registry.seed(PHANTOM, W1)
-    world.put("users", (key(producer, 1), value(1)), (key(producer, 2), value(1)))
-    world.commit("shop", users=2)
+    world.live((key(producer, 1), value(1)), (key(producer, 2), value(1)))
     return producer
 
 
@@ -147,8 +146,7 @@ class TestWhatIsNone:
     def test_keys_that_are_no_schema_registry_keys(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
         world.registry.seed(PHANTOM_KEY, READER)
-        world.put("users", ("a", value(1)))
-        world.commit("shop", users=1)
+        world.live(("a", value(1)))
         assert not of(world, "SRF005")
 
     def test_an_undecided_source(self, world: World, reader: int) -> None:

@@ -84,23 +84,20 @@ class TestWhatShowsIt:
         """The records' own schema is older, and a serde that writes the writer's schemas back would have copied it."""
         seed(plain, SOURCE_SUBJECT, W1, ALIKE)
         seed(plain, PHANTOM, ALIKE)
-        plain.put("users", ("a", value(1)))
-        plain.commit("shop", users=1)
+        plain.live(("a", value(1)))
         assert [fault.schema_id for finding in found(plain) for fault in finding.schema_ids] == [2]
 
     def test_a_mark_of_connect_that_the_records_own_schemas_have_not(self, plain: World) -> None:
         marked = ALIKE.replace('"name":"User"', '"name":"User","connect.name":"User"')
         seed(plain, SOURCE_SUBJECT, W1, marked)
         seed(plain, PHANTOM, W1, marked)
-        plain.put("users", ("a", value(1)))
-        plain.commit("shop", users=1)
+        plain.live(("a", value(1)))
         (finding,) = found(plain)
         assert f"it stands under {PHANTOM} and has a mark of Connect's converter" in finding.explanation
 
     def test_rows_on_disk_where_no_phantom_subject_stands(self, plain: World) -> None:
         seed(plain, SOURCE_SUBJECT, W1, ALIKE)
-        plain.put("users", ("a", value(1)))
-        plain.commit("shop", users=1)
+        plain.live(("a", value(1)))
         assert found(plain, streams_version="2.7") == []
         (finding,) = found(plain, rows_with(1, 2), streams_version="2.7")
         assert "schema id 2: 1 row of the store" in finding.explanation
@@ -111,8 +108,7 @@ class TestWhatShowsIt:
         seed(plain, "users-key", key, key.replace('"id"', '"ID"'))
         seed(plain, PHANTOM, W1)
         seed(plain, "shop-users-store-changelog-key", key.replace('"id"', '"ID"'))
-        plain.put("users", (value(2), value(1)))
-        plain.commit("shop", users=1)
+        plain.live((value(2), value(1)))
         assert [(finding.role, finding.subject) for finding in found(plain)] == [(Role.KEY, "users-key")]
 
 
@@ -121,15 +117,13 @@ class TestItsHealthyTwins:
         """A generic serde writes the writer's schemas back; compaction took the records of the first."""
         seed(plain, SOURCE_SUBJECT, W1, W2)
         seed(plain, PHANTOM, W1, W2)
-        plain.put("users", ("a", value(2, b"\x02\x00")))
-        plain.commit("shop", users=1)
+        plain.live(("a", value(2, b"\x02\x00")))
         assert found(plain) == []
 
     def test_one_that_a_repair_registered_under_the_phantom(self, plain: World) -> None:
         seed(plain, SOURCE_SUBJECT, W1, W2)
         seed(plain, PHANTOM, ALIKE, W1, W2)
-        plain.put("users", ("a", value(2, b"\x02\x00")))
-        plain.commit("shop", users=1)
+        plain.live(("a", value(2, b"\x02\x00")))
         assert found(plain) == []
 
     def test_one_of_the_producers_whose_mark_the_records_own_schemas_have_too(self, plain: World) -> None:
@@ -137,14 +131,12 @@ class TestItsHealthyTwins:
         first, second = (text.replace('"name":"User"', '"name":"User","connect.name":"User"') for text in (W1, W2))
         seed(plain, SOURCE_SUBJECT, first, second)
         seed(plain, PHANTOM, first, second)
-        plain.put("users", ("a", value(2, b"\x02\x00")))
-        plain.commit("shop", users=1)
+        plain.live(("a", value(2, b"\x02\x00")))
         assert found(plain) == []
 
     def test_the_producers_first_schema_in_rows_that_are_older_than_the_log(self, plain: World) -> None:
         seed(plain, SOURCE_SUBJECT, W1, W2)
-        plain.put("users", ("a", value(2, b"\x02\x00")))
-        plain.commit("shop", users=1)
+        plain.live(("a", value(2, b"\x02\x00")))
         assert found(plain, rows_with(1), streams_version="2.7") == []
 
     def test_one_that_is_soft_deleted_under_the_source(self, empty: World) -> None:

@@ -29,8 +29,7 @@ def set_mode(world: World, mode: str, subject: str = "") -> None:
 @pytest.fixture
 def incident(world: World) -> World:
     """Both ids are live, and neither is under the phantom subject."""
-    world.put("users", ("a", V1), ("b", V2))
-    world.commit("shop", users=2)
+    world.live(("a", V1), ("b", V2))
     return world
 
 
@@ -38,8 +37,7 @@ def incident(world: World) -> World:
 def masked(world: World) -> World:
     """Nothing is wrong: the one live id is under the phantom subject."""
     world.registry.seed(PHANTOM, W1)
-    world.put("users", ("a", V1))
-    world.commit("shop", users=1)
+    world.live(("a", V1))
     return world
 
 

@@ -29,8 +29,7 @@ TOO_LONG = b"\x02\x00"
 class TestUnframed:
     def test_live_ones_are_counted_and_no_registration_repairs_them(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
-        world.put("users", ("a", value(1)), ("b", b"{}"), ("c", b"{}"))
-        world.commit("shop", users=3)
+        world.live(("a", value(1)), ("b", b"{}"), ("c", b"{}"))
         finding = world.findings()["SRF013"]
         assert (finding.severity, finding.repairable, finding.subject) == (Severity.BROKEN, False, PHANTOM)
         assert "2 live keys of topic users have a value" in finding.explanation
@@ -73,8 +72,7 @@ class TestTheNewestOfEachIdAndPartition:
     )
     def test_offset_and_reason_are_named(self, world: World, body: bytes, severity: Severity, reason: str) -> None:
         world.registry.seed(PHANTOM, W1)
-        world.put("users", ("a", value(1)), ("b", value(1, body)))
-        world.commit("shop", users=2)
+        world.live(("a", value(1)), ("b", value(1, body)))
         finding = found(world.examine())
         assert (finding.severity, finding.repairable, finding.role) == (severity, False, Role.VALUE)
         assert f"1 in partition 0, schema id 1, offset 1 ({reason}" in finding.explanation
@@ -87,8 +85,7 @@ class TestTheNewestOfEachIdAndPartition:
 
     def test_java_reads_what_is_only_too_long(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
-        world.put("users", ("a", value(1, TOO_LONG)))
-        world.commit("shop", users=1)
+        world.live(("a", value(1, TOO_LONG)))
         assert "reads them all the same" in found(world.examine()).explanation
         world.put("users", ("b", value(1, CUT_OFF)))
         world.commit("shop", users=2)
@@ -96,8 +93,7 @@ class TestTheNewestOfEachIdAndPartition:
 
     def test_what_was_not_decoded_is_said_and_not_called_proven(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
-        world.put("users", ("a", value(1, CUT_OFF)), ("b", value(1)))
-        world.commit("shop", users=2)
+        world.live(("a", value(1, CUT_OFF)), ("b", value(1)))
         examination = world.examine()
         assert codes(examination) == ["SRF003"]
         (skipped,) = [skipped for skipped in examination.diagnosis.skipped if skipped.what.startswith("bodies of")]
@@ -108,8 +104,7 @@ class TestTheNewestOfEachIdAndPartition:
     def test_nothing_is_said_where_the_newest_are_all_there_are(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
         world.registry.seed(PHANTOM, W2)
-        world.put("users", ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)), ("c", value(9)))
-        world.commit("shop", users=3)
+        world.live(("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)), ("c", value(9)))
         examination = world.examine()
         assert codes(examination) == ["SRF011"]
         assert not [skipped for skipped in examination.diagnosis.skipped if "bodies" in skipped.what]
@@ -123,8 +118,7 @@ class TestTheNewestOfEachIdAndPartition:
 
     def test_a_schema_without_a_serde_is_left_out_not_judged(self, world: World) -> None:
         of_protobuf = world.registry.seed(PHANTOM, 'syntax = "proto3"; message M {}', schema_type="PROTOBUF")
-        world.put("users", ("a", value(of_protobuf, b"{}")))
-        world.commit("shop", users=1)
+        world.live(("a", value(of_protobuf, b"{}")))
         for whole in (False, True):
             examination = decoded(world, whole=whole)
             assert "SRF013" not in codes(examination)
@@ -136,23 +130,20 @@ class TestTheNewestOfEachIdAndPartition:
     @pytest.mark.parametrize(("body", "is_found"), [(b"{}", False), (b'{"a":', True)])
     def test_json_under_a_json_schema_is_judged_too(self, world: World, body: bytes, is_found: bool) -> None:
         of_json = world.registry.seed(PHANTOM, '{"type":"object"}', schema_type="JSON")
-        world.put("users", ("a", value(of_json, body)))
-        world.commit("shop", users=1)
+        world.live(("a", value(of_json, body)))
         for whole in (False, True):
             assert ("SRF013" in codes(decoded(world, whole=whole))) is is_found
 
     def test_values_of_the_schema_bytes_are_any_bytes(self, world: World) -> None:
         """Java's serializer writes a byte array under it as it is, without its length."""
         of_bytes = world.registry.seed(PHANTOM, '"bytes"')
-        world.put("users", ("a", value(of_bytes, b"\x07\x08")))
-        world.commit("shop", users=1)
+        world.live(("a", value(of_bytes, b"\x07\x08")))
         assert "SRF013" not in codes(decoded(world))
 
     def test_keys_that_carry_ids_are_decoded_too(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
         world.registry.seed(PHANTOM.replace("-value", "-key"), W1)
-        world.put("users", (value(1, CUT_OFF), value(1)))
-        world.commit("shop", users=1)
+        world.live((value(1, CUT_OFF), value(1)))
         finding = found(world.examine())
         assert (finding.role, finding.severity) == (Role.KEY, Severity.BROKEN)
         assert finding.source is not None
@@ -167,8 +158,7 @@ class TestAdviceThatDeletesRows:
     @pytest.fixture
     def facts(self, world: World) -> StoreFacts:
         world.registry.seed(PHANTOM, W1)
-        world.put("users", ("a", value(1, CUT_OFF)))
-        world.commit("shop", users=1)
+        world.live(("a", value(1, CUT_OFF)))
         (learned,) = world.examine().facts
         return learned
 
@@ -234,8 +224,7 @@ class TestAllOfThem:
 
     def test_a_deadline_stops_it_and_hides_a_finding(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
-        world.put("users", ("a", value(1)), ("b", value(1)))
-        world.commit("shop", users=2)
+        world.live(("a", value(1)), ("b", value(1)))
         diagnosis = decoded(world, deadline_s=1e-6).diagnosis
         assert diagnosis.is_inconclusive
         assert [skipped.reason for skipped in diagnosis.skipped if "bodies" in skipped.what and skipped.could_hide] == [
@@ -247,8 +236,7 @@ class TestAllOfThem:
         hostile = world.registry.seed(SOURCE_SUBJECT, _DECIMAL)
         world.registry.seed(PHANTOM, W1)
         world.registry.seed(PHANTOM, _DECIMAL)
-        world.put("users", ("a", value(1)), ("b", value(hostile, b"\x80\x80\x06" + b"\x7f" * 49_152)))
-        world.commit("shop", users=2)
+        world.live(("a", value(1)), ("b", value(hostile, b"\x80\x80\x06" + b"\x7f" * 49_152)))
         for whole in (False, True):
             explanation = found(decoded(world, whole=whole, deadline_s=60)).explanation
             assert "1 live key of topic users was found where the body" in explanation
@@ -309,8 +297,7 @@ class TestWithoutProofOfTheSource:
     def test_nobody_is_told_to_change_rows(self, world: World) -> None:
         world.sources.clear()
         world.registry.seed(PHANTOM, W1)
-        world.put("users", ("a", value(1)), ("b", value(1, b"\x80")))
-        world.commit("shop", users=2)
+        world.live(("a", value(1)), ("b", value(1, b"\x80")))
         said = world.findings()["SRF013"].next
         assert (
             "Change nothing in topic users yet. No evidence is conclusive that store users-store restores from" in said

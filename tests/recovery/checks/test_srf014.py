@@ -146,8 +146,7 @@ class TestKeys:
     def keyed(self, world: World, tmp_path: Path) -> World:
         world.registry.seed("users-value", W1)  # id 1
         world.registry.seed("keys-of-somebody", R)  # id 2
-        world.put("users", (frame_id(1, b"\x02"), frame_id(1, b"\x02")), (frame_id(1, b"\x04"), frame_id(1, b"\x02")))
-        world.commit("shop", users=2)
+        world.live((frame_id(1, b"\x02"), frame_id(1, b"\x02")), (frame_id(1, b"\x04"), frame_id(1, b"\x02")))
         folder = write_application(tmp_path / "state", "shop")
         rows = {frame_id(1, b"\x02"): frame_id(1, b"\x02"), self.LOST_KEY: frame_id(1, b"\x02")}
         write_task(folder, "0_0", damage.STORE, rows, checkpoint={(damage.SOURCE_TOPIC, 0): 1})

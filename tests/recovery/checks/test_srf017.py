@@ -20,8 +20,7 @@ ELSEWHERE = '{"type":"record","name":"Elsewhere","fields":[{"name":"userId","typ
 def elsewhere(world: World) -> int:
     """An id that a live record of `users` carries, and that stands under another subject alone."""
     schema_id = world.registry.seed("com.example.Elsewhere", ELSEWHERE)
-    world.put("users", ("a", value(1)), ("b", value(schema_id)))
-    world.commit("shop", users=2)
+    world.live(("a", value(1)), ("b", value(schema_id)))
     return schema_id
 
 
@@ -63,15 +62,13 @@ class TestCheck:
         assert [(fault.schema_id, fault.live_keys) for fault in found(world).schema_ids] == [(elsewhere, 0)]
 
     def test_an_id_that_the_registry_does_not_know_is_left_to_srf011(self, world: World) -> None:
-        world.put("users", ("a", value(99)))
-        world.commit("shop", users=1)
+        world.live(("a", value(99)))
         assert set(world.findings()) == {"SRF011"}
 
     def test_keys_are_asked_under_the_sources_key_subject(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
         key_id = world.registry.seed(PHANTOM_KEY, ELSEWHERE)
-        world.put("users", (frame_id(key_id, b"\x02"), value(1)))
-        world.commit("shop", users=1)
+        world.live((frame_id(key_id, b"\x02"), value(1)))
         (finding,) = [f for f in world.examine().diagnosis.findings if f.code == "SRF017"]
         assert (finding.role, finding.subject, finding.registered_ids) == (Role.KEY, "users-key", ())
         assert "(40401: there is no such subject)" in finding.explanation

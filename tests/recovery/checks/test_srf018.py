@@ -27,8 +27,7 @@ class ConfiguredCluster(Cluster):
 def masked(world: World) -> None:
     """Nothing else is wrong."""
     world.registry.seed(PHANTOM, W1)
-    world.put("users", ("a", value(1)))
-    world.commit("shop", users=1)
+    world.live(("a", value(1)))
 
 
 def diagnosis(world: World, **configs: str) -> Diagnosis:

@@ -31,8 +31,7 @@ def world() -> Iterator[World]:
     with world_of({"users": 1, "orders": 1}) as made:
         made.registry.seed(SOURCE_SUBJECT, W1)
         made.registry.seed(PHANTOM, R)
-        made.put("users", ("u1", value(1)))
-        made.commit("shop", users=1)
+        made.live(("u1", value(1)))
         yield made
 
 
@@ -351,8 +350,7 @@ class TestAnApplicationWhoseStoresHaveChangelogs:
         (printed,) = parse_topologies(self.TOPOLOGY.replace("KSTREAM-REDUCE", "KTABLE-SOURCE"), origin="t")
         with world_of({"users": 1}) as world:
             world.registry.seed(SOURCE_SUBJECT, W1)
-            world.put("users", ("a", value(1)))
-            world.commit("shop", users=1)
+            world.live(("a", value(1)))
             world.listing("shop")
             survey = world.survey()
             survey.supplied = Supplied(topologies=(GivenTopology(topology=printed, origin="t", application="shopp"),))

@@ -253,8 +253,7 @@ class TestTwoStoresAndOneTopic:
     def world(self) -> Iterator[World]:
         with world_of({"users": 1}) as made:
             made.registry.seed(SOURCE_SUBJECT, W1)
-            made.put("users", ("a", V1))
-            made.commit("shop", users=1)
+            made.live(("a", V1))
             yield made
 
     @pytest.fixture

@@ -68,8 +68,7 @@ class TestParseKey:
 def staged(made: World) -> World:
     made.registry.seed(SOURCE_SUBJECT, W1)
     made.registry.seed(PHANTOM, R)
-    made.put("users", ("a", value(1)))
-    made.commit("shop", users=1)
+    made.live(("a", value(1)))
     return made
 
 

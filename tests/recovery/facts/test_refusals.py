@@ -131,8 +131,7 @@ class TestInDiagnosisAndPlan:
         with world_of({"users": 1}) as made:
             made.registry.seed(SOURCE_SUBJECT, W1)
             made.registry.seed(PHANTOM, R)
-            made.put("users", ("a", value(1)))
-            made.commit("shop", users=1)
+            made.live(("a", value(1)))
             yield made
 
     @pytest.mark.parametrize("subject", [None, PHANTOM])
@@ -161,8 +160,7 @@ class TestACompatibilityCheckThatMayNotBeMade:
         with world_of({"users": 1}) as world:
             world.registry.seed(SOURCE_SUBJECT, W1)
             world.registry.seed(PHANTOM, R)
-            world.put("users", ("a", value(1)))
-            world.commit("shop", users=1)
+            world.live(("a", value(1)))
             with world.registry.deny(method="POST", path="/compatibility/"):
                 (finding,) = world.examine().diagnosis.findings
         assert (finding.code, finding.notes) == ("SRF001", ())

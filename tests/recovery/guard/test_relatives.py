@@ -58,8 +58,7 @@ def test_keys_under_several_ids_are_missed_in_part_whichever_the_reader_writes(w
     )
     for text in (KEY, record("UserKey", "id", "of")):
         world.registry.seed("shop-users-store-changelog-key", text)
-    world.put("users", (frame_id(first, b"\x02"), value(1)), (frame_id(second, b"\x04\x00"), value(1)))
-    world.commit("shop", users=2)
+    world.live((frame_id(first, b"\x02"), value(1)), (frame_id(second, b"\x04\x00"), value(1)))
     (each,) = [each for each in seen(world).foretold if each.code == "SRF005"]
     assert each.certainty is Certainty.POSSIBLE  # the rows under one id alone are committed
     world.commit("shop", users=3)

@@ -83,8 +83,7 @@ class TestOnRestore:
         assert only(seen(world, max_records=1)).certainty is Certainty.POSSIBLE
 
     def test_values_of_no_registry_are_left_alone(self, world: World) -> None:
-        world.put("users", ("ann", b"plain text"))
-        world.commit("shop", users=1)
+        world.live(("ann", b"plain text"))
         found = seen(world)
         assert told(found) == []
         assert subjects(found)[PHANTOM, "2.6"] == "possible"
@@ -126,8 +125,7 @@ class TestOnRestore:
         client = world.client()
         writer = client.register(SOURCE, Schema(text=WRITER))
         client.register(PHANTOM, Schema(text=OWN))
-        world.put("users", ("ann", value(writer)))
-        world.commit("shop", users=1)
+        world.live(("ann", value(writer)))
         each = only(seen(world, assumed(reader=Reader.PLAIN)))
         assert (each.severity, each.certainty) == (Severity.BREAKS_ON_RESTORE, Certainty.CERTAIN)
 
