@@ -15,15 +15,19 @@ from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
 
 
-def set_mode(world: World, mode: str, subject: str = "") -> None:
+def put(world: World, target: str, sent: dict[str, str]) -> None:
     request = urllib.request.Request(
-        f"{world.registry.url}/mode{subject and '/' + subject}?force=true",
-        data=json.dumps({"mode": mode}).encode(),
+        f"{world.registry.url}/{target}",
+        data=json.dumps(sent).encode(),
         method="PUT",
         headers={"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request) as answer:
         assert answer.status == 200
+
+
+def set_mode(world: World, mode: str, subject: str = "") -> None:
+    put(world, f"mode{subject and '/' + subject}?force=true", {"mode": mode})
 
 
 @pytest.fixture
@@ -66,23 +70,18 @@ class TestTraces:
         note = notes["SRF012"]
         assert (note.severity, note.repairable, note.schema_ids) == (Severity.NOTE, False, ())
         assert f"A repair of {PHANTOM} may have been interrupted" in note.explanation
-        assert "its own compatibility is NONE" in note.explanation
-        for piece in (
-            "PLAN.journal.jsonl",
-            "srfix apply and that plan",
-            "srfix rollback and that journal",
-            "If it is meant to be so",
-            "do not plan anew before",
-            f"DELETE /config/{PHANTOM}",
-        ):
+        for piece in ("PLAN.journal.jsonl", "do not plan anew before", f"DELETE /config/{PHANTOM}"):
             assert piece in note.next
         assert not examination.diagnosis.has_findings
         assert not examination.diagnosis.is_inconclusive
 
-    def test_import_refuses_the_applications_own_registrations(self, masked: World) -> None:
+    def test_import_refuses_the_applications_own_registrations_and_both_are_put_back(self, masked: World) -> None:
+        masked.client().set_config(PHANTOM, {"compatibility": "NONE"})
         set_mode(masked, "IMPORT", PHANTOM)
         note = masked.findings()["SRF012"]
+        assert "its own compatibility is NONE" in note.explanation
         assert "its own mode is IMPORT: the registry refuses the application's own" in note.explanation
+        assert f"DELETE /config/{PHANTOM}" in note.next
         assert f"DELETE /mode/{PHANTOM}" in note.next
 
     @pytest.mark.parametrize("level", ["BACKWARD", "FULL_TRANSITIVE"])
@@ -91,14 +90,7 @@ class TestTraces:
         assert set(masked.findings()) == {"SRF003"}
 
     def test_what_is_inherited_is_no_trace(self, masked: World) -> None:
-        request = urllib.request.Request(
-            f"{masked.registry.url}/config",
-            data=b'{"compatibility": "NONE"}',
-            method="PUT",
-            headers={"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request) as answer:
-            assert answer.status == 200
+        put(masked, "config", {"compatibility": "NONE"})
         set_mode(masked, "IMPORT")
         assert set(masked.findings()) == {"SRF003"}
 
@@ -124,12 +116,3 @@ class TestTraces:
             note = world.findings()["SRF012"]
             assert (note.source, note.role) == (None, Role.VALUE)
             assert "may have been interrupted" in note.explanation
-
-    def test_both_at_once_are_both_put_back(self, masked: World) -> None:
-        masked.client().set_config(PHANTOM, {"compatibility": "NONE"})
-        set_mode(masked, "IMPORT", PHANTOM)
-        note = masked.findings()["SRF012"]
-        assert "its own compatibility is NONE" in note.explanation
-        assert "its own mode is IMPORT" in note.explanation
-        assert f"DELETE /config/{PHANTOM}" in note.next
-        assert f"DELETE /mode/{PHANTOM}" in note.next

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery.census.interface import CensusRequest
+from srfix.recovery.census.interface import Census, CensusRequest
 from srfix.recovery.checks.srf013 import check
 from srfix.recovery.diagnosis.diagnose import Examination, diagnose
 from srfix.recovery.facts.bodies import newest_bodies
@@ -170,25 +170,22 @@ class TestAdviceThatDeletesRows:
         assert "(or a tombstone, where the row is not wanted)" in self.next_of(world, facts)
 
     @pytest.mark.parametrize(
-        ("kind", "weight", "is_given"),
+        ("kind", "weight", "against", "is_given"),
         [
-            ("topology", Weight.CONCLUSIVE, True),
-            ("store-name", Weight.STRONG, False),
-            ("store-name", Weight.WEAK, False),
-            ("committed-offsets", Weight.STRONG, False),
+            ("topology", Weight.CONCLUSIVE, False, True),
+            ("topology", Weight.CONCLUSIVE, True, False),
+            ("store-name", Weight.STRONG, False, False),
+            ("store-name", Weight.WEAK, False, False),
+            ("committed-offsets", Weight.STRONG, False, False),
         ],
     )
     def test_the_source_must_be_certain(
-        self, world: World, facts: StoreFacts, kind: str, weight: Weight, is_given: bool
+        self, world: World, facts: StoreFacts, kind: str, weight: Weight, against: bool, is_given: bool
     ) -> None:
-        piece = Evidence(kind=kind, topic=Topic("users"), weight=weight, detail="seen")
+        piece = Evidence(kind=kind, topic=Topic("users"), weight=weight, detail="seen", against=against)
         said = self.next_of(world, replace(facts, evidence=(piece,)))
         assert ("tombstone" in said) is is_given
         assert ("Change nothing in topic users yet." in said) is not is_given
-
-    def test_what_speaks_against_a_topic_makes_it_no_source(self, world: World, facts: StoreFacts) -> None:
-        piece = Evidence(kind="topology", topic=Topic("users"), weight=Weight.CONCLUSIVE, detail="seen", against=True)
-        assert "tombstone" not in self.next_of(world, replace(facts, evidence=(piece,)))
 
     def test_the_phantom_subject_must_stand(self, world: World, facts: StoreFacts) -> None:
         role = facts.roles[Role.VALUE]
@@ -227,9 +224,8 @@ class TestAllOfThem:
         world.live(("a", value(1)), ("b", value(1)))
         diagnosis = decoded(world, deadline_s=1e-6).diagnosis
         assert diagnosis.is_inconclusive
-        assert [skipped.reason for skipped in diagnosis.skipped if "bodies" in skipped.what and skipped.could_hide] == [
-            "not decoded: partition 0, offsets 0 to 1: the deadline of 1e-06 s (--deadline) was reached"
-        ]
+        (reason,) = (each.reason for each in diagnosis.skipped if "bodies" in each.what and each.could_hide)
+        assert "partition 0, offsets 0 to 1: the deadline of 1e-06 s" in reason
 
     def test_a_value_beyond_a_bound_is_one_bad_row(self, world: World) -> None:
         """A decimal without columns: its conversion held everything up, the deadline included."""
@@ -262,26 +258,22 @@ def wide() -> Iterator[World]:
 
 
 class TestNewestLive:
-    def test_many_places_are_read_at_once(self, wide: World) -> None:
-        request = CensusRequest(topic=Topic("wide"), partitions=tuple(range(64)), committed=None)
-        census = wide.engine.count(request)
+    @pytest.fixture
+    def census(self, wide: World) -> Census:
+        return wide.engine.count(CensusRequest(topic=Topic("wide"), partitions=tuple(range(64)), committed=None))
+
+    def test_many_places_are_read_at_once(self, wide: World, census: Census) -> None:
         places, beyond = newest_live(wide.cluster, census, Role.VALUE)
         assert (len(places), beyond) == (512, 0)
         assert all(place.record is not None and place.record.offset == place.offset for place in places)
 
-    def test_a_deadline_leaves_the_rest_unread_and_says_so(self, wide: World) -> None:
-        request = CensusRequest(topic=Topic("wide"), partitions=tuple(range(64)), committed=None)
-        census = wide.engine.count(request)
-        survey = wide.survey()
-        bodies = newest_bodies(wide.cluster, survey.registry, census, (Role.VALUE,), deadline_s=0)[Role.VALUE]
+    def test_a_deadline_leaves_the_rest_unread_and_says_so(self, wide: World, census: Census) -> None:
+        bodies = newest_bodies(wide.cluster, wide.survey().registry, census, (Role.VALUE,), deadline_s=0)[Role.VALUE]
         assert bodies.decoded == 0
-        assert bodies.left_out == (
-            "512 of 512 schema ids and partitions: the deadline of 0 s (--deadline) was reached",
-        )
+        assert bodies.left_out[0].startswith("512 of 512 schema ids and partitions: the deadline of 0 s")
 
-    def test_where_there_are_too_many_every_id_has_its_turn(self, wide: World) -> None:
-        request = CensusRequest(topic=Topic("wide"), partitions=tuple(range(64)), committed=None)
-        places, beyond = newest_live(wide.cluster, wide.engine.count(request), Role.VALUE, most=8)
+    def test_where_there_are_too_many_every_id_has_its_turn(self, wide: World, census: Census) -> None:
+        places, beyond = newest_live(wide.cluster, census, Role.VALUE, most=8)
         assert ({place.count.schema_id for place in places}, beyond) == (set(range(1, 9)), 504)
 
 
@@ -299,9 +291,7 @@ class TestWithoutProofOfTheSource:
         world.registry.seed(PHANTOM, W1)
         world.live(("a", value(1)), ("b", value(1, b"\x80")))
         said = world.findings()["SRF013"].next
-        assert (
-            "Change nothing in topic users yet. No evidence is conclusive that store users-store restores from" in said
-        )
+        assert "Change nothing in topic users yet. No evidence is conclusive" in said
         assert "run `srfix diagnose --application shop --store users-store --source shop/users-store=users`." in said
         assert "tombstone" not in said
         assert "rite the same keys" not in said

@@ -102,12 +102,11 @@ class TestItsHealthyTwins:
         assert of_code(looked_at(world)) == []
         assert of_code(looked_at(world, no_auto_register=True)) == []
 
-    def test_on_2_7_the_phantom_subjects_mode_plays_no_part(self, world: World) -> None:
-        world.client().set_mode(damage.PHANTOM_SUBJECT, "READONLY")
-        assert of_code(looked_at(world, streams_version="2.7")) == []
-
-    def test_on_2_7_a_source_subject_with_versions_may_hold_it(self, world: World) -> None:
-        world.client().set_mode(shop.USERS_SUBJECT, "READONLY")
+    @pytest.mark.parametrize("subject", [damage.PHANTOM_SUBJECT, shop.USERS_SUBJECT])
+    def test_on_2_7_the_phantom_plays_no_part_and_a_source_subject_with_versions_may_hold_it(
+        self, world: World, subject: str
+    ) -> None:
+        world.client().set_mode(subject, "READONLY")
         assert of_code(looked_at(world, streams_version="2.7")) == []
 
     def test_on_2_7_a_source_subject_that_holds_it(self, world: World) -> None:

@@ -44,12 +44,12 @@ class TestCheck:
         assert set(world.findings()) == {"SRF003", "SRF017"}
         assert world.examine().diagnosis.has_findings
 
-    def test_the_same_content_under_the_source_subject_ends_it(self, world: World, elsewhere: int) -> None:
-        world.registry.seed(SOURCE_SUBJECT, ELSEWHERE)
-        assert "SRF017" not in world.findings()
-
-    def test_even_a_soft_deleted_one_as_readers_ask_for_deleted_versions(self, world: World, elsewhere: int) -> None:
-        world.registry.seed(SOURCE_SUBJECT, ELSEWHERE, deleted=True)
+    @pytest.mark.parametrize("deleted", [False, True])
+    def test_the_same_content_under_the_source_subject_ends_it_soft_deleted_or_not(
+        self, world: World, elsewhere: int, deleted: bool
+    ) -> None:
+        """Readers ask for deleted versions too."""
+        world.registry.seed(SOURCE_SUBJECT, ELSEWHERE, deleted=deleted)
         assert "SRF017" not in world.findings()
 
     def test_one_that_is_superseded_is_none(self, world: World, elsewhere: int) -> None:
@@ -75,13 +75,13 @@ class TestCheck:
 
 
 class TestTheReader:
-    def test_on_streams_with_the_fix_it_is_broken_now(self, world: World, elsewhere: int) -> None:
-        finding = found(world, streams_version="2.7.0", reader=Reader.CONNECT)
-        assert finding.severity is Severity.BROKEN
-        assert "This Kafka Streams asks that subject" in finding.explanation
-
-    def test_for_a_plain_reader_it_is_a_note(self, world: World, elsewhere: int) -> None:
-        assert found(world, reader=Reader.PLAIN, streams_version="2.7").severity is Severity.NOTE
+    @pytest.mark.parametrize(("reader", "severity"), [(Reader.CONNECT, Severity.BROKEN), (Reader.PLAIN, Severity.NOTE)])
+    def test_on_streams_with_the_fix_it_is_broken_now(
+        self, world: World, elsewhere: int, reader: Reader, severity: Severity
+    ) -> None:
+        finding = found(world, streams_version="2.7.0", reader=reader)
+        assert finding.severity is severity
+        assert ("This Kafka Streams asks that subject" in finding.explanation) is (reader is Reader.CONNECT)
 
     def test_a_dual_reader_fails_where_neither_subject_has_them(self, world: World, elsewhere: int) -> None:
         finding = found(world, reader=Reader.DUAL)

@@ -76,11 +76,8 @@ class TestTheFinding:
         (finding,) = world.examine(streams_version=damage.STREAMS_VERSION).diagnosis.findings
         assert (finding.code, finding.severity, finding.repairable) == ("SRF019", Severity.SILENT, False)
         assert (finding.application, finding.store) == (damage.APPLICATION, damage.STORE)
-        assert (
-            "is filled by processor RatesUpdater (topology.txt), which stores something else than the records of topic rates: "
-            "on disk 3 rows differ from the topic's latest record of the same key, such as that of the record in partition"
-            in finding.explanation
-        )
+        assert "is filled by processor RatesUpdater (topology.txt), which stores something else" in finding.explanation
+        assert "on disk 3 rows differ from the topic's latest record of the same key" in finding.explanation
         assert "Besides" not in finding.explanation
 
     @pytest.mark.parametrize("version", [None, "2.6.3", "3.7.2"])
@@ -140,9 +137,7 @@ class TestTheFinding:
         assert codes(world) == []
         (skipped,) = of_processor(world)
         assert skipped.could_hide
-        assert skipped.reason.startswith(
-            "processor RatesUpdater in topology.txt is one of your own, and before Kafka Streams 3.8 a restore copies"
-        )
+        assert skipped.reason.startswith("processor RatesUpdater in topology.txt is one of your own")
 
     @pytest.mark.parametrize(("processor", "source"), AS_A_TABLE)
     def test_a_processor_with_a_table_s_name_is_told_by_its_rows(
@@ -151,10 +146,7 @@ class TestTheFinding:
         hand_over(world, staged, topology=renamed(processor, source))
         (finding,) = world.examine(streams_version=damage.STREAMS_VERSION).diagnosis.findings
         assert finding.code == "SRF019"
-        assert (
-            "is filled by a processor, which stores something else than the records of topic rates"
-            in finding.explanation
-        )
+        assert "is filled by a processor, which stores something else" in finding.explanation
         assert codes(world, "3.8") == []
 
     @pytest.mark.parametrize(("processor", "source"), AS_A_TABLE)
@@ -175,10 +167,7 @@ class TestTheFinding:
         assert codes(world) == []
         (skipped,) = of_processor(world)
         assert skipped.could_hide
-        assert skipped.reason.startswith(
-            "a global table fills it, or a processor of your own (addGlobalStore), for both have the same names; and before "
-            "Kafka Streams 3.8 a restore copies the topic's records past it; whether what a processor stores differs from them"
-        )
+        assert skipped.reason.startswith("a global table fills it, or a processor of your own (addGlobalStore)")
         assert "1 of 2 rows, or the records of their keys, could not be decoded, or have fields that" in skipped.reason
         assert of_processor(world, "3.8") == []
 
