@@ -85,19 +85,14 @@ class TestASchemaThatTheRegistryDoesNotTake:
         assert [fault.schema_id for fault in broken.findings()["SRF001"].schema_ids] == [4]
 
     def test_no_plan_mends_it_and_the_registrys_words_are_said(self, broken: World) -> None:
-        with pytest.raises(
-            PlanError,
-            match=r"takes no registration under .*schema ids 1, 4: it is invalid there \(42201: no such reference\)",
-        ):
+        with pytest.raises(PlanError, match=r"schema ids 1, 4: it is invalid there \(42201: no such reference\)"):
             broken.plan()
 
     def test_a_reference_that_is_gone_is_named(self, broken: World) -> None:
         gone = json.dumps({"error_code": 40401, "message": "Subject 'part-value' not found."})
         broken.registry.intercept(Fault(action=Answer(status=404, body=gone), path="^/subjects/part-value/"))
         with pytest.raises(
-            PlanError,
-            match=r"schema id 4: it refers to a schema that the registry does not have \(Subject 'part-value' not found\); "
-            r"register that one first, under that version",
+            PlanError, match=r"schema id 4: it refers to .* \(Subject 'part-value' not found\); register"
         ):
             broken.plan()
 

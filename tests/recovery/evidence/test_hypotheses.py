@@ -298,11 +298,7 @@ class TestTheApplication:
         for application in ("shop", "tills"):
             phantom(world, f"{application}-t-changelog")
             world.commit(application, users=0)
-        with pytest.raises(
-            UsageError,
-            match=r"^--source t=users is meant for a store of one application, and 2 have one of that name\. Say which: "
-            r"--source shop/t=users, --source tills/t=users\.$",
-        ):
+        with pytest.raises(UsageError, match=r"Say which: --source shop/t=users, --source tills/t=users\.$"):
             verdicts(world, t="users")
         assert [v.chosen is not None for v in verdicts(world, **{"tills/t": "users"}).values()] == [True, True]
 

@@ -133,11 +133,8 @@ class TestStateDirectory:
         with_phantom(world)
         examination = examine(world, state(tmp_path, None, "users-store"))
         assert source(incident(examination)) is None
-        assert (
-            f"the checkpoint of task 0_0 in {tmp_path}/shop: there is none, which proves nothing: Streams 2.6.0 to "
-            "2.6.3 delete it after loading it, so a thread that died before its first commit leaves none and restores "
-            "its whole store at the next start, with nobody wiping anything" in reasons(examination)
-        )
+        said = f"the checkpoint of task 0_0 in {tmp_path}/shop: there is none, which proves nothing: Streams 2.6.0 to 2.6.3"
+        assert said in reasons(examination)
 
     def test_a_store_that_restores_from_nowhere_is_no_candidate(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts", "cache"))
@@ -163,10 +160,7 @@ class TestStateDirectory:
         world.commit("shop", users=0, clients=0)
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "users-store"))
         assert examination.diagnosis.findings == ()
-        assert (
-            "its state directory says that nothing is restored into it: its logging is disabled, so its subjects have no topic "
-            "by design (`srfix explain SRF007`), or the application was reset or is gone" in reasons(examination)
-        )
+        assert "(`srfix explain SRF007`), or the application was reset or is gone" in reasons(examination)
         assert not any("logging" in skipped.reason and skipped.could_hide for skipped in examination.diagnosis.skipped)
 
     def test_a_person_may_say_that_it_restores_all_the_same(self, world: World, tmp_path: Path) -> None:
@@ -194,9 +188,7 @@ class TestStateDirectory:
     def test_a_changelog_that_was_deleted_is_said_to_be_missing(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts"))
         assert examination.diagnosis.findings == ()
-        assert "names a changelog topic of its own, shop-counts-changelog, and there is no such topic" in reasons(
-            examination
-        )
+        assert "shop-counts-changelog, and there is no such topic" in reasons(examination)
 
     def test_what_a_checkpoint_says_of_a_store_can_be_acknowledged(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7\npeople 0 0", "counts"))
@@ -210,10 +202,7 @@ class TestStateDirectory:
         with_phantom(world)
         examination = examine(world, state(tmp_path, "people 0 0", "users-store"))
         assert seen(incident(examination), "state-directory") == set()
-        assert (
-            "people, named by the checkpoint of store users-store: there is no such topic on this cluster"
-            in reasons(examination)
-        )
+        assert "people, named by the checkpoint of store users-store: there is no such topic" in reasons(examination)
 
     def test_another_applications_directory_is_left_out_and_said_to_be(self, world: World, tmp_path: Path) -> None:
         with_phantom(world)
@@ -280,10 +269,7 @@ class TestTwoStoresAndOneTopic:
 
     def test_the_other_one_is_said_to_restore_from_nowhere_then(self, world: World, supplied: Supplied) -> None:
         examination = examine(world, supplied, **{"users-store": "users"})
-        assert (
-            "store cache of application shop: the only topic that it may restore from, users, is another store's"
-            in (reasons(examination))
-        )
+        assert "the only topic that it may restore from, users, is another store's" in reasons(examination)
         assert not examination.diagnosis.is_inconclusive
 
     def test_the_one_whose_internal_schema_is_a_projection_of_the_topics_is_taken(
@@ -386,10 +372,7 @@ class TestKsqldb:
         assert (finding.application, finding.store, source(finding)) == (QUERY, TABLE, "t")
         (piece,) = [piece for piece in finding.evidence if piece.kind == "ksqldb"]
         assert piece.weight is Weight.CONCLUSIVE
-        assert piece.detail == (
-            "query CSAS_J_0 (ERROR) reads table T on this topic, values in AVRO: processor KTABLE-SOURCE-0000000003 of "
-            "sub-topology 0 holds the store, directly behind a source of this topic alone"
-        )
+        assert piece.detail.startswith("query CSAS_J_0 (ERROR) reads table T on this topic, values in AVRO: processor")
         assert ERROR.startswith("Error retrieving Avro value schema")
 
     def test_its_version_says_what_reads_the_store(self, world: World) -> None:

@@ -142,11 +142,7 @@ class TestInDiagnosisAndPlan:
         whose = "the subject's" if subject else "the registry's"
         assert f"schema id 1: {whose} mode is READONLY (42205)" in note.explanation
         assert note.next == "Have the reason of the refusal mended, then plan the repair."
-        with pytest.raises(
-            PlanError,
-            match=rf"^No plan: The registry takes no registration under {PHANTOM} \(schema id 1: {whose} mode is "
-            r"READONLY \(42205\)\)\. Have that mended and plan again\.$",
-        ):
+        with pytest.raises(PlanError, match=rf"under {PHANTOM} \(schema id 1: {whose} mode is READONLY \(42205\)\)"):
             world.plan()
 
     def test_at_none_nothing_is_refused_nor_relaxed(self, world: World) -> None:

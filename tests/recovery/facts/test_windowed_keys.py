@@ -155,10 +155,7 @@ class TestTheDiagnosis:
         rows = [join(key_of(name), Window(START), WindowKind.TIME) for name in ("a", "bb", "ccc")]
         fill(world, *rows, join(broken, Window(START), WindowKind.TIME))
         (finding,) = [f for f in examined(world).diagnosis.findings if f.code == "SRF013"]
-        assert (
-            "`srfix decode --partition 0 --from-offset 3 --max-records 1 --role key --window time users`."
-            in finding.next
-        )
+        assert "--from-offset 3 --max-records 1 --role key --window time users`." in finding.next
 
     def test_bytes_behind_plain_keys_are_still_left_over(self, world: World) -> None:
         fill(world, key_of("a"), key_of("bb"), key_of("c") + b"\x00")

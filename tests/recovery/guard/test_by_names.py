@@ -76,14 +76,9 @@ class TestOnRestore:
             Certainty.POSSIBLE,  # it may write the producers' schema, and register that
         )
         assert (each.subject, each.topic) == (PHANTOM, "users")
-        assert each.explanation == (
-            "A restore loads the records of topic users as they are into store users-store. Its serdes ask "
-            "shop-users-store-changelog-value for their schemas. Only what the application writes is registered there: not the "
-            "producers' schemas, unless it writes those. Those rows cannot be read."
-        )
-        assert each.first[-1].startswith(
-            "Once the application has run, and before a restore: `srfix plan --application shop "
-        )
+        assert "Its serdes ask shop-users-store-changelog-value for their schemas." in each.explanation
+        assert each.explanation.endswith("Those rows cannot be read.")
+        assert each.first[-1].startswith("Once the application has run, and before a restore: `srfix plan --appl")
 
     @pytest.mark.parametrize("running", ["2.7", "2.8.1", "3.9.2", "4.3"])
     @pytest.mark.parametrize("text", [TABLE, GLOBAL, AGGREGATE])
@@ -126,9 +121,7 @@ class TestOnRestore:
     def test_a_reader_that_needs_no_version_makes_it_a_note(self, reader: Reader) -> None:
         found = forecast(TABLE, assumed(reader=reader))
         assert told(found) == [("SRF001", "note", "possible")]
-        assert only(found).explanation.endswith(
-            f"A {reader.value} reader does not need that version, so nothing fails."
-        )
+        assert f"A {reader.value} reader does not need that version" in only(found).explanation
         assert not found.fails
 
     def test_an_unknown_reader_is_said(self) -> None:
@@ -162,10 +155,7 @@ class TestOnUpgrade:
         upgrade = found.foretold[1]
         assert upgrade.subject == "users-value"
         assert "--streams-version 3.9 --also SRF004" in upgrade.first[0]
-        assert upgrade.first[1] == (
-            "Or delete the state directory with the upgrade, not before it. Where SRF016 is told as breaking, that does not "
-            "help."
-        )
+        assert upgrade.first[1].startswith("Or delete the state directory with the upgrade, not before it.")
 
     @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
     def test_kept_rows_are_read_by_their_ids_alone(self, reader: Reader) -> None:
@@ -183,10 +173,7 @@ class TestOnUpgrade:
     def test_back_across_4_3_no_state_directory_can_be_opened(self, text: str) -> None:
         each = only(forecast(text, assumed("4.3.1", "4.2")))
         assert (each.code, each.severity, each.certainty) == (None, Severity.BREAKS_ON_UPGRADE, Certainty.POSSIBLE)
-        assert each.explanation == (
-            "Kafka Streams 4.3 keeps offsets in each RocksDB (column family offsets), and 4.2 cannot open such a store: it "
-            "dies on a state directory that is kept."
-        )
+        assert "(column family offsets), and 4.2 cannot open such a store" in each.explanation
 
 
 class TestSubjects:
@@ -257,9 +244,7 @@ class TestForetell:
         assert found.is_open
 
     def test_a_store_that_is_in_no_topology_is_an_error(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^There is nothing to judge by: no store of that name stands in what was "
-        ):
+        with pytest.raises(UsageError, match=r"^There is nothing to judge by: no store of that name"):
             foretell(supplied(TABLE), assumed(), store="other")
 
     def test_what_a_person_acknowledged_is_left_out(self) -> None:

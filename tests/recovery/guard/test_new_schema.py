@@ -42,18 +42,11 @@ class TestInStores:
     def test_by_names_alone_it_may_break_the_stores_of_its_topic(self) -> None:
         each = only(foretell(supplied(TABLE), assumed(), schema=new()))
         assert (each.code, each.severity, each.certainty) == ("SRF001", Severity.BREAKS_ON_RESTORE, Certainty.POSSIBLE)
-        assert each.explanation == (
-            "Nobody registers new.avsc under shop-users-store-changelog-value, which store users-store of application shop "
-            "asks for the schemas of topic users's records. After the first record with it a restore brings rows that cannot "
-            "be read (40403). Only a store that writes the producers' schemas unchanged registers it there by itself, with "
-            "such a record."
-        )
-        assert each.first == (
-            "Register new.avsc under users-value, and let no producer write with it yet.",
-            "Register it under shop-users-store-changelog-value too: `srfix plan --application shop --store users-store "
-            "--source shop/users-store=users --also SRF001 -o plan.json`, read it, then `srfix apply plan.json`.",
-            "Then let the producers write with it.",
-        )
+        assert "Nobody registers new.avsc under shop-users-store-changelog-value" in each.explanation
+        assert "a restore brings rows that cannot be read (40403)" in each.explanation
+        first, second, _last = each.first
+        assert first == "Register new.avsc under users-value, and let no producer write with it yet."
+        assert "--source shop/users-store=users --also SRF001 -o plan.json`, read it" in second
 
     @pytest.mark.parametrize("text", [TABLE, GLOBAL])
     def test_it_is_certain_for_a_store_that_writes_a_schema_of_its_own(self, text: str, world: World) -> None:
@@ -91,18 +84,15 @@ class TestUnderItsSubject:
         stage(world, phantom=())
         each = seen(world, assumed("2.7"), schema=new(BREAKING)).foretold[0]
         assert (each.code, each.severity, each.certainty) == (None, Severity.BROKEN, Certainty.CERTAIN)
-        assert each.explanation.startswith(
-            "new.avsc will be refused under users-value: not BACKWARD compatible with what the subject holds (409): "
-        )
+        assert each.explanation.startswith("new.avsc will be refused under users-value: not BACKWARD compatible")
 
     @pytest.mark.parametrize("status", [403, 404])
     def test_a_registry_that_may_not_be_asked_is_not_told_to_take_it(self, world: World, status: int) -> None:
         stage(world, phantom=())
         world.registry.intercept(Fault(path="/compatibility/subjects/users-value/", action=Answer(status=status)))
         found = seen(world, assumed("2.7"), schema=new(BREAKING))
-        assert [each.reason for each in found.skipped if each.could_hide] == [
-            f"the registry answers no compatibility check (HTTP {status})"
-        ]
+        (reason,) = [each.reason for each in found.skipped if each.could_hide]
+        assert reason == f"the registry answers no compatibility check (HTTP {status})"
 
     def test_what_refuses_it_may_be_an_applications_own_schema(self, world: World) -> None:
         stage(world, phantom=())
@@ -111,10 +101,7 @@ class TestUnderItsSubject:
         world.registry.configure(SOURCE, {"compatibility": "BACKWARD"})
         each = seen(world, assumed("2.7"), schema=new()).foretold[0]
         assert (each.code, each.severity, each.schema_ids) == ("SRF016", Severity.BROKEN, (own,))
-        assert each.explanation.endswith(
-            f"What it does not pass against is a schema that an application has registered there for its own store (id {own}): "
-            "from Kafka Streams 2.7 on, that goes under the source topic's subject."
-        )
+        assert f"a schema that an application has registered there for its own store (id {own})" in each.explanation
 
     def test_one_that_stands_there_already_is_not_asked_about(self, world: World) -> None:
         stage(world, source=(WRITER, NEXT), phantom=())

@@ -21,9 +21,7 @@ class TestOnRestore:
         stage(world)
         each = only(seen(world, text=text))
         assert (each.code, each.certainty, each.schema_ids) == (code, Certainty.CERTAIN, (1,))
-        assert each.explanation.endswith(
-            f"{PHANTOM} holds schema id 2, but not schema id 1. Those rows cannot be read."
-        )
+        assert f"{PHANTOM} holds schema id 2, but not schema id 1." in each.explanation
 
     def test_before_the_first_put_it_is_not_known_what_the_store_writes(self, world: World) -> None:
         stage(world, phantom=())
@@ -155,25 +153,15 @@ class TestOnUpgrade:
         assert found["SRF004"].schema_ids == (2,)
         refused = found["SRF016"]
         assert (refused.severity, refused.certainty) == (Severity.BREAKS_ON_UPGRADE, Certainty.CERTAIN)
-        assert refused.explanation.startswith(
-            "Kafka Streams 3.9 registers the application's own schema (schema id 2) under users-value: the registry will "
-            "refuse it (not BACKWARD compatible with what the subject holds (409): "
-        )
-        assert refused.first == (
-            "Before the upgrade turn the reuse off with a seeded changelog of the store's own, or let the application write "
-            "the producers' schema; or have the owner of users-value set a compatibility that takes both. No registration by "
-            "srfix helps: a soft-deleted version is registered anew by the put, and checked then.",
-        )
+        assert "(schema id 2) under users-value: the registry will refuse it (not BACKWARD" in refused.explanation
+        assert refused.first[0].startswith("Before the upgrade turn the reuse off with a seeded changelog")
 
     def test_a_registry_that_may_not_be_asked_is_not_told_to_take_it(self, world: World) -> None:
         stage(world)
         world.registry.intercept(Fault(path="/compatibility/subjects/users-value/", action=Answer(status=403)))
         forecast = seen(world, assumed(to="3.9"))
         found = {each.code: each for each in forecast.foretold}
-        assert found["SRF016"].explanation == (
-            "Kafka Streams 3.9 registers the application's own schema (schema id 2) under users-value: whether the registry "
-            "takes it cannot be told; if not (409), the first put fails."
-        )
+        assert "whether the registry takes it cannot be told; if not (409)" in found["SRF016"].explanation
         assert "whether users-value takes a schema" in [each.what for each in forecast.skipped if each.could_hide]
 
     def test_a_source_that_takes_it_has_it_as_its_latest_version(self, world: World) -> None:

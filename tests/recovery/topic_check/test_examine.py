@@ -123,11 +123,7 @@ class TestWhatIsLive:
 
     def test_a_group_without_offsets_is_refused_with_the_near_ones(self, world: World) -> None:
         world.listing("connect-sink")
-        with pytest.raises(
-            UsageError,
-            match=r"^The group 'connect-sin' is not among the 1 groups of this cluster, and has no committed offset on topic "
-            r"source\.users, .* Did you mean 'connect-sink'\?",
-        ):
+        with pytest.raises(UsageError, match=r"^The group 'connect-sin' is not among .* Did you mean 'connect-sink'\?"):
             look(world, group="connect-sin")
 
     def test_a_topic_that_was_not_read_to_its_end_is_no_clean_bill_of_health(self, world: World) -> None:
@@ -165,9 +161,7 @@ class TestTheSubject:
         world.put(TOPIC, ("a", value(text, b"\x02a")))
         finding = only(look(world, strategy=Strategy.TOPIC_RECORD))
         assert (finding.severity, finding.repairable) == (Severity.BROKEN, False)
-        assert (
-            "its schema has no record's name, of which --strategy topic-record makes the subject" in finding.explanation
-        )
+        assert "has no record's name, of which --strategy topic-record" in finding.explanation
 
     def test_soft_deleted_versions_satisfy_a_look_up(self, world: World) -> None:
         world.registry.seed(SUBJECT, USER)
@@ -201,9 +195,7 @@ class TestTheReader:
             world.put(TOPIC, ("a", value(1)))
             finding = only(look(world, subject=":.eu:source.users-value", reader=TopicReader.PLAIN))
             assert finding.severity is Severity.BROKEN
-            assert "In context .eu the registry gives the schema of an id to no subject that does not hold it" in (
-                finding.explanation
-            )
+            assert "In context .eu the registry gives the schema of an id to no subject" in finding.explanation
             assert '"Error retrieving Avro value schema for id 1"' in finding.explanation
             assert look(world, subject=":.eu:users-value", reader=TopicReader.PLAIN).findings == ()
 
@@ -334,18 +326,14 @@ class TestWhatElseStandsInTheTopic:
         world.put(TOPIC, ("a", value(1)), ("b", b"{}"), ("c", None))
         finding = only(look(world))
         assert finding.code == "SRF013"
-        assert finding.explanation.startswith(
-            "1 value of topic source.users names no schema: 1 in partition 0 (from offset 1 on)."
-        )
+        assert finding.explanation.startswith("1 value of topic source.users names no schema: 1 in partition 0 (from")
 
     def test_a_body_that_does_not_decode_is_srf013(self, world: World) -> None:
         world.registry.seed(SUBJECT, USER)
         world.put(TOPIC, ("a", value(1, b"")))
         finding = only(look(world))
         assert finding.code == "SRF013"
-        assert "does not decode with the schema of the id before it: partition 0 offset 0, schema id 1" in (
-            finding.explanation
-        )
+        assert "the id before it: partition 0 offset 0, schema id 1" in finding.explanation
 
     def test_nothing_to_read_is_no_clean_bill_of_health(self, world: World) -> None:
         assert look(world).is_inconclusive

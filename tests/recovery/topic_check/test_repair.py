@@ -141,18 +141,14 @@ class TestTheRepair:
         assert all(isinstance(event, Confirmed) for event in world.verify(made))
         world.client().delete_version(SUBJECT, 1)
         problems = [event.what for event in world.verify(made) if isinstance(event, Problem)]
-        assert problems[0].startswith(
-            "schema id 1: no live latest version, every version of source.users-value is soft-deleted"
-        )
+        assert problems[0].startswith("schema id 1: no live latest version, every version of source.users-value")
 
     def test_a_topic_that_is_gone_is_a_problem(self, world: World, tmp_path: Path) -> None:
         made = plan(world)
         with world_of({"other": 1}) as elsewhere:
             elsewhere.registry = world.registry
             problems = [event.what for event in elsewhere.verify(made) if isinstance(event, Problem)]
-            assert problems[0] == (
-                "topic source.users, which is read under this subject, is gone from this cluster; check --bootstrap-servers"
-            )
+            assert "is gone from this cluster; check --bootstrap-servers" in problems[0]
 
     def test_a_topic_without_records_is_not_looked_at(self, world: World, tmp_path: Path) -> None:
         made = plan(world)
