@@ -70,6 +70,7 @@ def incident(
     rows: Sequence[str | None] = (USER, USER, USER),
     users: TopicSetup | None = None,
     phantom: SubjectSetup | None = None,
+    has_source_subject: bool = True,
     kind: Kind = Kind.TABLE,
     keys: tuple[KeyFormat, int] = (KeyFormat.STRING, 0),
     topics: Mapping[str, TopicSetup] | None = None,
@@ -85,7 +86,7 @@ def incident(
         if groups is not None
         else {application: streams_group(application, {"users": users.logs[0].end})},
         subjects={
-            "users-value": subject(USER),
+            **({"users-value": subject(USER)} if has_source_subject else {}),
             f"{truth.changelog}-value": phantom or subject(USER_ROW),
             **(subjects or {}),
         },
