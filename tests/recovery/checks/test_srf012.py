@@ -15,9 +15,9 @@ from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
 
 
-def put(world: World, target: str, sent: dict[str, str]) -> None:
+def put(url: str, target: str, sent: dict[str, str]) -> None:
     request = urllib.request.Request(
-        f"{world.registry.url}/{target}",
+        f"{url}/{target}",
         data=json.dumps(sent).encode(),
         method="PUT",
         headers={"Content-Type": "application/json"},
@@ -26,8 +26,8 @@ def put(world: World, target: str, sent: dict[str, str]) -> None:
         assert answer.status == 200
 
 
-def set_mode(world: World, mode: str, subject: str = "") -> None:
-    put(world, f"mode{subject and '/' + subject}?force=true", {"mode": mode})
+def set_mode(url: str, mode: str, subject: str | None = None) -> None:
+    put(url, f"mode/{subject}?force=true" if subject else "mode?force=true", {"mode": mode})
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def masked(world: World) -> World:
 
 class TestRefusals:
     def test_a_reason_is_said_once_with_all_ids_that_it_concerns(self, incident: World) -> None:
-        set_mode(incident, "READONLY", PHANTOM)
+        set_mode(incident.registry.url, "READONLY", PHANTOM)
         note = incident.findings()["SRF012"]
         assert f"refuse the repair of {PHANTOM}: schema ids 1 and 2:" in note.explanation
         assert "mode is READONLY (42205)" in note.explanation
@@ -77,7 +77,7 @@ class TestTraces:
 
     def test_import_refuses_the_applications_own_registrations_and_both_are_put_back(self, masked: World) -> None:
         masked.client().set_config(PHANTOM, {"compatibility": "NONE"})
-        set_mode(masked, "IMPORT", PHANTOM)
+        set_mode(masked.registry.url, "IMPORT", PHANTOM)
         note = masked.findings()["SRF012"]
         assert "its own compatibility is NONE" in note.explanation
         assert "its own mode is IMPORT: the registry refuses the application's own" in note.explanation
@@ -90,12 +90,12 @@ class TestTraces:
         assert set(masked.findings()) == {"SRF003"}
 
     def test_what_is_inherited_is_no_trace(self, masked: World) -> None:
-        put(masked, "config", {"compatibility": "NONE"})
-        set_mode(masked, "IMPORT")
+        put(masked.registry.url, "config", {"compatibility": "NONE"})
+        set_mode(masked.registry.url, "IMPORT")
         assert set(masked.findings()) == {"SRF003"}
 
     def test_in_the_midst_of_the_incident_it_is_one_note_with_the_refusal(self, incident: World) -> None:
-        set_mode(incident, "IMPORT", PHANTOM)
+        set_mode(incident.registry.url, "IMPORT", PHANTOM)
         found = incident.findings()
         assert set(found) == {"SRF001", "SRF012"}
         note = found["SRF012"]

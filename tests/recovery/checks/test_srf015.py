@@ -56,7 +56,7 @@ class TestTheDamage:
 
     @pytest.mark.parametrize("mode", ["READONLY", "READONLY_OVERRIDE"])
     def test_a_mode_of_the_whole_registry_does_it_too(self, world: World, mode: str) -> None:
-        set_mode(world, mode)
+        set_mode(world.registry.url, mode)
         (finding,) = of_code(looked_at(world))
         assert f"and the registry's mode is {mode} (42205)." in finding.explanation
 

@@ -14,12 +14,11 @@ from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.diagnosis.diagnose import diagnose
 from srfix.recovery.facts.reader import CheckContext
-from srfix.recovery.facts.supplied import GivenTopology, Supplied
-from srfix.recovery.topology import parse_topologies
 from srfix.serde.errors import AccessDeniedError, UsageError
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import frame_guid, schema_id_header
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+from tests.recovery.checks.staged import of_topology
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, TABLE, W1, W2, R, graph
 from tests.recovery.world import World, value, world_of
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
@@ -166,20 +165,8 @@ class TestATopicThatNobodyCommits:
         assert [fault.live_keys for fault in finding.schema_ids] == [1]
 
     def test_nothing_is_where_a_topology_says_that_it_is_a_table(self, world: World) -> None:
-        text = """\
-Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KTABLE-SOURCE-0000000001
-    Processor: KTABLE-SOURCE-0000000001 (stores: [users-global])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-
-"""
-        (topology,) = parse_topologies(text, origin="topology.txt")
         survey = world.survey()
-        given = GivenTopology(topology=topology, origin="topology.txt", application="tills")
-        survey.supplied = Supplied(topologies=(given,))
+        survey.supplied = of_topology(TABLE.replace("users-store", "users-global"), "tills")
         found = world.examine(application="tills", survey=survey).diagnosis.findings
         (finding,) = [f for f in found if f.code == "SRF001"]
         assert [fault.live_keys for fault in finding.schema_ids] == [None]
@@ -327,32 +314,24 @@ class TestWhatTheRegistryIsAsked:
 
 
 class TestAnApplicationWhoseStoresHaveChangelogs:
-    TOPOLOGY = """Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KSTREAM-REDUCE-0000000001
-    Processor: KSTREAM-REDUCE-0000000001 (stores: [latest])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-"""
+    TOPOLOGY = graph("KSTREAM-SOURCE-0000000000", "KSTREAM-REDUCE-0000000001", stores="latest")
 
     @pytest.mark.parametrize(("topics", "is_healthy"), [({"shop-latest-changelog": 1}, True), ({}, False)])
     def test_it_is_healthy_if_the_topology_names_no_other(self, topics: dict[str, int], is_healthy: bool) -> None:
-        (printed,) = parse_topologies(self.TOPOLOGY, origin="t")
         with world_of({"users": 1, **topics}) as world:
             world.commit("shop", users=0)
             survey = world.survey()
-            survey.supplied = Supplied(topologies=(GivenTopology(topology=printed, origin="t", application="shop"),))
+            survey.supplied = of_topology(self.TOPOLOGY)
             found = world.examine(survey=survey, application="shop").diagnosis
         assert (found.findings, found.is_inconclusive) == ((), not is_healthy)
 
     def test_one_that_nothing_but_the_topology_bears_is_refused(self) -> None:
-        (printed,) = parse_topologies(self.TOPOLOGY.replace("KSTREAM-REDUCE", "KTABLE-SOURCE"), origin="t")
+        printed = self.TOPOLOGY.replace("KSTREAM-REDUCE", "KTABLE-SOURCE")
         with world_of({"users": 1}) as world:
             world.registry.seed(SOURCE_SUBJECT, W1)
             world.live(("a", value(1)))
             world.listing("shop")
             survey = world.survey()
-            survey.supplied = Supplied(topologies=(GivenTopology(topology=printed, origin="t", application="shopp"),))
+            survey.supplied = of_topology(printed, "shopp")
             with pytest.raises(UsageError, match=r"^There is no application 'shopp': .* Did you mean 'shop'\?"):
                 world.examine(survey=survey, application="shopp")

@@ -19,21 +19,11 @@ from srfix.recovery.topology import parse_topologies
 from srfix.serde.subjects.names import Topic
 from tests.recovery.ksqldb.server import APPLICATION as QUERY
 from tests.recovery.ksqldb.server import ERROR, TOPOLOGY, ksqldb_server
-from tests.recovery.ksqldb.server import STORE as TABLE
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
+from tests.recovery.ksqldb.server import STORE as KSQLDB_TABLE
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, TABLE, W1, R
 from tests.recovery.world import World, value, world_of
 
 V1 = value(1)
-TABLE_TEXT = """\
-Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KTABLE-SOURCE-0000000001
-    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-
-"""
 
 
 @pytest.fixture
@@ -64,7 +54,7 @@ def state(
     return Supplied(state=read_state_directory(tmp_path))
 
 
-def topology(text: str = TABLE_TEXT, application: str | None = None) -> Supplied:
+def topology(text: str = TABLE, application: str | None = None) -> Supplied:
     (found,) = parse_topologies(text, origin="topology.txt")
     return Supplied(topologies=(GivenTopology(topology=found, origin="topology.txt", application=application),))
 
@@ -319,7 +309,7 @@ class TestTopology:
 
     def test_a_global_store_restores_everything_in_every_configuration(self, world: World) -> None:
         with_phantom(world)
-        text = TABLE_TEXT.replace("Sub-topology: 0", "Sub-topology: 0 for global store (will not generate tasks)")
+        text = TABLE.replace("Sub-topology: 0", "Sub-topology: 0 for global store (will not generate tasks)")
         world.put("users", ("b", V1))
         finding = incident(examine(world, topology(text, "shop"), application="shop"))
         assert [(fault.live_keys, fault.partitions[0].pending_keys) for fault in finding.schema_ids] == [(2, 0)]
@@ -357,7 +347,7 @@ class TestKsqldb:
         with world_of({"t": 1, "s": 1}) as made:
             made.registry.seed("t-value", W1)
             made.registry.seed("s-value", W1)
-            made.registry.seed(f"{QUERY}-{TABLE}-changelog-value", R)
+            made.registry.seed(f"{QUERY}-{KSQLDB_TABLE}-changelog-value", R)
             made.put("t", ("a", V1))
             made.put("s", ("a", V1))
             made.commit(QUERY, t=1, s=1)
@@ -369,7 +359,7 @@ class TestKsqldb:
 
     def test_the_query_of_2020_is_named_with_its_table_and_topic(self, world: World) -> None:
         finding = incident(examine(world, Supplied(ksqldb=(self.answers(),))))
-        assert (finding.application, finding.store, source(finding)) == (QUERY, TABLE, "t")
+        assert (finding.application, finding.store, source(finding)) == (QUERY, KSQLDB_TABLE, "t")
         (piece,) = [piece for piece in finding.evidence if piece.kind == "ksqldb"]
         assert piece.weight is Weight.CONCLUSIVE
         assert piece.detail.startswith("query CSAS_J_0 (ERROR) reads table T on this topic, values in AVRO: processor")

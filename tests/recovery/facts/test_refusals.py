@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -17,30 +16,11 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import IncompatibleSchemaError, OperationNotPermittedError
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
+from tests.recovery.checks.test_srf012 import set_mode
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
 from tests.recovery.world import World, value, world_of
 
-LEVELS = [
-    "NONE",
-    "BACKWARD",
-    "BACKWARD_TRANSITIVE",
-    "FORWARD",
-    "FORWARD_TRANSITIVE",
-    "FULL",
-    "FULL_TRANSITIVE",
-]
-
-
-def set_mode(registry: FixtureRegistry, mode: str, subject: str | None = None) -> None:
-    path = "/mode" if subject is None else f"/mode/{subject}"
-    request = urllib.request.Request(
-        f"{registry.url}{path}?force=true",
-        data=f'{{"mode":"{mode}"}}'.encode(),
-        method="PUT",
-        headers={"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request) as answer:
-        assert answer.status == 200
+LEVELS = ["NONE", *(level + reach for level in ("BACKWARD", "FORWARD", "FULL") for reach in ("", "_TRANSITIVE"))]
 
 
 def foreseen(client: RegistryClient) -> tuple[RegistrationRefusal, ...]:
@@ -104,8 +84,8 @@ class TestForeseenRefusals:
     ) -> None:
         client.set_config(PHANTOM, {"compatibility": "NONE"})
         if own is not None:
-            set_mode(registry, own, PHANTOM)
-        set_mode(registry, of_all)
+            set_mode(registry.url, own, PHANTOM)
+        set_mode(registry.url, of_all)
         refusals = foreseen(client)
         assert bool(refusals) == (refused(client) == "42205")
         assert not any(refusal.is_overcome for refusal in refusals)
@@ -136,7 +116,7 @@ class TestInDiagnosisAndPlan:
 
     @pytest.mark.parametrize("subject", [None, PHANTOM])
     def test_a_read_only_registry_is_noted_and_no_plan_is_made(self, world: World, subject: str | None) -> None:
-        set_mode(world.registry, "READONLY", subject)
+        set_mode(world.registry.url, "READONLY", subject)
         note = world.findings()["SRF012"]
         assert not note.repairable
         whose = "the subject's" if subject else "the registry's"

@@ -24,15 +24,14 @@ from tests.recovery.guard.offline import (
     AGGREGATE,
     DATA,
     GLOBAL,
-    TABLE,
     assumed,
     forecast,
-    graph,
     only,
     subjects,
     supplied,
     told,
 )
+from tests.recovery.staging import TABLE, graph
 
 PHANTOM = "shop-users-store-changelog-value"
 VERSIONS = ["2.6.3", "3.9.2", "4.3.1"]

@@ -13,8 +13,9 @@ from srfix.recovery.guard import Certainty, foretell
 from srfix.recovery.guard.new_schema import topic_of
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Role, Subject
-from tests.recovery.guard.offline import AGGREGATE, GLOBAL, TABLE, assumed, only, supplied, told
+from tests.recovery.guard.offline import AGGREGATE, GLOBAL, assumed, only, supplied, told
 from tests.recovery.guard.seen import NEXT, OWN, SOURCE, WRITER, new, record, seen, stage
+from tests.recovery.staging import TABLE
 from tests.recovery.world import World
 
 BREAKING = record("User", "userId", "age").replace('["null", "long"], "default": null', '"long"')

@@ -14,8 +14,9 @@ from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.registry import Schema
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.test_srf018 import ConfiguredCluster
-from tests.recovery.guard.offline import TABLE, assumed, forecast, supplied, told
+from tests.recovery.guard.offline import assumed, forecast, supplied, told
 from tests.recovery.guard.seen import OWN, PHANTOM, SOURCE, WRITER, new, record, seen, stage
+from tests.recovery.staging import TABLE
 from tests.recovery.world import World, value, world_of
 
 KEY = record("UserKey", "id")

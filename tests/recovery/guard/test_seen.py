@@ -10,8 +10,9 @@ from srfix.recovery.findings import Severity
 from srfix.recovery.guard import Certainty, Wiring
 from srfix.serde.registry import Schema
 from srfix.serde.subjects import Role
-from tests.recovery.guard.offline import AGGREGATE, GLOBAL, TABLE, assumed, only, subjects, told
+from tests.recovery.guard.offline import AGGREGATE, GLOBAL, assumed, only, subjects, told
 from tests.recovery.guard.seen import NEXT, OWN, PHANTOM, SOURCE, WRITER, seen, stage
+from tests.recovery.staging import TABLE
 from tests.recovery.world import World, value
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from uuid import UUID, uuid4
 
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery.cluster.answers import TopicConfigs
-from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Severity
 from srfix.recovery.topic_check.answers import Trouble
@@ -19,8 +17,9 @@ from srfix.serde.errors import UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import VersionNotFoundError
 from srfix.serde.registry.models import SchemaVersion
-from srfix.serde.subjects.names import Role, Topic
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_guid, frame_id, schema_id_header
+from tests.recovery.checks.test_srf018 import ConfiguredCluster
 from tests.recovery.topic_check.looking import HOLDER, KEY, SUBJECT, TOPIC, USER, USER_2, look, only
 from tests.recovery.world import ONE_LONG, ONE_LONG_AND_NULL, World, value, world_of
 
@@ -38,19 +37,9 @@ def world() -> Iterator[World]:
         yield world
 
 
-class _Compacted(Cluster):
-    """A cluster that tells a topic's configuration, as a real one does and the embedded one cannot."""
-
-    policy = "compact"
-
-    def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
-        values = {"cleanup.policy": self.policy}
-        return {Topic(topic): TopicConfigs(topic=Topic(topic), values=values, problem=None) for topic in topics}
-
-
 def compacted(world: World, policy: str = "compact") -> Survey:
-    cluster = world.stack.enter_context(_Compacted({"bootstrap.servers": world.broker.bootstrap_servers}))
-    cluster.policy = policy
+    cluster = world.stack.enter_context(ConfiguredCluster({"bootstrap.servers": world.broker.bootstrap_servers}))
+    cluster.configs = {"cleanup.policy": policy}
     return Survey(cluster=cluster, registry=world.client())
 
 
