@@ -198,14 +198,6 @@ class TestGarbage:
         assert {f.code for f in diagnosis.findings} == {"SRF001", "SRF013"}
         assert [s.what for s in diagnosis.skipped if s.could_hide] == []
 
-    def test_unframed_values_alone_are_no_clean_bill_of_health(self, world: World) -> None:
-        world.registry.seed(PHANTOM, W1)
-        world.put("users", ("u2", b'{"id":1}'))
-        world.commit("shop", users=2)
-        diagnosis = world.examine().diagnosis
-        assert [f.code for f in diagnosis.findings] == ["SRF013", "SRF003"]
-        assert diagnosis.has_findings
-
     def test_they_are_none_for_a_store_without_a_phantom_subject_either(self, world: World) -> None:
         world.put("orders", ("o1", b'{"id":1}'))
         world.commit("tills", orders=1)
@@ -233,13 +225,6 @@ class TestGarbage:
         assert diagnosis.findings == ()
         assert diagnosis.is_inconclusive
         assert "1 value of topic orders, partition 0" in [s.what for s in diagnosis.skipped]
-
-    @pytest.mark.parametrize("body", [b"", b"\x02\x02\x02\x02"], ids=["truncated", "over-long"])
-    def test_bodies_that_do_not_decode_are_counted_by_their_id(self, world: World, body: bytes) -> None:
-        world.put("users", ("u2", value(1, body)))
-        world.commit("shop", users=2)
-        (fault,) = world.findings()["SRF001"].schema_ids
-        assert (fault.schema_id, fault.live_keys) == (1, 2)
 
     def test_a_partition_that_was_not_read_to_its_end_is_no_clean_bill_of_health(self, world: World) -> None:
         class Stopping:
