@@ -207,6 +207,7 @@ class TestKsqldbQuery:
         assert ksqldb_query(name) is None
 
 
+@pytest.mark.core
 class TestIsInternal:
     @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "_schemas"])
     def test_brokers_and_registries_keep_some_topics_for_themselves(self, topic: str) -> None:

@@ -186,6 +186,7 @@ class TestParseTopologies:
         assert caught.value.message.startswith(f"t.txt, line {line}: {problem}. Save the whole of what ")
 
 
+@pytest.mark.core
 class TestSourceOf:
     def test_a_processor_directly_behind_one_source_has_it(self) -> None:
         part = only(TEXT).subtopologies[0]

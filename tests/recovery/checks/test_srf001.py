@@ -265,6 +265,7 @@ class TestTheReader:
         assert incident(staged, streams_version=version).severity is Severity.BROKEN
 
 
+@pytest.mark.core
 class TestStreamsVersion:
     @pytest.mark.parametrize("text", ["", "2", "two.six", "2.x", "-2.6"])
     def test_what_is_no_version_is_refused(self, text: str) -> None:

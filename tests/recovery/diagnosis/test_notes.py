@@ -14,6 +14,8 @@ from srfix.serde.subjects import Subject
 from tests.documents import check_printed
 from tests.recovery.staging import FINDING
 
+pytestmark = pytest.mark.core
+
 
 def finding(
     code: str, severity: Severity = Severity.BROKEN, *, repairable: bool = True, store: str = "store"

@@ -407,6 +407,7 @@ class TestPoints:
         )
 
 
+@pytest.mark.core
 def test_the_table_of_rules_is_the_one_in_the_design() -> None:
     design = Path(__file__).parents[3] / "DESIGN.md"
     assert as_markdown() in design.read_text()

@@ -310,6 +310,7 @@ class TestNotRecognised:
         assert isinstance(read(" ".join(pieces)), StackTraceReading)
 
 
+@pytest.mark.core
 class TestSecrets:
     def test_nothing_that_the_text_holds_beside_names_is_repeated(self) -> None:
         text = (

@@ -54,6 +54,7 @@ class TestTableSources:
         assert found(graph("in", "receive", topics="fkj-subscription-registration-topic")) == {}
 
 
+@pytest.mark.core
 class TestOwnProcessor:
     def topology(self, processor: str, source: str, *, is_global: bool = True) -> Topology:
         text = graph(source, processor, topics="rates", stores="rates-store", is_global=is_global)

@@ -37,6 +37,7 @@ PHANTOM = "shop-users-store-changelog-value"
 VERSIONS = ["2.6.3", "3.9.2", "4.3.1"]
 
 
+@pytest.mark.core
 class TestStores:
     @pytest.mark.parametrize("version", VERSIONS)
     def test_each_of_a_real_topology_is_what_it_is(self, version: str) -> None:

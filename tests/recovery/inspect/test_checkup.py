@@ -37,6 +37,7 @@ def outcomes(cluster: DenyingCluster, application: str | None = "shop") -> dict[
     return {check.what: (check.outcome, check.is_missing, check.advice) for check in checks}
 
 
+@pytest.mark.core
 class TestCheckCluster:
     def test_a_denied_group_names_the_acl(self) -> None:
         found = outcomes(DenyingCluster({Topic("users"): 1}))

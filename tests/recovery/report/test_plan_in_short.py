@@ -14,6 +14,8 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.subjects import Subject
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, plan_of
 
+pytestmark = pytest.mark.core
+
 
 @pytest.fixture
 def plan() -> Plan:
