@@ -1,4 +1,4 @@
-"""What issue 12 says was seen wrong, each as a world written by hand, and what must come out of it.
+"""What issue 12 and the generated worlds say was seen wrong, each as a world written by hand, and what must come out of it.
 
 Every world is judged whole as well (`judging`): diagnosed, repaired, verified, diagnosed again and rolled back.
 """
@@ -40,7 +40,7 @@ from tests.recovery.worlds.cases import (
 from tests.recovery.worlds.judging import clock, judge, judge_staged
 from tests.recovery.worlds.schemas import text
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import UNFRAMED, Group, KeyFormat, Kind, TrueStore, World
+from tests.recovery.worlds.world import UNFRAMED, DiskRow, Group, Key, KeyFormat, Kind, StoreDisk, TrueStore, World
 
 Apply: TypeAlias = Callable[[StagedWorld], Plan]
 PHANTOM = "my-app-users-store-changelog-value"
@@ -511,6 +511,35 @@ class TestTheRegistry:
         judgement = judge_staged(staged)
         assert judgement.wrong == []
         assert "findings" in judgement.reached
+
+
+def codes(world: World, registry: FixtureRegistry) -> set[str]:
+    staged = StagedWorld(world, registry)
+    with staged.client() as client:
+        return {finding.code for finding in staged.examine(staged.survey(client)).diagnosis.findings}
+
+
+class TestPollution:
+    def test_is_not_the_producers_only_version_where_the_records_ids_are_lost(self, registry: FixtureRegistry) -> None:
+        world = incident(users=topic("Lost2"), phantom=subject(USER))
+        assert "SRF010" not in codes(world, registry)
+        registry.clear()
+        assert judge(world, registry).wrong == []
+
+
+class TestLostRows:
+    @pytest.mark.parametrize("policy", ["compact", "delete"])
+    def test_a_wipe_is_advised_only_where_the_topic_keeps_every_row(
+        self, registry: FixtureRegistry, policy: str
+    ) -> None:
+        rows = (DiskRow(Key(0), "LostRow", 0), DiskRow(Key(5), USER_ROW, 5))
+        world = incident(users=replace(topic(USER), policy=policy))
+        world = replace(
+            world, state_of=("my-app",), disk={"my-app/users-store": StoreDisk({0: rows[: 1 + (policy == "delete")]})}
+        )
+        assert "SRF014" in codes(world, registry)
+        registry.clear()
+        assert judge(world, registry).wrong == []
 
 
 def _purge(staged: StagedWorld, schema_id: int) -> int:

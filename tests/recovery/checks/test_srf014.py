@@ -107,17 +107,16 @@ class TestLostInStore:
         assert "SRF011" in found
         assert "SRF014" not in found
 
-    def test_a_damaged_store_is_said_to_hide_such_rows(self, world: World, staged: damage.Staged) -> None:
-        for manifest in staged.database.glob("MANIFEST-*"):
-            manifest.unlink()
+    @pytest.mark.parametrize("what", ["a damaged store", "without the library"])
+    def test_what_hides_such_rows_is_said(
+        self, world: World, staged: damage.Staged, what: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if what == "without the library":
+            monkeypatch.setitem(sys.modules, "rocksdict", None)
+        else:
+            for manifest in staged.database.glob("MANIFEST-*"):
+                manifest.unlink()
         hand_over(world, staged)
-        diagnosis = world.examine().diagnosis
-        assert {finding.code for finding in diagnosis.findings} == {"SRF003"}
-        assert diagnosis.is_inconclusive
-
-    @pytest.mark.usefixtures("staged")
-    def test_without_the_library_it_is_not_called_healthy(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "rocksdict", None)
         diagnosis = world.examine().diagnosis
         assert {finding.code for finding in diagnosis.findings} == {"SRF003"}
         assert diagnosis.is_inconclusive

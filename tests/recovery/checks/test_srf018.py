@@ -52,12 +52,15 @@ class TestCheck:
         assert found.has_findings
         assert not asked_in_vain(found)
 
-    def test_so_is_deletion_by_size(self, world: World) -> None:
-        found = diagnosis(world, cleanup_policy="delete", retention_ms="-1", retention_bytes="1000")
-        assert "(cleanup.policy=delete, retention.bytes=1000)" in found.findings[0].explanation
-
-    def test_a_limit_that_is_not_named_is_taken_for_the_default(self, world: World) -> None:
-        assert "retention.ms=604800000" in diagnosis(world, cleanup_policy="delete").findings[0].explanation
+    @pytest.mark.parametrize(
+        ("configs", "said"),
+        [
+            ({"retention_ms": "-1", "retention_bytes": "1000"}, "(cleanup.policy=delete, retention.bytes=1000)"),
+            ({}, "retention.ms=604800000"),  # the default
+        ],
+    )
+    def test_so_is_deletion_by_size_and_by_the_default(self, world: World, configs: dict[str, str], said: str) -> None:
+        assert said in diagnosis(world, cleanup_policy="delete", **configs).findings[0].explanation
 
     @pytest.mark.parametrize(
         "configs",
