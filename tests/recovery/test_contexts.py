@@ -104,12 +104,6 @@ class TestTheWholeWay:
         # The row was written for .eu: read as the default context's id 2, it ends too early.
         assert {event.subject for event in events if isinstance(event, Problem)} == {PHANTOM}
 
-    def test_a_rollback_leaves_what_it_found(self, world: World, tmp_path: Path) -> None:
-        before = world.registry.dump()
-        world.apply(world.plan(), tmp_path / "journal")
-        world.roll_back(tmp_path / "journal")
-        assert world.registry.dump() == before
-
     def test_a_holder_in_another_context_keeps_nothing(self, world: World, tmp_path: Path) -> None:
         """The same content under the same id in the default context: there, the records of `.eu` do not look."""
         schema = Schema(text=W1)
@@ -178,10 +172,8 @@ class TestFromEitherUrl:
         assert (known.needs_no_version, known.stores[0].context) == (False, ".eu")
         assert circumstances_from(circumstances_document(known)) == known
 
-    def test_a_dual_subject_reader_reads(self, reached: World) -> None:
+    def test_a_dual_subject_reader_reads_and_a_plain_one_fails_after_the_upgrade_too(self, reached: World) -> None:
         assert reached.findings(reader=Reader.DUAL)["SRF001"].severity is Severity.NOTE
-
-    def test_a_plain_reader_fails_after_the_upgrade_too(self, reached: World) -> None:
         found = reached.findings(reader=Reader.PLAIN, streams_version="2.7")
         assert found["SRF001"].severity is Severity.NOTE
         assert found["SRF004"].severity is Severity.BREAKS_ON_UPGRADE

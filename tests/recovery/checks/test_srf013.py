@@ -275,23 +275,3 @@ class TestNewestLive:
     def test_where_there_are_too_many_every_id_has_its_turn(self, wide: World, census: Census) -> None:
         places, beyond = newest_live(wide.cluster, census, Role.VALUE, most=8)
         assert ({place.count.schema_id for place in places}, beyond) == (set(range(1, 9)), 504)
-
-
-class TestIdZero:
-    def test_small_bigint_keys_are_not_taken_for_framed_ones(self, world: World) -> None:
-        world.put("users", ((5).to_bytes(8, "big"), value(1)))
-        world.commit("tills", users=1)
-        found = world.findings(application="tills", store="users-store")
-        assert [(finding.code, finding.role.value) for finding in found.values()] == [("SRF001", "value")]
-
-
-class TestWithoutProofOfTheSource:
-    def test_nobody_is_told_to_change_rows(self, world: World) -> None:
-        world.sources.clear()
-        world.registry.seed(PHANTOM, W1)
-        world.live(("a", value(1)), ("b", value(1, b"\x80")))
-        said = world.findings()["SRF013"].next
-        assert "Change nothing in topic users yet. No evidence is conclusive" in said
-        assert "run `srfix diagnose --application shop --store users-store --source shop/users-store=users`." in said
-        assert "tombstone" not in said
-        assert "rite the same keys" not in said

@@ -61,10 +61,6 @@ class TestCheck:
         world.commit("shop", users=1)
         assert [(fault.schema_id, fault.live_keys) for fault in found(world).schema_ids] == [(elsewhere, 0)]
 
-    def test_an_id_that_the_registry_does_not_know_is_left_to_srf011(self, world: World) -> None:
-        world.live(("a", value(99)))
-        assert set(world.findings()) == {"SRF011"}
-
     def test_keys_are_asked_under_the_sources_key_subject(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
         key_id = world.registry.seed(PHANTOM_KEY, ELSEWHERE)

@@ -18,7 +18,7 @@ from srfix.serde.errors import AccessDeniedError, UsageError
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import frame_guid, schema_id_header
 from tests.recovery.checks.staged import of_topology
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, TABLE, W1, W2, R, graph
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, graph
 from tests.recovery.world import World, value, world_of
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
@@ -150,26 +150,6 @@ class TestAnApplicationThatIsNamed:
         world.registry.seed("shop-users-kept-changelog-value", R)
         world.consume("shop-users", users=0)
         assert "shop/users-kept" in world.examine(application="shop").diagnosis.examined
-
-
-class TestATopicThatNobodyCommits:
-    """Its application commits others: then it is a global table's, unless a topology or a directory says otherwise."""
-
-    @pytest.fixture(autouse=True)
-    def _global(self, world: World) -> None:
-        world.registry.seed("tills-users-global-changelog-value", R)
-        world.commit("tills", orders=0)
-
-    def test_all_of_it_is_restored(self, world: World) -> None:
-        (finding,) = [f for f in world.examine(application="tills").diagnosis.findings if f.code == "SRF006"]
-        assert [fault.live_keys for fault in finding.schema_ids] == [1]
-
-    def test_nothing_is_where_a_topology_says_that_it_is_a_table(self, world: World) -> None:
-        survey = world.survey()
-        survey.supplied = of_topology(TABLE.replace("users-store", "users-global"), "tills")
-        found = world.examine(application="tills", survey=survey).diagnosis.findings
-        (finding,) = [f for f in found if f.code == "SRF001"]
-        assert [fault.live_keys for fault in finding.schema_ids] == [None]
 
 
 class TestASourceThatIsGone:

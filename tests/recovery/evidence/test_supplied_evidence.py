@@ -16,9 +16,8 @@ from srfix.recovery.ksqldb.client import KsqldbClient
 from srfix.recovery.ksqldb.models import KsqldbAnswers, ServerInfo
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.topology import parse_topologies
-from srfix.serde.subjects.names import Topic
 from tests.recovery.ksqldb.server import APPLICATION as QUERY
-from tests.recovery.ksqldb.server import ERROR, TOPOLOGY, ksqldb_server
+from tests.recovery.ksqldb.server import ERROR, ksqldb_server
 from tests.recovery.ksqldb.server import STORE as KSQLDB_TABLE
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, TABLE, W1, R
 from tests.recovery.world import World, value, world_of
@@ -130,19 +129,17 @@ class TestStateDirectory:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts", "cache"))
         assert examination.diagnosis.examined == ()
 
+    @pytest.mark.parametrize("checkpoint", ["shop-counts-changelog 0 7", ""])
     def test_a_store_whose_checkpoint_names_nothing_for_it_has_its_logging_disabled(
-        self, world: World, tmp_path: Path
+        self, world: World, tmp_path: Path, checkpoint: str
     ) -> None:
         """Its phantom subject is there by design, and the evidence of the cluster would take `users` for its source."""
         with_phantom(world)
-        world.commit("shop", users=1)
-        for checkpoint in ("shop-counts-changelog 0 7", ""):
-            folder = tmp_path / f"state-{len(checkpoint)}"
-            examination = examine(world, state(folder, checkpoint, "users-store"))
-            (note,) = examination.diagnosis.findings
-            assert (note.code, note.subject, note.source) == ("SRF007", PHANTOM, None)
-            assert "its state directory says that nothing is restored into it" in note.explanation
-            assert not any(skipped.subjects for skipped in examination.diagnosis.skipped)
+        examination = examine(world, state(tmp_path, checkpoint, "users-store"))
+        (note,) = examination.diagnosis.findings
+        assert (note.code, note.subject, note.source) == ("SRF007", PHANTOM, None)
+        assert "its state directory says that nothing is restored into it" in note.explanation
+        assert not any(skipped.subjects for skipped in examination.diagnosis.skipped)
 
     def test_of_one_that_was_reset_it_is_said_that_it_was_not_looked_at(self, world: World, tmp_path: Path) -> None:
         """The tool that resets an application commits the starts of its topics."""
@@ -386,6 +383,3 @@ class TestKsqldb:
         assert "ksqlDB (http://ksqldb:8088): no connection" in reasons(examination)
         (skipped,) = (s for s in examination.diagnosis.skipped if s.what == "ksqlDB (http://ksqldb:8088)")
         assert skipped.could_hide
-
-    def test_its_topology_is_that_of_the_tests(self) -> None:
-        assert Topic("t") in TOPOLOGY
