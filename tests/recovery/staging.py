@@ -23,6 +23,7 @@ STORE = "users-store"
 SOURCE = Topic("users")
 SOURCE_SUBJECT = subject_for(SOURCE, Role.VALUE)
 PHANTOM = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.VALUE)
+PHANTOM_KEY = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.KEY)
 
 W1 = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"}]}'
 W2 = (

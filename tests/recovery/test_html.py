@@ -11,17 +11,16 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.actions import Register
-from srfix.recovery.census import Census, IdCount, PartitionCensus, RoleCensus
 from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.findings import Diagnosis, IdAtFault, PartitionAtFault, Severity, Skipped, Source
 from srfix.recovery.repair import Plan
 from srfix.recovery.repair.plan_file import Omission, PlannedFinding
 from srfix.serde.html import escaped
-from srfix.serde.properties import Isolation
 from srfix.serde.registry import Schema
 from srfix.serde.spark import plan_read, plan_write
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
+from tests.recovery.facts.test_key_role import census, count
 from tests.recovery.staging import FINDING
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=y>\x1b[31m\u202e"
@@ -71,40 +70,8 @@ PLAN = Plan(
     omissions=(Omission(subject=Subject(EVIL), reason=EVIL),),
     playbook=(),
 )
-IDS = RoleCensus(
-    ids=(
-        IdCount(
-            schema_id=SchemaId(7),
-            records=4,
-            live_keys=None,
-            pending_keys=2,
-            first_offset=1,
-            last_offset=9,
-            live_offset=None,
-        ),
-    ),
-    guids=0,
-    unframed=0,
-    nulls=0,
-    first_unframed_offset=None,
-    live_unframed_keys=None,
-)
-CENSUS = Census(
-    topic=Topic(EVIL),
-    isolation=Isolation.READ_UNCOMMITTED,
-    partitions=(
-        PartitionCensus(
-            partition=5,
-            start_offset=0,
-            end_offset=10,
-            committed_offset=None,
-            restore_limit=None,
-            records=4,
-            keys=IDS,
-            values=IDS,
-        ),
-    ),
-)
+COUNTED = census(replace(count(7, 4), live_keys=None))
+CENSUS = replace(COUNTED, topic=Topic(EVIL), partitions=(replace(COUNTED.partitions[0], restore_limit=None),))
 
 
 class Seen(HTMLParser):

@@ -14,11 +14,9 @@ from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Role, subject_for
 from srfix.serde.wire import frame_id
-from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, R
-from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+from tests.recovery.staging import APPLICATION, PHANTOM, PHANTOM_KEY, SOURCE_SUBJECT, STORE, W1, R
+from tests.recovery.world import V1, V2, World, world_of
 
-V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
-PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
 KEY_SCHEMA = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"}]}'
 
 

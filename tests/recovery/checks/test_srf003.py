@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from srfix.recovery.findings import Severity
 from tests.recovery.staging import PHANTOM, W1, W2
-from tests.recovery.world import ONE_LONG_AND_NULL, World, value
-
-V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
+from tests.recovery.world import V1, V2, World, value
 
 
 class TestCheck:

@@ -112,12 +112,15 @@ class TestTheRepair:
 
 class TestWithRowsOnDisk:
     @pytest.fixture
-    def kept(self, tmp_path: Path) -> Iterator[tuple[World, damage.Staged]]:
+    def world(self) -> Iterator[World]:
         with world_of(damage.TOPICS) as made:
-            yield made, hand_over(made, damage.stage(made.broker, made.client(), tmp_path / "state"))
+            yield made
 
-    def test_the_damage_is_the_only_finding(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
+    @pytest.fixture
+    def staged(self, world: World, tmp_path: Path) -> damage.Staged:
+        return hand_over(world, damage.stage(world.broker, world.client(), tmp_path / "state"))
+
+    def test_the_damage_is_the_only_finding(self, world: World, staged: damage.Staged) -> None:
         found, masked = world.examine(streams_version=damage.STREAMS_VERSION).diagnosis.findings
         assert (found.code, found.severity) == ("SRF004", Severity.BREAKS_ON_UPGRADE)
         assert (masked.code, masked.severity) == ("SRF003", Severity.NOTE)
@@ -125,28 +128,24 @@ class TestWithRowsOnDisk:
         assert "On disk rows carry schema id 2 (3 rows" in found.explanation
         assert "Where the state directory was kept" not in found.explanation
 
-    def test_it_is_the_only_one_without_the_state_directory_too(self, kept: tuple[World, damage.Staged]) -> None:
-        world, _staged = kept
+    def test_it_is_the_only_one_without_the_state_directory_too(self, world: World, staged: damage.Staged) -> None:
         world.supplied = Supplied()
         found = world.findings(streams_version=damage.STREAMS_VERSION)
         assert set(found) == {"SRF004", "SRF003"}
         assert "the state was kept cannot be told" in found["SRF004"].explanation
 
-    def test_rows_that_were_all_restored_since_need_nothing(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
+    def test_rows_that_were_all_restored_since_need_nothing(self, world: World, staged: damage.Staged) -> None:
         rewrite(world, staged, {b"u1": value(staged.writer_id)}, last=2)
         assert "SRF004" not in world.findings(streams_version=damage.STREAMS_VERSION)
 
-    def test_rows_that_prove_nothing_leave_it_as_it_was(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
+    def test_rows_that_prove_nothing_leave_it_as_it_was(self, world: World, staged: damage.Staged) -> None:
         rewrite(world, staged, {b"u1": value(staged.writer_id)}, last=1)
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [staged.internal_id]
         assert "(1 row, of partition 0) carry none of them" in finding.explanation
         assert "they are no proof that no row does" in finding.explanation
 
-    def test_ids_of_rows_count_without_any_phantom_subject(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
+    def test_ids_of_rows_count_without_any_phantom_subject(self, world: World, staged: damage.Staged) -> None:
         other = world.client().register(Subject("elsewhere-value"), Schema(text=W2))
         for permanent in (False, True):
             world.client().delete_subject(staged.phantom_subject, permanent=permanent)
@@ -155,8 +154,7 @@ class TestWithRowsOnDisk:
         assert [fault.schema_id for fault in finding.schema_ids] == [other]
         assert f"schema id {other}, which is not under users-value" in finding.explanation
 
-    def test_a_dual_reader_fails_where_neither_subject_has_it(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
+    def test_a_dual_reader_fails_where_neither_subject_has_it(self, world: World, staged: damage.Staged) -> None:
         found = world.findings(streams_version="2.7", reader=Reader.DUAL)["SRF004"]
         assert found.severity is Severity.NOTE
         other = world.client().register(Subject("elsewhere-value"), Schema(text=W2))

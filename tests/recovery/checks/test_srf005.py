@@ -13,10 +13,9 @@ from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
-from tests.recovery.staging import PHANTOM, W1
+from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1
 from tests.recovery.world import World, value
 
-PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
 PRODUCER = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"}]}'
 READER = '{"type":"record","name":"ROWKEY","fields":[{"name":"ID","type":["null","long"],"default":null}]}'
 

@@ -10,9 +10,7 @@ import pytest
 from srfix.recovery.findings import Severity
 from srfix.serde.subjects.names import Role
 from tests.recovery.staging import PHANTOM, W1, W2
-from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
-
-V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
+from tests.recovery.world import V1, V2, World, world_of
 
 
 def put(url: str, target: str, sent: dict[str, str]) -> None:

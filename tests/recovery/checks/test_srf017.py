@@ -8,10 +8,9 @@ from srfix.recovery.facts.reader import Reader
 from srfix.recovery.findings import Finding, Severity
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1
+from tests.recovery.staging import PHANTOM, PHANTOM_KEY, SOURCE_SUBJECT, W1
 from tests.recovery.world import World, value
 
-PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
 ELSEWHERE = '{"type":"record","name":"Elsewhere","fields":[{"name":"userId","type":"long"}]}'
 """What a producer with RecordNameStrategy registered under its record's name."""
 

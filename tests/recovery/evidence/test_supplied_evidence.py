@@ -20,9 +20,7 @@ from tests.recovery.ksqldb.server import APPLICATION as QUERY
 from tests.recovery.ksqldb.server import ERROR, ksqldb_server
 from tests.recovery.ksqldb.server import STORE as KSQLDB_TABLE
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, TABLE, W1, R
-from tests.recovery.world import World, value, world_of
-
-V1 = value(1)
+from tests.recovery.world import V1, World, world_of
 
 
 @pytest.fixture
@@ -91,16 +89,23 @@ class TestNothingHandedOver:
 
 
 class TestStateDirectory:
-    def test_the_only_store_and_the_only_topic_belong_together(self, world: World, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("checkpoint", "stores"),
+        [
+            pytest.param("users 0 0", ("users-store",), id="the-only-store-and-the-only-topic"),
+            pytest.param(
+                "users 0 0\nshop-counts-changelog 0 7", ("users-store", "counts"), id="beside-a-changelogs-own"
+            ),
+            pytest.param("users 0 0\nshop-gone-changelog 0 7", ("users-store",), id="beside-that-of-one-that-is-gone"),
+        ],
+    )
+    def test_what_is_left_of_stores_and_topics_belongs_together(
+        self, world: World, tmp_path: Path, checkpoint: str, stores: tuple[str, ...]
+    ) -> None:
         with_phantom(world)
-        finding = incident(examine(world, state(tmp_path, "users 0 0", "users-store")))
+        finding = incident(examine(world, state(tmp_path, checkpoint, *stores)))
         assert (source(finding), finding.repairable) == ("users", True)
         assert seen(finding, "state-directory") == {("users", Weight.CONCLUSIVE)}
-
-    def test_a_store_with_its_own_changelog_is_taken_out_with_it(self, world: World, tmp_path: Path) -> None:
-        with_phantom(world)
-        supplied = state(tmp_path, "users 0 0\nshop-counts-changelog 0 7", "users-store", "counts")
-        assert source(incident(examine(world, supplied))) == "users"
 
     def test_of_two_stores_left_over_the_one_that_its_schema_and_its_name_tell_has_the_topic(
         self, world: World, tmp_path: Path
@@ -166,11 +171,6 @@ class TestStateDirectory:
     def test_nor_is_it_looked_at_where_there_is_no_checkpoint(self, world: World, tmp_path: Path) -> None:
         (tmp_path / "shop/0_0/window/window.1592262000000").mkdir(parents=True)
         assert examine(world, state(tmp_path, None)).diagnosis.examined == ()
-
-    def test_the_changelog_of_a_store_that_is_gone_is_no_source(self, world: World, tmp_path: Path) -> None:
-        with_phantom(world)
-        finding = incident(examine(world, state(tmp_path, "users 0 0\nshop-gone-changelog 0 7", "users-store")))
-        assert seen(finding, "state-directory") == {("users", Weight.CONCLUSIVE)}
 
     def test_a_changelog_that_was_deleted_is_said_to_be_missing(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts"))
@@ -283,10 +283,12 @@ class TestTwoStoresAndOneTopic:
 
 
 class TestTopology:
-    def test_it_decides_for_the_application_that_was_named(self, world: World) -> None:
-        with_phantom(world)
+    @pytest.mark.parametrize("has_subject", [True, False])
+    def test_it_decides_for_the_application_that_was_named(self, world: World, has_subject: bool) -> None:
+        if has_subject:
+            with_phantom(world)
         finding = incident(examine(world, topology(application="shop"), application="shop"))
-        assert (source(finding), finding.repairable) == ("users", True)
+        assert (finding.store, source(finding), finding.repairable) == ("users-store", "users", True)
         assert seen(finding, "topology") == {("users", Weight.CONCLUSIVE)}
 
     def test_it_is_strong_where_nobody_said_whose_it_is(self, world: World) -> None:
@@ -294,10 +296,6 @@ class TestTopology:
         finding = incident(examine(world, topology()))
         assert seen(finding, "topology") == {("users", Weight.STRONG)}
         assert source(finding) == "users"
-
-    def test_its_stores_are_candidates_without_any_subject(self, world: World) -> None:
-        finding = incident(examine(world, topology(application="shop"), application="shop"))
-        assert (finding.store, source(finding)) == ("users-store", "users")
 
     def test_nobodys_topology_whose_stores_nothing_points_to_is_said_to_be_left_out(self, world: World) -> None:
         examination = examine(world, topology())

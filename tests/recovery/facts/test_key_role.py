@@ -31,10 +31,9 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import MIN_SCHEMA_ID, SchemaId, frame_id, schema_id_of
-from tests.recovery.staging import PHANTOM, W1
+from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1
 from tests.recovery.world import ONE_LONG, World, value, world_of
 
-PHANTOM_KEY = Subject(PHANTOM.removesuffix("-value") + "-key")
 SOURCE_KEY = Subject("users-key")
 EMPTY = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None, live_unframed_keys=0)
 

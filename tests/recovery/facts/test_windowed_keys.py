@@ -20,10 +20,9 @@ from srfix.serde.resolve.policies import ById
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import frame_id
-from tests.recovery.staging import PHANTOM, W1, R
+from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1, R
 from tests.recovery.world import World, value, world_of
 
-PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
 KEY = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"},{"name":"name","type":"string"}]}'
 KEY_ID = 2
 START = 1_600_000_000_000
