@@ -93,10 +93,8 @@ class TestTheDamage:
 
 
 class TestItsHealthyTwins:
-    def test_a_subject_that_can_be_written_to(self, world: World) -> None:
+    def test_a_subject_that_can_be_written_to_or_holds_the_applications_own_schema(self, world: World) -> None:
         assert of_code(looked_at(world)) == []
-
-    def test_a_subject_that_holds_the_applications_own_schema(self, world: World) -> None:
         shop.register_internal(world.client(), damage.PHANTOM_SUBJECT)
         world.client().set_mode(damage.PHANTOM_SUBJECT, "READONLY")
         assert of_code(looked_at(world)) == []
