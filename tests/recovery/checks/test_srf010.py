@@ -20,7 +20,6 @@ from tests.recovery.checks.staged import examined, noted, of_topology, wrong
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2
 from tests.recovery.world import World, value, world_of
 
-W3 = W2.replace("tier", "level")
 ALIKE = '{"type":"record","name":"User","fields":[{"name":"userid","type":"long"}]}'
 """An internal schema without any mark."""
 

@@ -33,11 +33,10 @@ def topic(
     *values: str | None,
     key_format: KeyFormat = KeyFormat.STRING,
     key: str | None = None,
-    window: int = 0,
     policy: str | None = "compact",
 ) -> TopicSetup:
     """One partition with a row for each value, each under a key of its own."""
-    records = tuple(Record(at, Key(at % 6, key_format, key, window), value) for at, value in enumerate(values))
+    records = tuple(Record(at, Key(at % 6, key_format, key), value) for at, value in enumerate(values))
     return TopicSetup((Log(0, len(records), records),), policy)
 
 

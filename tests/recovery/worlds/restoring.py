@@ -20,11 +20,6 @@ from tests.recovery.worlds.world import WHOLE, DiskRow, KeyFormat, Kind, Log, Re
 _ASKED: Final[tuple[str, ...]] = ("schema", "schemaType", "references")
 
 
-FINDS_ROWS_WITHOUT_SUBJECT: Final = False
-"""No code tells yet of rows under the application's own ids that are not under the phantom subject any more: somebody removed
-it, or a version of it. Set this to True once one does: such worlds are made already, and are called fine after a repair."""
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """A row that a restore puts in a store."""
