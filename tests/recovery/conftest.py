@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -28,8 +27,3 @@ def registry() -> Iterator[FixtureRegistry]:
 def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
     with RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as opened:
         yield opened
-
-
-@pytest.fixture
-def journal_path(tmp_path: Path) -> Path:
-    return tmp_path / "plan.json.journal.jsonl"

@@ -9,6 +9,7 @@ import pytest
 
 from srfix.recovery.actions.actions import Action, Register, RestoreCompatibility, SetCompatibility, SoftDelete
 from srfix.recovery.facts.subject_state import read_subject_state
+from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.repair.journal import Journal
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.serde.registry.client import RegistryClient
@@ -22,6 +23,7 @@ STORE = "users-store"
 SOURCE = Topic("users")
 SOURCE_SUBJECT = subject_for(SOURCE, Role.VALUE)
 PHANTOM = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.VALUE)
+PHANTOM_KEY = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.KEY)
 
 W1 = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"}]}'
 W2 = (
@@ -29,6 +31,34 @@ W2 = (
     '{"name":"tier","type":["null","string"],"default":null}]}'
 )
 R = '{"type":"record","name":"KsqlDataSourceSchema","fields":[{"name":"USERID","type":["null","long"],"default":null}]}'
+FINDING = Finding(
+    code="SRF001",
+    severity=Severity.BROKEN,
+    application="app",
+    store="store",
+    role=Role.VALUE,
+    subject=Subject("app-store-changelog-value"),
+    source=None,
+    explanation="",
+    next="",
+    repairable=True,
+)
+"""One to replace what matters in."""
+
+
+def graph(
+    source: str, processor: str, *, topics: str = "users", stores: str = "users-store", is_global: bool = False
+) -> str:
+    """What `Topology.describe()` prints of a source and the processor behind it."""
+    what = " for global store (will not generate tasks)" if is_global else ""
+    return (
+        f"Topologies:\n   Sub-topology: 0{what}\n    Source: {source} (topics: [{topics}])\n      --> {processor}\n"
+        f"    Processor: {processor} (stores: [{stores}])\n      --> none\n      <-- {source}\n"
+    )
+
+
+TABLE = graph("KSTREAM-SOURCE-0000000000", "KTABLE-SOURCE-0000000001")
+"""The store is a table of the topic."""
 
 STEPS = 6
 """Actions in the plan of `plan_of`: NONE, register, soft-delete, register, soft-delete, put back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ GIVEN = Given(
 )
 
 
+@pytest.mark.core
 class TestGiven:
     def test_a_command_repeats_what_it_knows_and_nothing_else(self) -> None:
         where = "--bootstrap-servers kafka:9092"

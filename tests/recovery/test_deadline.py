@@ -45,10 +45,9 @@ class TestWholeBodies:
             with Cluster(config, timeout_s=8) as cluster:
                 world.broker.close()
                 bodies = whole_bodies(cluster, world.client(), census, (Role.VALUE,), deadline_s=0.3)
-            assert bodies[Role.VALUE].left_out == tuple(
-                f"partition {partition}, offsets 0 to 1: the deadline of 0.3 s (--deadline) was reached"
-                for partition in (0, 1)
-            )
+            first, second = bodies[Role.VALUE].left_out
+            assert first.startswith("partition 0, offsets 0 to 1: the deadline of 0.3 s (--deadline)")
+            assert second.startswith("partition 1, offsets 0 to 1: the deadline of 0.3 s (--deadline)")
 
 
 class TestCensus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, cast
 
 from hypothesis import given
@@ -24,6 +25,7 @@ from srfix.recovery.findings import (
 from srfix.serde.registry.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
+from tests.recovery.staging import FINDING
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 topics = text.map(Topic)
@@ -90,6 +92,7 @@ FINDING_KEYS = {
     "next",
     "repairable",
 }
+PARTITION_KEYS = ("live_keys", "pending_keys", "first_offset", "last_offset")
 
 
 def document_of(diagnosis: Diagnosis) -> dict[str, Json]:
@@ -119,13 +122,7 @@ class TestDiagnosisDocument:
             for fault in listed(finding, "schema_ids"):
                 assert {"id", "live_keys", "records", "partitions"} <= fault.keys()
                 for partition in listed(fault, "partitions"):
-                    assert partition.keys() >= {
-                        "partitions",
-                        "live_keys",
-                        "pending_keys",
-                        "first_offset",
-                        "last_offset",
-                    }
+                    assert partition.keys() >= {"partitions", *PARTITION_KEYS}
             for piece in listed(finding, "evidence"):
                 assert {"kind", "topic", "weight", "detail"} <= piece.keys()
             if finding["source"] is not None:
@@ -149,19 +146,7 @@ class TestDiagnosisDocument:
 
     @given(faults)
     def test_each_partition_stands_once_with_its_numbers(self, fault: IdAtFault) -> None:
-        finding = Finding(
-            code="SRF001",
-            severity=Severity.BROKEN,
-            application="a",
-            store="s",
-            role=Role.VALUE,
-            subject=Subject("x"),
-            source=None,
-            schema_ids=(fault,),
-            explanation="",
-            next="",
-            repairable=False,
-        )
+        finding = replace(FINDING, schema_ids=(fault,))
         document = document_of(Diagnosis(findings=(finding,), skipped=(), examined=()))
         [written] = listed(listed(document, "findings")[0], "schema_ids")
         unfolded = {
@@ -170,13 +155,7 @@ class TestDiagnosisDocument:
             for partition in cast(list[int], place["partitions"])
         }
         assert unfolded == {
-            place.partition: {
-                "live_keys": place.live_keys,
-                "pending_keys": place.pending_keys,
-                "first_offset": place.first_offset,
-                "last_offset": place.last_offset,
-            }
-            for place in fault.partitions
+            place.partition: {key: getattr(place, key) for key in PARTITION_KEYS} for place in fault.partitions
         }
 
     @given(diagnoses)

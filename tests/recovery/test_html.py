@@ -11,27 +11,25 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.actions import Register
-from srfix.recovery.census import Census, IdCount, PartitionCensus, RoleCensus
 from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, PartitionAtFault, Severity, Skipped, Source
+from srfix.recovery.findings import Diagnosis, IdAtFault, PartitionAtFault, Severity, Skipped, Source
 from srfix.recovery.repair import Plan
 from srfix.recovery.repair.plan_file import Omission, PlannedFinding
 from srfix.serde.html import escaped
-from srfix.serde.properties import Isolation
 from srfix.serde.registry import Schema
 from srfix.serde.spark import plan_read, plan_write
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
+from tests.recovery.facts.test_key_role import census, count
+from tests.recovery.staging import FINDING
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=y>\x1b[31m\u202e"
 TAGS = {"h4", "p", "table", "thead", "tbody", "tr", "th", "td", "ol", "li", "pre"}
 
-FINDING = Finding(
-    code="SRF001",
-    severity=Severity.BROKEN,
+EVIL_FINDING = replace(
+    FINDING,
     application=EVIL,
     store=EVIL,
-    role=Role.VALUE,
     subject=Subject(EVIL),
     source=Source(topic=Topic(EVIL), subject=Subject(EVIL)),
     schema_ids=(
@@ -44,10 +42,9 @@ FINDING = Finding(
     ),
     explanation=EVIL,
     next=EVIL,
-    repairable=True,
 )
 DIAGNOSIS = Diagnosis(
-    findings=(FINDING,), skipped=(Skipped(what=EVIL, reason=EVIL, could_hide=True),), examined=("a/b",)
+    findings=(EVIL_FINDING,), skipped=(Skipped(what=EVIL, reason=EVIL, could_hide=True),), examined=("a/b",)
 )
 PLAN = Plan(
     registry=EVIL,
@@ -73,40 +70,8 @@ PLAN = Plan(
     omissions=(Omission(subject=Subject(EVIL), reason=EVIL),),
     playbook=(),
 )
-IDS = RoleCensus(
-    ids=(
-        IdCount(
-            schema_id=SchemaId(7),
-            records=4,
-            live_keys=None,
-            pending_keys=2,
-            first_offset=1,
-            last_offset=9,
-            live_offset=None,
-        ),
-    ),
-    guids=0,
-    unframed=0,
-    nulls=0,
-    first_unframed_offset=None,
-    live_unframed_keys=None,
-)
-CENSUS = Census(
-    topic=Topic(EVIL),
-    isolation=Isolation.READ_UNCOMMITTED,
-    partitions=(
-        PartitionCensus(
-            partition=5,
-            start_offset=0,
-            end_offset=10,
-            committed_offset=None,
-            restore_limit=None,
-            records=4,
-            keys=IDS,
-            values=IDS,
-        ),
-    ),
-)
+COUNTED = census(replace(count(7, 4), live_keys=None))
+CENSUS = replace(COUNTED, topic=Topic(EVIL), partitions=(replace(COUNTED.partitions[0], restore_limit=None),))
 
 
 class Seen(HTMLParser):
@@ -132,7 +97,7 @@ class Seen(HTMLParser):
 
 @pytest.mark.parametrize(
     "value",
-    [FINDING, DIAGNOSIS, Examination(diagnosis=DIAGNOSIS, facts=()), PLAN, CENSUS],
+    [EVIL_FINDING, DIAGNOSIS, Examination(diagnosis=DIAGNOSIS, facts=()), PLAN, CENSUS],
     ids=lambda value: type(value).__name__,
 )
 def test_names_that_mean_harm_are_text(value: Any) -> None:
@@ -146,8 +111,10 @@ def test_names_that_mean_harm_are_text(value: Any) -> None:
 
 
 def test_they_say_what_counts() -> None:
-    assert "broken" in FINDING._repr_html_()
-    assert "<p>1 finding, worst first.</p>" in Diagnosis(findings=(FINDING,), skipped=(), examined=())._repr_html_()
+    assert "broken" in EVIL_FINDING._repr_html_()
+    assert (
+        "<p>1 finding, worst first.</p>" in Diagnosis(findings=(EVIL_FINDING,), skipped=(), examined=())._repr_html_()
+    )
     assert "<td>not restored</td>" in CENSUS._repr_html_()
     assert PLAN.digest in PLAN._repr_html_()
     assert "Nothing was found." in Diagnosis(findings=(), skipped=(), examined=())._repr_html_()
@@ -168,7 +135,7 @@ def test_sparks_plans_are_shown_as_they_explain_themselves() -> None:
 
 
 def test_a_note_on_a_repair_stands_with_its_finding() -> None:
-    note = replace(FINDING, code="SRF012", severity=Severity.NOTE, explanation="the registry would refuse it")
-    found = replace(FINDING, notes=(note,))
+    note = replace(EVIL_FINDING, code="SRF012", severity=Severity.NOTE, explanation="the registry would refuse it")
+    found = replace(EVIL_FINDING, notes=(note,))
     assert "On its repair (SRF012): the registry would refuse it" in found._repr_html_()
     assert "<td>SRF012</td>" in replace(DIAGNOSIS, findings=(found,))._repr_html_()

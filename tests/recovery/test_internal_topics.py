@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.internal_topics import (
+    InternalTopic,
     InternalTopicKind,
     application_prefixes,
     automatic_store_source,
@@ -26,19 +27,19 @@ digits = st.integers(0, 10**10 - 1).map("{:010d}".format)
 QUERY = "_confluent-ksql-default_query_CSAS_J_0"
 
 
+def parsed(topic: str, application: str = "shop") -> InternalTopic:
+    found = parse(topic, application=application)
+    assert found is not None
+    return found
+
+
 class TestParse:
     @given(application=names, store=names)
     def test_a_changelog_that_was_formed_is_parsed_back(self, application: str, store: str) -> None:
         topic = changelog_topic(application, store)
-        parsed = parse(topic, application=application)
-        assert parsed is not None
-        assert (parsed.topic, parsed.kind, parsed.application, parsed.store, parsed.name) == (
-            topic,
-            InternalTopicKind.CHANGELOG,
-            application,
-            store,
-            store,
-        )
+        found = parsed(topic, application)
+        assert (found.topic, found.kind, found.application) == (topic, InternalTopicKind.CHANGELOG, application)
+        assert found.store == found.name == store
 
     @given(
         application=names,
@@ -55,17 +56,14 @@ class TestParse:
         self, application: str, name: str, form: tuple[str, InternalTopicKind]
     ) -> None:
         suffix, kind = form
-        parsed = parse(f"{application}-{name}{suffix}", application=application)
-        assert parsed is not None
-        assert (parsed.kind, parsed.name, parsed.store) == (kind, name, None)
+        found = parsed(f"{application}-{name}{suffix}", application)
+        assert (found.kind, found.name, found.store) == (kind, name, None)
 
     @given(application=names, number=digits, side=st.sampled_from(["REGISTRATION", "RESPONSE"]))
     def test_an_unnamed_foreign_key_join_is_recognised(self, application: str, number: str, side: str) -> None:
         rest = f"KTABLE-FK-JOIN-SUBSCRIPTION-{side}-{number}-topic"
-        parsed = parse(f"{application}-{rest}", application=application)
-        assert parsed is not None
-        assert parsed.kind.name == f"SUBSCRIPTION_{side}"
-        assert parsed.name == rest
+        found = parsed(f"{application}-{rest}", application)
+        assert (found.kind.name, found.name) == (f"SUBSCRIPTION_{side}", rest)
 
     @pytest.mark.parametrize("suffix", ["-pk", "-fk", "-vh"])
     @pytest.mark.parametrize(
@@ -73,9 +71,8 @@ class TestParse:
         ["KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000004-topic", "j-subscription-registration-topic"],
     )
     def test_a_pseudo_topic_is_a_registration_topic_with_a_suffix(self, registration: str, suffix: str) -> None:
-        parsed = parse(f"shop-{registration}{suffix}", application="shop")
-        assert parsed is not None
-        assert (parsed.kind, parsed.store) == (InternalTopicKind.PSEUDO, None)
+        found = parsed(f"shop-{registration}{suffix}")
+        assert (found.kind, found.store) == (InternalTopicKind.PSEUDO, None)
 
     @pytest.mark.parametrize(
         "topic",
@@ -96,15 +93,13 @@ class TestParse:
     def test_an_empty_application_owns_nothing(self) -> None:
         assert parse("-users-changelog", application="") is None
 
-    def test_a_store_named_like_a_suffix_keeps_its_name(self) -> None:
-        parsed = parse("shop-users-repartition-changelog", application="shop")
-        assert parsed is not None
-        assert parsed.store == "users-repartition"
-
-    def test_a_named_topology_is_part_of_the_prefix(self) -> None:
-        parsed = parse("shared-CSAS_J_0-KafkaTopic_Right-Reduce-changelog", application="shared-CSAS_J_0")
-        assert parsed is not None
-        assert parsed.store == "KafkaTopic_Right-Reduce"
+    @pytest.mark.parametrize(
+        ("application", "store"), [("shop", "users-repartition"), ("shared-CSAS_J_0", "KafkaTopic_Right-Reduce")]
+    )
+    def test_a_store_named_like_a_suffix_and_one_of_a_named_topology_keep_their_names(
+        self, application: str, store: str
+    ) -> None:
+        assert parsed(f"{application}-{store}-changelog", application).store == store
 
 
 class TestRecognise:
@@ -212,6 +207,7 @@ class TestKsqldbQuery:
         assert ksqldb_query(name) is None
 
 
+@pytest.mark.core
 class TestIsInternal:
     @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "_schemas"])
     def test_brokers_and_registries_keep_some_topics_for_themselves(self, topic: str) -> None:

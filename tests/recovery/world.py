@@ -39,6 +39,8 @@ ONE_LONG = b"\x02"
 """An Avro body of a record with one long, the number 1."""
 ONE_LONG_AND_NULL = b"\x02\x00"
 """The same, and a null of a nullable field."""
+V1, V2 = frame_id(1, ONE_LONG), frame_id(2, ONE_LONG_AND_NULL)
+"""Values under W1 and W2, where these are ids 1 and 2."""
 NO_RETRY = RetryPolicy(max_attempts=1)
 
 
@@ -109,6 +111,11 @@ class World:
     def commit(self, group: str, **topics: int) -> None:
         """Commits an offset for partition 0 of each topic, as a Kafka Streams application does."""
         self.broker.commit(group, {(topic, 0): offset for topic, offset in topics.items()})
+
+    def live(self, *rows: tuple[str | bytes | None, bytes | None]) -> None:
+        """The first records of `users`, all of which a restore of `shop` loads."""
+        self.put("users", *rows)
+        self.commit("shop", users=len(rows))
 
     def consume(self, group: str, **topics: int) -> None:
         """Commits an offset for partition 0 of each topic, as a plain consumer does: nothing stands beside it."""

@@ -27,13 +27,9 @@ class Record:
     """One record of the log."""
 
     offset: int
-    """Its offset."""
     key: bytes | None
-    """Its key."""
     value: bytes | None
-    """Its value."""
     headers: tuple[tuple[str, bytes | None], ...]
-    """Its headers."""
 
 
 keys = (

@@ -16,9 +16,9 @@ from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.findings import Severity
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.repairs import Keep
-from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.registry.models import Schema
 from srfix.serde.subjects.names import Subject
+from tests.recovery.checks.staged import of_state
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
@@ -30,19 +30,15 @@ def world() -> Iterator[World]:
         made.registry.seed(SOURCE_SUBJECT, W1)
         made.registry.seed(PHANTOM, R)
         made.registry.seed(PHANTOM, W1)
-        made.put("users", ("a", value(1)))
-        made.commit("shop", users=1)
+        made.live(("a", value(1)))
         yield made
 
 
 class TestTheFinding:
     def test_names_what_the_phantom_subject_alone_holds(self, world: World) -> None:
         finding = world.findings(streams_version="2.7")["SRF004"]
-        assert (finding.subject, finding.severity, finding.repairable) == (
-            SOURCE_SUBJECT,
-            Severity.BREAKS_ON_UPGRADE,
-            True,
-        )
+        assert (finding.subject, finding.repairable) == (SOURCE_SUBJECT, True)
+        assert finding.severity is Severity.BREAKS_ON_UPGRADE
         assert [fault.schema_id for fault in finding.schema_ids] == [2]
         assert finding.registered_ids == (1,)
         assert "state directory was kept over the upgrade" in finding.explanation
@@ -116,43 +112,40 @@ class TestTheRepair:
 
 class TestWithRowsOnDisk:
     @pytest.fixture
-    def kept(self, tmp_path: Path) -> Iterator[tuple[World, damage.Staged]]:
+    def world(self) -> Iterator[World]:
         with world_of(damage.TOPICS) as made:
-            yield made, hand_over(made, damage.stage(made.broker, made.client(), tmp_path / "state"))
+            yield made
 
-    def test_the_damage_is_the_only_finding(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
-        found = world.examine(streams_version=damage.STREAMS_VERSION).diagnosis.findings
-        assert [(f.code, f.severity) for f in found] == [
-            ("SRF004", Severity.BREAKS_ON_UPGRADE),
-            ("SRF003", Severity.NOTE),
-        ]
-        assert [fault.schema_id for fault in found[0].schema_ids] == [staged.internal_id]
-        assert "On disk rows carry schema id 2 (3 rows" in found[0].explanation
-        assert "Where the state directory was kept" not in found[0].explanation
+    @pytest.fixture
+    def staged(self, world: World, tmp_path: Path) -> damage.Staged:
+        return hand_over(world, damage.stage(world.broker, world.client(), tmp_path / "state"))
 
-    def test_it_is_the_only_one_without_the_state_directory_too(self, kept: tuple[World, damage.Staged]) -> None:
-        world, _staged = kept
+    def test_the_damage_is_the_only_finding(self, world: World, staged: damage.Staged) -> None:
+        found, masked = world.examine(streams_version=damage.STREAMS_VERSION).diagnosis.findings
+        assert (found.code, found.severity) == ("SRF004", Severity.BREAKS_ON_UPGRADE)
+        assert (masked.code, masked.severity) == ("SRF003", Severity.NOTE)
+        assert [fault.schema_id for fault in found.schema_ids] == [staged.internal_id]
+        assert "On disk rows carry schema id 2 (3 rows" in found.explanation
+        assert "Where the state directory was kept" not in found.explanation
+
+    def test_it_is_the_only_one_without_the_state_directory_too(self, world: World, staged: damage.Staged) -> None:
         world.supplied = Supplied()
         found = world.findings(streams_version=damage.STREAMS_VERSION)
         assert set(found) == {"SRF004", "SRF003"}
         assert "the state was kept cannot be told" in found["SRF004"].explanation
 
-    def test_rows_that_were_all_restored_since_need_nothing(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
+    def test_rows_that_were_all_restored_since_need_nothing(self, world: World, staged: damage.Staged) -> None:
         rewrite(world, staged, {b"u1": value(staged.writer_id)}, last=2)
         assert "SRF004" not in world.findings(streams_version=damage.STREAMS_VERSION)
 
-    def test_rows_that_prove_nothing_leave_it_as_it_was(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
+    def test_rows_that_prove_nothing_leave_it_as_it_was(self, world: World, staged: damage.Staged) -> None:
         rewrite(world, staged, {b"u1": value(staged.writer_id)}, last=1)
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [staged.internal_id]
         assert "(1 row, of partition 0) carry none of them" in finding.explanation
         assert "they are no proof that no row does" in finding.explanation
 
-    def test_ids_of_rows_count_without_any_phantom_subject(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
+    def test_ids_of_rows_count_without_any_phantom_subject(self, world: World, staged: damage.Staged) -> None:
         other = world.client().register(Subject("elsewhere-value"), Schema(text=W2))
         for permanent in (False, True):
             world.client().delete_subject(staged.phantom_subject, permanent=permanent)
@@ -161,8 +154,7 @@ class TestWithRowsOnDisk:
         assert [fault.schema_id for fault in finding.schema_ids] == [other]
         assert f"schema id {other}, which is not under users-value" in finding.explanation
 
-    def test_a_dual_reader_fails_where_neither_subject_has_it(self, kept: tuple[World, damage.Staged]) -> None:
-        world, staged = kept
+    def test_a_dual_reader_fails_where_neither_subject_has_it(self, world: World, staged: damage.Staged) -> None:
         found = world.findings(streams_version="2.7", reader=Reader.DUAL)["SRF004"]
         assert found.severity is Severity.NOTE
         other = world.client().register(Subject("elsewhere-value"), Schema(text=W2))
@@ -170,17 +162,9 @@ class TestWithRowsOnDisk:
         found = world.findings(streams_version="2.7", reader=Reader.DUAL)["SRF004"]
         assert found.severity is Severity.BREAKS_ON_UPGRADE
 
-    def test_the_repair_registers_what_rows_carry(self, kept: tuple[World, damage.Staged], tmp_path: Path) -> None:
-        world, staged = kept
-        plan = world.plan(streams_version="2.7", also=("SRF004",))
-        assert [f.schema_ids for f in plan.findings] == [(staged.internal_id,)]
-        world.apply(plan, tmp_path / "journal")
-        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
-        assert "SRF004" not in world.findings(streams_version="2.7")
-
 
 def hand_over(world: World, staged: damage.Staged) -> damage.Staged:
-    world.supplied = Supplied(state=read_state_directory(staged.state_dir))
+    world.supplied = of_state(staged.state_dir)
     return staged
 
 

@@ -10,8 +10,7 @@ from tests.recovery.world import World, value
 
 class TestCheck:
     def test_they_are_broken_and_no_registration_repairs_them(self, world: World) -> None:
-        world.put("users", ("a", value(99)))
-        world.commit("shop", users=1)
+        world.live(("a", value(99)))
         finding = world.findings()["SRF011"]
         assert (finding.severity, finding.repairable) == (Severity.BROKEN, False)
         assert finding.subject == SOURCE_SUBJECT
@@ -20,8 +19,7 @@ class TestCheck:
         assert world.plan().actions == ()
 
     def test_beside_repairable_ids_only_those_are_planned(self, world: World) -> None:
-        world.put("users", ("a", value(1)), ("b", value(99)))
-        world.commit("shop", users=2)
+        world.live(("a", value(1)), ("b", value(99)))
         findings = world.findings()
         assert set(findings) == {"SRF001", "SRF011", "SRF012"}
         assert [fault.schema_id for fault in findings["SRF001"].schema_ids] == [1]
@@ -29,22 +27,19 @@ class TestCheck:
         assert {action.schema_id for action in world.plan().actions if isinstance(action, Register)} == {1, 2}
 
     def test_an_id_that_was_hard_deleted_is_unknown(self, world: World) -> None:
-        world.put("users", ("a", value(1)))
-        world.commit("shop", users=1)
+        world.live(("a", value(1)))
         client = world.client()
         for permanent in (False, True):
             client.delete_version(SOURCE_SUBJECT, 1, permanent=permanent)
         assert set(world.findings()) == {"SRF011"}
 
     def test_one_that_is_superseded_is_none(self, world: World) -> None:
-        world.put("users", ("a", value(99)), ("a", value(1)))
-        world.commit("shop", users=2)
+        world.live(("a", value(99)), ("a", value(1)))
         assert "SRF011" not in world.findings()
 
     def test_another_context_that_knows_its_number_is_named(self, world: World) -> None:
         numbers = [world.registry.seed(":.eu:others-value", text) for text in ('"long"', '"int"', '"bytes"', '"float"')]
-        world.put("users", ("a", value(numbers[-1])))
-        world.commit("shop", users=1)
+        world.live(("a", value(numbers[-1])))
         finding = world.findings()["SRF011"]
         assert "know ids of these numbers (.eu: 4)" in finding.explanation
         assert "(/contexts/ and its name" in finding.explanation

@@ -61,10 +61,7 @@ class TestLostInChangelog:
         assert finding.registered_ids == (staged.kept_id,)
         (fault,) = finding.schema_ids
         assert (fault.schema_id, fault.live_keys, fault.records) == (staged.lost_id, 3, 4)
-        assert finding.explanation.startswith(
-            "Records of changelog topic shop-totals-changelog, from which store totals of application shop restores, carry "
-            "schema ids that this registry does not know: schema id 1 (3 live keys: 1 in partition 0, 2 in partition 1)."
-        )
+        assert "schema id 1 (3 live keys: 1 in partition 0, 2 in partition 1)." in finding.explanation
         assert "There is no subject" not in finding.explanation
         assert "in mode IMPORT" in finding.next
         assert of_changelogs(diagnosis) == []
@@ -73,9 +70,7 @@ class TestLostInChangelog:
         damage.stage(world.broker, world.client())
         plan = world.plan()
         assert plan.actions == ()
-        assert [omission.reason for omission in plan.omissions] == [
-            "store totals of application shop is broken (SRF014), which no plan repairs; srfix diagnose says what to do"
-        ]
+        assert ["is broken (SRF014), which no plan repairs" in each.reason for each in plan.omissions] == [True]
 
     def test_its_healthy_twin_is_peeked_at_and_that_is_said_in_one_line(self, world: World) -> None:
         damage.stage(world.broker, world.client(), is_lost=False)
@@ -84,15 +79,9 @@ class TestLostInChangelog:
         assert not diagnosis.is_inconclusive
         (skipped,) = of_changelogs(diagnosis)
         assert (skipped.what, skipped.could_hide) == ("records of 1 changelog topic", False)
-        assert skipped.reason == (
-            "whether the registry knows every schema id in them (SRF014): of 1 only the first and newest records were looked "
-            "at, which `srfix diagnose --changelogs` counts whole"
-        )
-
-    def test_its_healthy_twin_counted_whole_leaves_nothing_unlooked_at(self, world: World) -> None:
-        damage.stage(world.broker, world.client(), is_lost=False)
-        diagnosis = look(world, whole=True)
-        assert (diagnosis.findings, of_changelogs(diagnosis)) == ((), [])
+        assert "of 1 only the first and newest records were looked at, which `srfix diagnose --ch" in skipped.reason
+        whole = look(world, whole=True)
+        assert (whole.findings, of_changelogs(whole)) == ((), [])
 
     def test_an_id_that_a_later_record_has_superseded_is_none(self, world: World) -> None:
         staged = damage.stage(world.broker, world.client())
@@ -152,9 +141,7 @@ class TestLostInChangelog:
             diagnosis = look(other)
         assert diagnosis.findings == ()
         (skipped,) = of_changelogs(diagnosis)
-        assert skipped.reason.endswith(
-            "it does not know some in my-orders-changelog, but no application of such a name lives (--application names it)"
-        )
+        assert "some in my-orders-changelog, but no application of such a name lives" in skipped.reason
 
     def test_those_beyond_the_first_are_left_out_and_counted(
         self, world: World, monkeypatch: pytest.MonkeyPatch
@@ -203,32 +190,29 @@ class TestLookAlikes:
     def test_values_framed_under_few_lost_ids_are_found_without_a_subject(self, world: World) -> None:
         assert self.found(world, [frame_id(77, b"\x02")] * 3) == ["SRF014"]
         (finding,) = look(world).findings
-        assert finding.explanation.endswith(
-            " There is no subject shop-totals-changelog-value; that a schema registry serializer wrote these values was told "
-            "from their bytes: if they are of another format, nothing is wrong with them."
-        )
+        assert "There is no subject shop-totals-changelog-value; that a schema" in finding.explanation
 
-    def test_too_few_values_are_none(self, world: World) -> None:
-        assert self.found(world, [frame_id(77, b"\x02")] * 2) == []
-
-    def test_longs_are_none(self, world: World) -> None:
-        counts = [0x4D_0000_0001, 0x4D_0000_0002, 0x4D_0000_0003]
-        assert self.found(world, [count.to_bytes(8, "big") for count in counts]) == []
-
-    def test_values_behind_a_timestamp_are_none(self, world: World) -> None:
-        stamps = [1_592_265_600_000 + n for n in range(4)]
-        assert self.found(world, [stamp.to_bytes(8, "big") + b"row" for stamp in stamps]) == []
+    @pytest.mark.parametrize(
+        "values",
+        [
+            pytest.param([frame_id(77, b"\x02")] * 2, id="too few values"),
+            pytest.param([(0x4D_0000_0000 + n).to_bytes(8, "big") for n in (1, 2, 3)], id="longs"),
+            pytest.param(
+                [(1_592_265_600_000 + n).to_bytes(8, "big") + b"row" for n in range(4)], id="timestamps first"
+            ),
+            pytest.param(
+                [b"\x00\x01" + bytes([n, 2 * n, 3 * n]) + bytes(13) for n in range(1, 7)],
+                id="subscriptions, whatever the store's name",
+            ),
+            pytest.param([*[frame_id(77, b"\x02")] * 4, b"text"], id="some values not framed"),
+        ],
+    )
+    def test_are_none(self, world: World, values: list[bytes]) -> None:
+        assert self.found(world, values) == []
 
     def test_a_suppression_s_buffer_is_told_by_its_header_even_beside_a_subject(self, world: World) -> None:
         world.registry.seed(f"{damage.CHANGELOG}-value", W1)
         assert self.found(world, [frame_id(77, b"\x02")] * 4, v=b"\x03") == []
-
-    def test_subscriptions_are_none_whatever_the_store_s_name(self, world: World) -> None:
-        hashes = [bytes([n, 2 * n, 3 * n]) + bytes(13) for n in range(1, 7)]
-        assert self.found(world, [b"\x00\x01" + each for each in hashes]) == []
-
-    def test_values_of_which_some_are_not_framed_are_none(self, world: World) -> None:
-        assert self.found(world, [frame_id(77, b"\x02")] * 4 + [b"text"]) == []
 
     @pytest.mark.parametrize("store", BY_NAME, ids=BY_NAME.values())
     def test_stores_of_streams_own_formats_are_none_by_their_names(self, store: str) -> None:

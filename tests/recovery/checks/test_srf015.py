@@ -56,7 +56,7 @@ class TestTheDamage:
 
     @pytest.mark.parametrize("mode", ["READONLY", "READONLY_OVERRIDE"])
     def test_a_mode_of_the_whole_registry_does_it_too(self, world: World, mode: str) -> None:
-        set_mode(world, mode)
+        set_mode(world.registry.url, mode)
         (finding,) = of_code(looked_at(world))
         assert f"and the registry's mode is {mode} (42205)." in finding.explanation
 
@@ -93,21 +93,18 @@ class TestTheDamage:
 
 
 class TestItsHealthyTwins:
-    def test_a_subject_that_can_be_written_to(self, world: World) -> None:
+    def test_a_subject_that_can_be_written_to_or_holds_the_applications_own_schema(self, world: World) -> None:
         assert of_code(looked_at(world)) == []
-
-    def test_a_subject_that_holds_the_applications_own_schema(self, world: World) -> None:
         shop.register_internal(world.client(), damage.PHANTOM_SUBJECT)
         world.client().set_mode(damage.PHANTOM_SUBJECT, "READONLY")
         assert of_code(looked_at(world)) == []
         assert of_code(looked_at(world, no_auto_register=True)) == []
 
-    def test_on_2_7_the_phantom_subjects_mode_plays_no_part(self, world: World) -> None:
-        world.client().set_mode(damage.PHANTOM_SUBJECT, "READONLY")
-        assert of_code(looked_at(world, streams_version="2.7")) == []
-
-    def test_on_2_7_a_source_subject_with_versions_may_hold_it(self, world: World) -> None:
-        world.client().set_mode(shop.USERS_SUBJECT, "READONLY")
+    @pytest.mark.parametrize("subject", [damage.PHANTOM_SUBJECT, shop.USERS_SUBJECT])
+    def test_on_2_7_the_phantom_plays_no_part_and_a_source_subject_with_versions_may_hold_it(
+        self, world: World, subject: str
+    ) -> None:
+        world.client().set_mode(subject, "READONLY")
         assert of_code(looked_at(world, streams_version="2.7")) == []
 
     def test_on_2_7_a_source_subject_that_holds_it(self, world: World) -> None:

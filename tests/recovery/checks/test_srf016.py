@@ -109,40 +109,32 @@ class TestTheLevelInForce:
 
 
 class TestWhichSchemaIsTheApplicationsOwn:
-    def test_the_latest_of_several_counts(self, world: World) -> None:
+    @pytest.mark.parametrize(
+        ("registered", "own"), [(OWN_2, 3), (shop.WRITER_SCHEMA, 2)], ids=["a later one", "a repair's, not"]
+    )
+    def test_the_latest_that_no_repair_registered_counts(self, world: World, registered: str, own: int) -> None:
         client = world.client()
         client.set_config(damage.PHANTOM_SUBJECT, {"compatibility": "NONE"})
-        latest = client.register(damage.PHANTOM_SUBJECT, Schema(text=OWN_2))
-        assert [fault.schema_id for finding in found(world) for fault in finding.schema_ids] == [latest]
+        client.register(damage.PHANTOM_SUBJECT, Schema(text=registered))
+        assert [fault.schema_id for finding in found(world) for fault in finding.schema_ids] == [own]
 
     def test_a_soft_deleted_one_counts_where_no_other_is_live(self, world: World) -> None:
         world.client().delete_version(damage.PHANTOM_SUBJECT, 1)
         assert [fault.schema_id for finding in found(world) for fault in finding.schema_ids] == [2]
 
-    def test_what_a_repair_registered_does_not(self, world: World) -> None:
-        client = world.client()
-        client.set_config(damage.PHANTOM_SUBJECT, {"compatibility": "NONE"})
-        client.register(damage.PHANTOM_SUBJECT, Schema(text=shop.WRITER_SCHEMA))
-        assert [fault.schema_id for finding in found(world) for fault in finding.schema_ids] == [2]
-
-    def test_one_that_is_live_under_the_source_is_registered_already(self, world: World) -> None:
-        client = world.client()
-        client.set_config(damage.SOURCE_SUBJECT, {"compatibility": "NONE"})
-        shop.register_internal(client, damage.SOURCE_SUBJECT)
-        client.delete_config(damage.SOURCE_SUBJECT)
-        assert found(world) == []
-
-    def test_one_that_a_repair_left_soft_deleted_under_the_source_is_registered_anew(self, world: World) -> None:
+    @pytest.mark.parametrize("is_deleted", [False, True])
+    def test_one_under_the_source_is_registered_anew_only_if_it_is_soft_deleted(
+        self, world: World, is_deleted: bool
+    ) -> None:
         """The repair of SRF004 lets rows be read; the put is checked all the same."""
         client = world.client()
         client.set_config(damage.SOURCE_SUBJECT, {"compatibility": "NONE"})
         shop.register_internal(client, damage.SOURCE_SUBJECT)
-        client.delete_version(damage.SOURCE_SUBJECT, 2)
+        if is_deleted:
+            client.delete_version(damage.SOURCE_SUBJECT, 2)
         client.delete_config(damage.SOURCE_SUBJECT)
-        (finding,) = found(world)
-        assert (finding.severity, [fault.schema_id for fault in finding.schema_ids]) == (
-            Severity.BREAKS_ON_UPGRADE,
-            [2],
+        assert [(each.severity, [fault.schema_id for fault in each.schema_ids]) for each in found(world)] == (
+            [(Severity.BREAKS_ON_UPGRADE, [2])] if is_deleted else []
         )
 
     def test_a_serde_that_writes_the_writers_schemas_back_has_none(self) -> None:

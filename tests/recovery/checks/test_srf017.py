@@ -8,10 +8,9 @@ from srfix.recovery.facts.reader import Reader
 from srfix.recovery.findings import Finding, Severity
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1
+from tests.recovery.staging import PHANTOM, PHANTOM_KEY, SOURCE_SUBJECT, W1
 from tests.recovery.world import World, value
 
-PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
 ELSEWHERE = '{"type":"record","name":"Elsewhere","fields":[{"name":"userId","type":"long"}]}'
 """What a producer with RecordNameStrategy registered under its record's name."""
 
@@ -20,8 +19,7 @@ ELSEWHERE = '{"type":"record","name":"Elsewhere","fields":[{"name":"userId","typ
 def elsewhere(world: World) -> int:
     """An id that a live record of `users` carries, and that stands under another subject alone."""
     schema_id = world.registry.seed("com.example.Elsewhere", ELSEWHERE)
-    world.put("users", ("a", value(1)), ("b", value(schema_id)))
-    world.commit("shop", users=2)
+    world.live(("a", value(1)), ("b", value(schema_id)))
     return schema_id
 
 
@@ -45,12 +43,12 @@ class TestCheck:
         assert set(world.findings()) == {"SRF003", "SRF017"}
         assert world.examine().diagnosis.has_findings
 
-    def test_the_same_content_under_the_source_subject_ends_it(self, world: World, elsewhere: int) -> None:
-        world.registry.seed(SOURCE_SUBJECT, ELSEWHERE)
-        assert "SRF017" not in world.findings()
-
-    def test_even_a_soft_deleted_one_as_readers_ask_for_deleted_versions(self, world: World, elsewhere: int) -> None:
-        world.registry.seed(SOURCE_SUBJECT, ELSEWHERE, deleted=True)
+    @pytest.mark.parametrize("deleted", [False, True])
+    def test_the_same_content_under_the_source_subject_ends_it_soft_deleted_or_not(
+        self, world: World, elsewhere: int, deleted: bool
+    ) -> None:
+        """Readers ask for deleted versions too."""
+        world.registry.seed(SOURCE_SUBJECT, ELSEWHERE, deleted=deleted)
         assert "SRF017" not in world.findings()
 
     def test_one_that_is_superseded_is_none(self, world: World, elsewhere: int) -> None:
@@ -62,29 +60,23 @@ class TestCheck:
         world.commit("shop", users=1)
         assert [(fault.schema_id, fault.live_keys) for fault in found(world).schema_ids] == [(elsewhere, 0)]
 
-    def test_an_id_that_the_registry_does_not_know_is_left_to_srf011(self, world: World) -> None:
-        world.put("users", ("a", value(99)))
-        world.commit("shop", users=1)
-        assert set(world.findings()) == {"SRF011"}
-
     def test_keys_are_asked_under_the_sources_key_subject(self, world: World) -> None:
         world.registry.seed(PHANTOM, W1)
         key_id = world.registry.seed(PHANTOM_KEY, ELSEWHERE)
-        world.put("users", (frame_id(key_id, b"\x02"), value(1)))
-        world.commit("shop", users=1)
+        world.live((frame_id(key_id, b"\x02"), value(1)))
         (finding,) = [f for f in world.examine().diagnosis.findings if f.code == "SRF017"]
         assert (finding.role, finding.subject, finding.registered_ids) == (Role.KEY, "users-key", ())
         assert "(40401: there is no such subject)" in finding.explanation
 
 
 class TestTheReader:
-    def test_on_streams_with_the_fix_it_is_broken_now(self, world: World, elsewhere: int) -> None:
-        finding = found(world, streams_version="2.7.0", reader=Reader.CONNECT)
-        assert finding.severity is Severity.BROKEN
-        assert "This Kafka Streams asks that subject" in finding.explanation
-
-    def test_for_a_plain_reader_it_is_a_note(self, world: World, elsewhere: int) -> None:
-        assert found(world, reader=Reader.PLAIN, streams_version="2.7").severity is Severity.NOTE
+    @pytest.mark.parametrize(("reader", "severity"), [(Reader.CONNECT, Severity.BROKEN), (Reader.PLAIN, Severity.NOTE)])
+    def test_on_streams_with_the_fix_it_is_broken_now(
+        self, world: World, elsewhere: int, reader: Reader, severity: Severity
+    ) -> None:
+        finding = found(world, streams_version="2.7.0", reader=reader)
+        assert finding.severity is severity
+        assert ("This Kafka Streams asks that subject" in finding.explanation) is (reader is Reader.CONNECT)
 
     def test_a_dual_reader_fails_where_neither_subject_has_them(self, world: World, elsewhere: int) -> None:
         finding = found(world, reader=Reader.DUAL)

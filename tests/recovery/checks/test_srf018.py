@@ -27,8 +27,7 @@ class ConfiguredCluster(Cluster):
 def masked(world: World) -> None:
     """Nothing else is wrong."""
     world.registry.seed(PHANTOM, W1)
-    world.put("users", ("a", value(1)))
-    world.commit("shop", users=1)
+    world.live(("a", value(1)))
 
 
 def diagnosis(world: World, **configs: str) -> Diagnosis:
@@ -53,12 +52,15 @@ class TestCheck:
         assert found.has_findings
         assert not asked_in_vain(found)
 
-    def test_so_is_deletion_by_size(self, world: World) -> None:
-        found = diagnosis(world, cleanup_policy="delete", retention_ms="-1", retention_bytes="1000")
-        assert "(cleanup.policy=delete, retention.bytes=1000)" in found.findings[0].explanation
-
-    def test_a_limit_that_is_not_named_is_taken_for_the_default(self, world: World) -> None:
-        assert "retention.ms=604800000" in diagnosis(world, cleanup_policy="delete").findings[0].explanation
+    @pytest.mark.parametrize(
+        ("configs", "said"),
+        [
+            ({"retention_ms": "-1", "retention_bytes": "1000"}, "(cleanup.policy=delete, retention.bytes=1000)"),
+            ({}, "retention.ms=604800000"),  # the default
+        ],
+    )
+    def test_so_is_deletion_by_size_and_by_the_default(self, world: World, configs: dict[str, str], said: str) -> None:
+        assert said in diagnosis(world, cleanup_policy="delete", **configs).findings[0].explanation
 
     @pytest.mark.parametrize(
         "configs",
@@ -83,14 +85,10 @@ class TestCheck:
         assert "retention deletes that one too" in finding.explanation
 
     def test_what_left_the_topic_stays_in_the_store_until_a_restore(self, world: World) -> None:
-        said = diagnosis(world, cleanup_policy="delete").findings[0].explanation
-        assert "the local state still has their rows" in said
-        assert "may carry schema ids that no record" in said
-
-    def test_deletion_is_advised_only_where_the_source_is_proven(self, world: World) -> None:
-        said = diagnosis(world, cleanup_policy="delete").findings[0].next
-        assert said.startswith("Keep the state directories.")
-        assert "if nobody needs the older records of a key, set cleanup.policy=compact on topic users" in said
+        finding = diagnosis(world, cleanup_policy="delete").findings[0]
+        assert "the local state still has their rows" in finding.explanation
+        assert finding.next.startswith("Keep the state directories.")
+        assert "set cleanup.policy=compact on topic users" in finding.next  # the source is proven
 
     def test_where_it_is_not_the_question_comes_first_and_nothing_is_to_be_changed(self, world: World) -> None:
         world.sources.clear()

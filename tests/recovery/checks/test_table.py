@@ -17,6 +17,7 @@ MODULES = [found.name for found in pkgutil.iter_modules(checks.__path__) if foun
 
 
 class TestTheTable:
+    @pytest.mark.core
     def test_a_module_of_a_code_has_a_row_and_a_row_has_a_module(self) -> None:
         assert [check.code.lower() for check in CHECKS] == sorted(MODULES)
 
@@ -25,6 +26,7 @@ class TestTheTable:
         module = import_module(f"{checks.__name__}.{name}")
         assert module.CHECK is BY_CODE[module.CODE]
 
+    @pytest.mark.core
     def test_every_code_of_the_catalogue_is_checked(self) -> None:
         assert sorted(BY_CODE) == [known.code for known in CATALOGUE]
         assert all(known.checked_since for known in CATALOGUE)

@@ -28,8 +28,7 @@ def broken(world: World) -> None:
     """SRF001: the phantom subject holds the internal schema and nothing else."""
     world.registry.seed(SOURCE_SUBJECT, W1)
     world.registry.seed(PHANTOM, R)
-    world.put("users", ("a", value(1)))
-    world.commit("shop", users=1)
+    world.live(("a", value(1)))
 
 
 def orphan(world: World) -> None:

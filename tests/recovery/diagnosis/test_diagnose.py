@@ -14,12 +14,11 @@ from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.diagnosis.diagnose import diagnose
 from srfix.recovery.facts.reader import CheckContext
-from srfix.recovery.facts.supplied import GivenTopology, Supplied
-from srfix.recovery.topology import parse_topologies
 from srfix.serde.errors import AccessDeniedError, UsageError
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import frame_guid, schema_id_header
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
+from tests.recovery.checks.staged import of_topology
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, graph
 from tests.recovery.world import World, value, world_of
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
@@ -31,8 +30,7 @@ def world() -> Iterator[World]:
     with world_of({"users": 1, "orders": 1}) as made:
         made.registry.seed(SOURCE_SUBJECT, W1)
         made.registry.seed(PHANTOM, R)
-        made.put("users", ("u1", value(1)))
-        made.commit("shop", users=1)
+        made.live(("u1", value(1)))
         yield made
 
 
@@ -154,38 +152,6 @@ class TestAnApplicationThatIsNamed:
         assert "shop/users-kept" in world.examine(application="shop").diagnosis.examined
 
 
-class TestATopicThatNobodyCommits:
-    """Its application commits others: then it is a global table's, unless a topology or a directory says otherwise."""
-
-    @pytest.fixture(autouse=True)
-    def _global(self, world: World) -> None:
-        world.registry.seed("tills-users-global-changelog-value", R)
-        world.commit("tills", orders=0)
-
-    def test_all_of_it_is_restored(self, world: World) -> None:
-        (finding,) = [f for f in world.examine(application="tills").diagnosis.findings if f.code == "SRF006"]
-        assert [fault.live_keys for fault in finding.schema_ids] == [1]
-
-    def test_nothing_is_where_a_topology_says_that_it_is_a_table(self, world: World) -> None:
-        text = """\
-Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KTABLE-SOURCE-0000000001
-    Processor: KTABLE-SOURCE-0000000001 (stores: [users-global])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-
-"""
-        (topology,) = parse_topologies(text, origin="topology.txt")
-        survey = world.survey()
-        given = GivenTopology(topology=topology, origin="topology.txt", application="tills")
-        survey.supplied = Supplied(topologies=(given,))
-        found = world.examine(application="tills", survey=survey).diagnosis.findings
-        (finding,) = [f for f in found if f.code == "SRF001"]
-        assert [fault.live_keys for fault in finding.schema_ids] == [None]
-
-
 class TestASourceThatIsGone:
     def test_beside_a_topic_that_cannot_be_compared_it_is_no_clean_bill_of_health(self) -> None:
         """Seen by a user: `users` was deleted, the group reads an empty topic, and nothing was said to be wrong."""
@@ -211,14 +177,6 @@ class TestGarbage:
         diagnosis = world.examine().diagnosis
         assert {f.code for f in diagnosis.findings} == {"SRF001", "SRF013"}
         assert [s.what for s in diagnosis.skipped if s.could_hide] == []
-
-    def test_unframed_values_alone_are_no_clean_bill_of_health(self, world: World) -> None:
-        world.registry.seed(PHANTOM, W1)
-        world.put("users", ("u2", b'{"id":1}'))
-        world.commit("shop", users=2)
-        diagnosis = world.examine().diagnosis
-        assert [f.code for f in diagnosis.findings] == ["SRF013", "SRF003"]
-        assert diagnosis.has_findings
 
     def test_they_are_none_for_a_store_without_a_phantom_subject_either(self, world: World) -> None:
         world.put("orders", ("o1", b'{"id":1}'))
@@ -247,13 +205,6 @@ class TestGarbage:
         assert diagnosis.findings == ()
         assert diagnosis.is_inconclusive
         assert "1 value of topic orders, partition 0" in [s.what for s in diagnosis.skipped]
-
-    @pytest.mark.parametrize("body", [b"", b"\x02\x02\x02\x02"], ids=["truncated", "over-long"])
-    def test_bodies_that_do_not_decode_are_counted_by_their_id(self, world: World, body: bytes) -> None:
-        world.put("users", ("u2", value(1, body)))
-        world.commit("shop", users=2)
-        (fault,) = world.findings()["SRF001"].schema_ids
-        assert (fault.schema_id, fault.live_keys) == (1, 2)
 
     def test_a_partition_that_was_not_read_to_its_end_is_no_clean_bill_of_health(self, world: World) -> None:
         class Stopping:
@@ -328,33 +279,24 @@ class TestWhatTheRegistryIsAsked:
 
 
 class TestAnApplicationWhoseStoresHaveChangelogs:
-    TOPOLOGY = """Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KSTREAM-REDUCE-0000000001
-    Processor: KSTREAM-REDUCE-0000000001 (stores: [latest])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-"""
+    TOPOLOGY = graph("KSTREAM-SOURCE-0000000000", "KSTREAM-REDUCE-0000000001", stores="latest")
 
     @pytest.mark.parametrize(("topics", "is_healthy"), [({"shop-latest-changelog": 1}, True), ({}, False)])
     def test_it_is_healthy_if_the_topology_names_no_other(self, topics: dict[str, int], is_healthy: bool) -> None:
-        (printed,) = parse_topologies(self.TOPOLOGY, origin="t")
         with world_of({"users": 1, **topics}) as world:
             world.commit("shop", users=0)
             survey = world.survey()
-            survey.supplied = Supplied(topologies=(GivenTopology(topology=printed, origin="t", application="shop"),))
+            survey.supplied = of_topology(self.TOPOLOGY)
             found = world.examine(survey=survey, application="shop").diagnosis
         assert (found.findings, found.is_inconclusive) == ((), not is_healthy)
 
     def test_one_that_nothing_but_the_topology_bears_is_refused(self) -> None:
-        (printed,) = parse_topologies(self.TOPOLOGY.replace("KSTREAM-REDUCE", "KTABLE-SOURCE"), origin="t")
+        printed = self.TOPOLOGY.replace("KSTREAM-REDUCE", "KTABLE-SOURCE")
         with world_of({"users": 1}) as world:
             world.registry.seed(SOURCE_SUBJECT, W1)
-            world.put("users", ("a", value(1)))
-            world.commit("shop", users=1)
+            world.live(("a", value(1)))
             world.listing("shop")
             survey = world.survey()
-            survey.supplied = Supplied(topologies=(GivenTopology(topology=printed, origin="t", application="shopp"),))
+            survey.supplied = of_topology(printed, "shopp")
             with pytest.raises(UsageError, match=r"^There is no application 'shopp': .* Did you mean 'shop'\?"):
                 world.examine(survey=survey, application="shopp")

@@ -10,21 +10,22 @@ import pytest
 from srfix.recovery.diagnosis.baseline import Baseline, compare, identity
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.findings import Diagnosis, Finding, Severity, diagnosis_document
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.subjects import Subject
 from tests.documents import check_printed
+from tests.recovery.staging import FINDING
+
+pytestmark = pytest.mark.core
 
 
 def finding(
     code: str, severity: Severity = Severity.BROKEN, *, repairable: bool = True, store: str = "store"
 ) -> Finding:
-    return Finding(
+    return replace(
+        FINDING,
         code=code,
         severity=severity,
-        application="app",
         store=store,
-        role=Role.VALUE,
         subject=Subject(f"app-{store}-changelog-value"),
-        source=None,
         explanation=f"why {code}",
         next="what to do",
         repairable=repairable,

@@ -24,9 +24,7 @@ class TestGather:
 
     def test_a_topic_that_does_not_exist_is_refused(self, world: World) -> None:
         with pytest.raises(
-            UsageError,
-            match=r"^--source users-store=user: there is no topic 'user' on this cluster\. Did you mean 'users'\? "
-            r"Check its spelling and --bootstrap-servers\.$",
+            UsageError, match=r"^--source users-store=user: there is no topic .* Did you mean 'users'\? "
         ):
             list(explicit.gather(STORE, world.survey(**{"users-store": "user"})))
         assert "user" not in world.broker.topics

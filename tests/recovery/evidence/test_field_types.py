@@ -59,6 +59,7 @@ class TestCanFeed:
         assert can_feed(types("long"), None)
 
 
+@pytest.mark.core
 class TestFieldTypes:
     @pytest.mark.parametrize("text", ['"string"', "{", "[]", '{"type": "record", "name": "R"}'])
     def test_of_what_is_no_record_nothing(self, text: str) -> None:

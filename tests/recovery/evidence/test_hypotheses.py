@@ -122,10 +122,8 @@ class TestTheTopic:
         world.commit("shop", users=0)
         (verdict,) = verdicts(world).values()
         assert verdict.chosen is None
-        assert [each.topic for each in verdict.ruled_out] == ["logins", "users"] or "users" in [
-            each.topic for each in verdict.ruled_out
-        ]
-        assert not any(each.topic == "users" for each in verdict.ranked)
+        assert [each.topic for each in verdict.ruled_out] == ["users", "logins"]
+        assert verdict.ranked == ()
 
     def test_a_source_named_after_its_records_is_found_by_the_ids_in_it(self, world: World) -> None:
         schema_id = world.registry.seed("com.example.Visit", record("id", "place"))
@@ -301,11 +299,7 @@ class TestTheApplication:
         for application in ("shop", "tills"):
             phantom(world, f"{application}-t-changelog")
             world.commit(application, users=0)
-        with pytest.raises(
-            UsageError,
-            match=r"^--source t=users is meant for a store of one application, and 2 have one of that name\. Say which: "
-            r"--source shop/t=users, --source tills/t=users\.$",
-        ):
+        with pytest.raises(UsageError, match=r"Say which: --source shop/t=users, --source tills/t=users\.$"):
             verdicts(world, t="users")
         assert [v.chosen is not None for v in verdicts(world, **{"tills/t": "users"}).values()] == [True, True]
 
@@ -426,6 +420,7 @@ class TestPoints:
         )
 
 
+@pytest.mark.core
 def test_the_table_of_rules_is_the_one_in_the_design() -> None:
     design = Path(__file__).parents[3] / "DESIGN.md"
     assert as_markdown() in design.read_text()

@@ -38,7 +38,6 @@ def said(piece: Evidence) -> tuple[str | None, str, str]:
 ALL = ("users", "schema-similarity", "strong")
 SAME = ("users", "same-fields", "weak")
 SOME = ("users", "schema-similarity", "weak against")
-NONE = ("users", "schema-similarity", "conclusive against")
 RECORD = ("users", "record-name", "strong")
 
 

@@ -16,24 +16,11 @@ from srfix.recovery.ksqldb.client import KsqldbClient
 from srfix.recovery.ksqldb.models import KsqldbAnswers, ServerInfo
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.topology import parse_topologies
-from srfix.serde.subjects.names import Topic
 from tests.recovery.ksqldb.server import APPLICATION as QUERY
-from tests.recovery.ksqldb.server import ERROR, TOPOLOGY, ksqldb_server
-from tests.recovery.ksqldb.server import STORE as TABLE
-from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
-from tests.recovery.world import World, value, world_of
-
-V1 = value(1)
-TABLE_TEXT = """\
-Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KTABLE-SOURCE-0000000001
-    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-
-"""
+from tests.recovery.ksqldb.server import ERROR, ksqldb_server
+from tests.recovery.ksqldb.server import STORE as KSQLDB_TABLE
+from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, TABLE, W1, R
+from tests.recovery.world import V1, World, world_of
 
 
 @pytest.fixture
@@ -64,7 +51,7 @@ def state(
     return Supplied(state=read_state_directory(tmp_path))
 
 
-def topology(text: str = TABLE_TEXT, application: str | None = None) -> Supplied:
+def topology(text: str = TABLE, application: str | None = None) -> Supplied:
     (found,) = parse_topologies(text, origin="topology.txt")
     return Supplied(topologies=(GivenTopology(topology=found, origin="topology.txt", application=application),))
 
@@ -102,16 +89,23 @@ class TestNothingHandedOver:
 
 
 class TestStateDirectory:
-    def test_the_only_store_and_the_only_topic_belong_together(self, world: World, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("checkpoint", "stores"),
+        [
+            pytest.param("users 0 0", ("users-store",), id="the-only-store-and-the-only-topic"),
+            pytest.param(
+                "users 0 0\nshop-counts-changelog 0 7", ("users-store", "counts"), id="beside-a-changelogs-own"
+            ),
+            pytest.param("users 0 0\nshop-gone-changelog 0 7", ("users-store",), id="beside-that-of-one-that-is-gone"),
+        ],
+    )
+    def test_what_is_left_of_stores_and_topics_belongs_together(
+        self, world: World, tmp_path: Path, checkpoint: str, stores: tuple[str, ...]
+    ) -> None:
         with_phantom(world)
-        finding = incident(examine(world, state(tmp_path, "users 0 0", "users-store")))
+        finding = incident(examine(world, state(tmp_path, checkpoint, *stores)))
         assert (source(finding), finding.repairable) == ("users", True)
         assert seen(finding, "state-directory") == {("users", Weight.CONCLUSIVE)}
-
-    def test_a_store_with_its_own_changelog_is_taken_out_with_it(self, world: World, tmp_path: Path) -> None:
-        with_phantom(world)
-        supplied = state(tmp_path, "users 0 0\nshop-counts-changelog 0 7", "users-store", "counts")
-        assert source(incident(examine(world, supplied))) == "users"
 
     def test_of_two_stores_left_over_the_one_that_its_schema_and_its_name_tell_has_the_topic(
         self, world: World, tmp_path: Path
@@ -133,29 +127,24 @@ class TestStateDirectory:
         with_phantom(world)
         examination = examine(world, state(tmp_path, None, "users-store"))
         assert source(incident(examination)) is None
-        assert (
-            f"the checkpoint of task 0_0 in {tmp_path}/shop: there is none, which proves nothing: Streams 2.6.0 to "
-            "2.6.3 delete it after loading it, so a thread that died before its first commit leaves none and restores "
-            "its whole store at the next start, with nobody wiping anything" in reasons(examination)
-        )
+        said = f"the checkpoint of task 0_0 in {tmp_path}/shop: there is none, which proves nothing: Streams 2.6.0 to 2.6.3"
+        assert said in reasons(examination)
 
     def test_a_store_that_restores_from_nowhere_is_no_candidate(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts", "cache"))
         assert examination.diagnosis.examined == ()
 
+    @pytest.mark.parametrize("checkpoint", ["shop-counts-changelog 0 7", ""])
     def test_a_store_whose_checkpoint_names_nothing_for_it_has_its_logging_disabled(
-        self, world: World, tmp_path: Path
+        self, world: World, tmp_path: Path, checkpoint: str
     ) -> None:
         """Its phantom subject is there by design, and the evidence of the cluster would take `users` for its source."""
         with_phantom(world)
-        world.commit("shop", users=1)
-        for checkpoint in ("shop-counts-changelog 0 7", ""):
-            folder = tmp_path / f"state-{len(checkpoint)}"
-            examination = examine(world, state(folder, checkpoint, "users-store"))
-            (note,) = examination.diagnosis.findings
-            assert (note.code, note.subject, note.source) == ("SRF007", PHANTOM, None)
-            assert "its state directory says that nothing is restored into it" in note.explanation
-            assert not any(skipped.subjects for skipped in examination.diagnosis.skipped)
+        examination = examine(world, state(tmp_path, checkpoint, "users-store"))
+        (note,) = examination.diagnosis.findings
+        assert (note.code, note.subject, note.source) == ("SRF007", PHANTOM, None)
+        assert "its state directory says that nothing is restored into it" in note.explanation
+        assert not any(skipped.subjects for skipped in examination.diagnosis.skipped)
 
     def test_of_one_that_was_reset_it_is_said_that_it_was_not_looked_at(self, world: World, tmp_path: Path) -> None:
         """The tool that resets an application commits the starts of its topics."""
@@ -163,10 +152,7 @@ class TestStateDirectory:
         world.commit("shop", users=0, clients=0)
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "users-store"))
         assert examination.diagnosis.findings == ()
-        assert (
-            "its state directory says that nothing is restored into it: its logging is disabled, so its subjects have no topic "
-            "by design (`srfix explain SRF007`), or the application was reset or is gone" in reasons(examination)
-        )
+        assert "(`srfix explain SRF007`), or the application was reset or is gone" in reasons(examination)
         assert not any("logging" in skipped.reason and skipped.could_hide for skipped in examination.diagnosis.skipped)
 
     def test_a_person_may_say_that_it_restores_all_the_same(self, world: World, tmp_path: Path) -> None:
@@ -186,17 +172,10 @@ class TestStateDirectory:
         (tmp_path / "shop/0_0/window/window.1592262000000").mkdir(parents=True)
         assert examine(world, state(tmp_path, None)).diagnosis.examined == ()
 
-    def test_the_changelog_of_a_store_that_is_gone_is_no_source(self, world: World, tmp_path: Path) -> None:
-        with_phantom(world)
-        finding = incident(examine(world, state(tmp_path, "users 0 0\nshop-gone-changelog 0 7", "users-store")))
-        assert seen(finding, "state-directory") == {("users", Weight.CONCLUSIVE)}
-
     def test_a_changelog_that_was_deleted_is_said_to_be_missing(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts"))
         assert examination.diagnosis.findings == ()
-        assert "names a changelog topic of its own, shop-counts-changelog, and there is no such topic" in reasons(
-            examination
-        )
+        assert "shop-counts-changelog, and there is no such topic" in reasons(examination)
 
     def test_what_a_checkpoint_says_of_a_store_can_be_acknowledged(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7\npeople 0 0", "counts"))
@@ -210,10 +189,7 @@ class TestStateDirectory:
         with_phantom(world)
         examination = examine(world, state(tmp_path, "people 0 0", "users-store"))
         assert seen(incident(examination), "state-directory") == set()
-        assert (
-            "people, named by the checkpoint of store users-store: there is no such topic on this cluster"
-            in reasons(examination)
-        )
+        assert "people, named by the checkpoint of store users-store: there is no such topic" in reasons(examination)
 
     def test_another_applications_directory_is_left_out_and_said_to_be(self, world: World, tmp_path: Path) -> None:
         with_phantom(world)
@@ -253,8 +229,7 @@ class TestTwoStoresAndOneTopic:
     def world(self) -> Iterator[World]:
         with world_of({"users": 1}) as made:
             made.registry.seed(SOURCE_SUBJECT, W1)
-            made.put("users", ("a", V1))
-            made.commit("shop", users=1)
+            made.live(("a", V1))
             yield made
 
     @pytest.fixture
@@ -281,10 +256,7 @@ class TestTwoStoresAndOneTopic:
 
     def test_the_other_one_is_said_to_restore_from_nowhere_then(self, world: World, supplied: Supplied) -> None:
         examination = examine(world, supplied, **{"users-store": "users"})
-        assert (
-            "store cache of application shop: the only topic that it may restore from, users, is another store's"
-            in (reasons(examination))
-        )
+        assert "the only topic that it may restore from, users, is another store's" in reasons(examination)
         assert not examination.diagnosis.is_inconclusive
 
     def test_the_one_whose_internal_schema_is_a_projection_of_the_topics_is_taken(
@@ -311,10 +283,12 @@ class TestTwoStoresAndOneTopic:
 
 
 class TestTopology:
-    def test_it_decides_for_the_application_that_was_named(self, world: World) -> None:
-        with_phantom(world)
+    @pytest.mark.parametrize("has_subject", [True, False])
+    def test_it_decides_for_the_application_that_was_named(self, world: World, has_subject: bool) -> None:
+        if has_subject:
+            with_phantom(world)
         finding = incident(examine(world, topology(application="shop"), application="shop"))
-        assert (source(finding), finding.repairable) == ("users", True)
+        assert (finding.store, source(finding), finding.repairable) == ("users-store", "users", True)
         assert seen(finding, "topology") == {("users", Weight.CONCLUSIVE)}
 
     def test_it_is_strong_where_nobody_said_whose_it_is(self, world: World) -> None:
@@ -323,10 +297,6 @@ class TestTopology:
         assert seen(finding, "topology") == {("users", Weight.STRONG)}
         assert source(finding) == "users"
 
-    def test_its_stores_are_candidates_without_any_subject(self, world: World) -> None:
-        finding = incident(examine(world, topology(application="shop"), application="shop"))
-        assert (finding.store, source(finding)) == ("users-store", "users")
-
     def test_nobodys_topology_whose_stores_nothing_points_to_is_said_to_be_left_out(self, world: World) -> None:
         examination = examine(world, topology())
         assert any(skipped.could_hide for skipped in examination.diagnosis.skipped)
@@ -334,7 +304,7 @@ class TestTopology:
 
     def test_a_global_store_restores_everything_in_every_configuration(self, world: World) -> None:
         with_phantom(world)
-        text = TABLE_TEXT.replace("Sub-topology: 0", "Sub-topology: 0 for global store (will not generate tasks)")
+        text = TABLE.replace("Sub-topology: 0", "Sub-topology: 0 for global store (will not generate tasks)")
         world.put("users", ("b", V1))
         finding = incident(examine(world, topology(text, "shop"), application="shop"))
         assert [(fault.live_keys, fault.partitions[0].pending_keys) for fault in finding.schema_ids] == [(2, 0)]
@@ -372,7 +342,7 @@ class TestKsqldb:
         with world_of({"t": 1, "s": 1}) as made:
             made.registry.seed("t-value", W1)
             made.registry.seed("s-value", W1)
-            made.registry.seed(f"{QUERY}-{TABLE}-changelog-value", R)
+            made.registry.seed(f"{QUERY}-{KSQLDB_TABLE}-changelog-value", R)
             made.put("t", ("a", V1))
             made.put("s", ("a", V1))
             made.commit(QUERY, t=1, s=1)
@@ -384,13 +354,10 @@ class TestKsqldb:
 
     def test_the_query_of_2020_is_named_with_its_table_and_topic(self, world: World) -> None:
         finding = incident(examine(world, Supplied(ksqldb=(self.answers(),))))
-        assert (finding.application, finding.store, source(finding)) == (QUERY, TABLE, "t")
+        assert (finding.application, finding.store, source(finding)) == (QUERY, KSQLDB_TABLE, "t")
         (piece,) = [piece for piece in finding.evidence if piece.kind == "ksqldb"]
         assert piece.weight is Weight.CONCLUSIVE
-        assert piece.detail == (
-            "query CSAS_J_0 (ERROR) reads table T on this topic, values in AVRO: processor KTABLE-SOURCE-0000000003 of "
-            "sub-topology 0 holds the store, directly behind a source of this topic alone"
-        )
+        assert piece.detail.startswith("query CSAS_J_0 (ERROR) reads table T on this topic, values in AVRO: processor")
         assert ERROR.startswith("Error retrieving Avro value schema")
 
     def test_its_version_says_what_reads_the_store(self, world: World) -> None:
@@ -414,6 +381,3 @@ class TestKsqldb:
         assert "ksqlDB (http://ksqldb:8088): no connection" in reasons(examination)
         (skipped,) = (s for s in examination.diagnosis.skipped if s.what == "ksqlDB (http://ksqldb:8088)")
         assert skipped.could_hide
-
-    def test_its_topology_is_that_of_the_tests(self) -> None:
-        assert Topic("t") in TOPOLOGY

@@ -54,12 +54,12 @@ INCIDENTS = {
     "wrapped by words": "\n".join(
         part for line in STREAMS_2_6_3.splitlines() for part in textwrap.wrap(line, 78, break_on_hyphens=False)
     ),
-    "broken at 80 columns": "\n".join(
-        line[start : start + 80] for line in STREAMS_2_6_3.splitlines() for start in range(0, len(line), 80)
-    ),
-    "broken at 61 columns": "\n".join(
-        line[start : start + 61] for line in STREAMS_2_6_3.splitlines() for start in range(0, len(line), 61)
-    ),
+    **{
+        f"broken at {width} columns": "\n".join(
+            line[start : start + width] for line in STREAMS_2_6_3.splitlines() for start in range(0, len(line), width)
+        )
+        for width in (80, 61)
+    },
 }
 
 
@@ -142,240 +142,132 @@ class TestTheIncident:
         assert (reading.schema_id, reading.other_schema_ids) == (1, (3, 12))
 
 
-RELATIVES: list[tuple[str, str, Symptom, str | None, int | None, int | None]] = [
-    (
-        "the upgrade mirror",
+RELATIVES: dict[str, tuple[tuple[Symptom, str | None, int | None, int | None], str]] = {
+    "the upgrade mirror": (
+        (Symptom.SUBJECT_LOOKUP, "SRF004", 2, 40403),
         "Error deserializing message from topic: users: Error retrieving Avro value schema version for id 2\n"
         "Caused by: RestClientException: Schema not found; error code: 40403",
-        Symptom.SUBJECT_LOOKUP,
-        "SRF004",
-        2,
-        40403,
     ),
-    (
-        "an id that the registry lost",
+    "an id that the registry lost": (
+        (Symptom.UNKNOWN_ID, "SRF011", 96361, 40403),
         "SerializationException: Error retrieving Avro unknown schema for id 96361\n"
         "Caused by: RestClientException: Schema 96361 not found; error code: 40403",
-        Symptom.UNKNOWN_ID,
-        "SRF011",
-        96361,
-        40403,
     ),
-    (
-        "5.3, by its frames a version look-up",
+    "5.3, by its frames a version look-up": (
+        (Symptom.PHANTOM_LOOKUP, "SRF001", 5, 40403),
         "Failed to deserialize data for topic a-b-changelog to Avro:\nError retrieving Avro schema for id 5\n"
         "Caused by: RestClientException: Schema not found; error code: 40403\n"
         "\tat io.confluent.kafka.schemaregistry.client.rest.RestService.lookUpSubjectVersion(RestService.java:256)",
-        Symptom.PHANTOM_LOOKUP,
-        "SRF001",
-        5,
-        40403,
     ),
-    (
-        "5.3, by its frames a look-up of the id",
+    "5.3, by its frames a look-up of the id": (
+        (Symptom.UNKNOWN_ID, "SRF011", 5, 40403),
         "Failed to deserialize data for topic a-b-changelog to Avro:\nError retrieving Avro schema for id 5\n"
         "Caused by: RestClientException: Schema not found; error code: 40403\n"
         "\tat io.confluent.kafka.schemaregistry.client.rest.RestService.getId(RestService.java:479)",
-        Symptom.UNKNOWN_ID,
-        "SRF011",
-        5,
-        40403,
     ),
-    (
-        "an id in a named context",
+    "an id in a named context": (
+        (Symptom.PHANTOM_LOOKUP, "SRF001", 5, 40403),
         "Failed to deserialize data for topic a-b-changelog to Avro:\nError retrieving Avro value schema for id 5\n"
         "Caused by: RestClientException: Schema 5 not found; error code: 40403\n"
         "GET http://registry:8081/contexts/.eu/schemas/ids/5?fetchMaxId=false&subject=a-b-changelog-value",
-        Symptom.PHANTOM_LOOKUP,
-        "SRF001",
-        5,
-        40403,
     ),
-    (
-        "5.3 without frames",
+    "5.3 without frames": (
+        (Symptom.ID_OR_SUBJECT, None, 5, 40403),
         "Error retrieving Avro schema for id 5\nRestClientException: Schema not found; error code: 40403",
-        Symptom.ID_OR_SUBJECT,
-        None,
-        5,
-        40403,
     ),
-    (
-        "409 on a put",
+    "409 on a put": (
+        (Symptom.INCOMPATIBLE_WRITE, "SRF012", None, 409),
         "Error registering Avro schema: {}\nCaused by: RestClientException: Schema being registered is incompatible "
         "with an earlier schema; error code: 409",
-        Symptom.INCOMPATIBLE_WRITE,
-        "SRF012",
-        None,
-        409,
     ),
-    (
-        "409 of a newer registry",
+    "409 of a newer registry": (
+        (Symptom.INCOMPATIBLE_WRITE, "SRF012", None, 40901),
         'Error registering Avro schema{"type":"record"}\nCaused by: RestClientException: Schema being registered is '
         'incompatible with an earlier schema for subject "users-value", details: []; error code: 40901',
-        Symptom.INCOMPATIBLE_WRITE,
-        "SRF012",
-        None,
-        40901,
     ),
-    (
-        "a writer without auto-registration",
+    "a writer without auto-registration": (
+        (Symptom.REFUSED_WRITE, "SRF015", None, 40401),
         'Error retrieving Avro schema: {"type":"record"}\nCaused by: RestClientException: Subject not found.; error code: 40401',
-        Symptom.REFUSED_WRITE,
-        "SRF015",
-        None,
-        40401,
     ),
-    (
-        "a read-only subject",
+    "a read-only subject": (
+        (Symptom.REFUSED_WRITE, "SRF015", None, 42205),
         "Error registering Avro schema\nCaused by: RestClientException: Subject x is in read-only mode; error code: 42205",
-        Symptom.REFUSED_WRITE,
-        "SRF015",
-        None,
-        42205,
     ),
-    (
-        "no right to register",
+    "no right to register": (
+        (Symptom.REFUSED_WRITE, "SRF015", None, 40301),
         "Error registering Avro schema\nCaused by: RestClientException: User is denied operation Write; error code: 40301",
-        Symptom.REFUSED_WRITE,
-        "SRF015",
-        None,
-        40301,
     ),
-    (
-        "an unframed value",
+    "an unframed value": (
+        (Symptom.UNFRAMED, "SRF013", None, None),
         "Error deserializing Avro message for id -1\nCaused by: SerializationException: Unknown magic byte!",
-        Symptom.UNFRAMED,
-        "SRF013",
-        None,
-        None,
     ),
-    (
-        "an unframed value in Python",
+    "an unframed value in Python": (
+        (Symptom.UNFRAMED, "SRF013", None, None),
         "confluent_kafka.serialization.SerializationError: Unexpected magic byte 123. This message was not produced "
         "with a Confluent Schema Registry serializer",
-        Symptom.UNFRAMED,
-        "SRF013",
-        None,
-        None,
     ),
-    (
-        "an unframed value in srfix",
+    "an unframed value in srfix": (
+        (Symptom.UNFRAMED, "SRF013", None, None),
         "srfix: The payload starts with the byte 7b; a framed one starts with 00 (schema id) or 01 (schema GUID).",
-        Symptom.UNFRAMED,
-        "SRF013",
-        None,
-        None,
     ),
-    (
-        "a body that does not fit",
+    "a body that does not fit": (
+        (Symptom.UNDECODABLE, "SRF013", 4, None),
         "Error deserializing Avro message for id 4\nCaused by: java.io.EOFException",
-        Symptom.UNDECODABLE,
-        "SRF013",
-        4,
-        None,
     ),
-    (
-        "wrong credentials",
+    "wrong credentials": (
+        (Symptom.UNAUTHORIZED, None, 4, 401),
         "Error retrieving Avro value schema for id 4\nCaused by: RestClientException: Unauthorized; error code: 401",
-        Symptom.UNAUTHORIZED,
-        None,
-        4,
-        401,
     ),
-    (
-        "a forbidden read",
+    "a forbidden read": (
+        (Symptom.UNAUTHORIZED, None, 4, 403),
         "Error retrieving Avro value schema version for id 4\nCaused by: RestClientException: Forbidden; error code: 403",
-        Symptom.UNAUTHORIZED,
-        None,
-        4,
-        403,
     ),
-    (
-        "an unreachable registry",
+    "an unreachable registry": (
+        (Symptom.UNREACHABLE, None, 4, None),
         "Error retrieving Avro value schema version for id 4\nCaused by: java.net.ConnectException: Connection refused",
-        Symptom.UNREACHABLE,
-        None,
-        4,
-        None,
     ),
-    (
-        "an unreachable broker",
+    "an unreachable broker": (
+        (Symptom.UNREACHABLE, None, None, None),
         "[AdminClient] Connection to node -1 (kafka/10.0.0.1:9092) could not be established. Broker may not be available.",
-        Symptom.UNREACHABLE,
-        None,
-        None,
-        None,
     ),
-    (
-        "a registry in trouble",
+    "a registry in trouble": (
+        (Symptom.REGISTRY_FAILED, None, 4, 50002),
         "Error retrieving Avro value schema version for id 4\nCaused by: RestClientException: Timed out; error code: 50002",
-        Symptom.REGISTRY_FAILED,
-        None,
-        4,
-        50002,
     ),
-    (
-        "a proxy's page",
+    "a proxy's page": (
+        (Symptom.NOT_A_REGISTRY, None, None, 50005),
         "RestClientException: Unexpected character ('<' (code 60)): expected a valid value; error code: 50005",
-        Symptom.NOT_A_REGISTRY,
-        None,
-        None,
-        50005,
     ),
-    (
-        "confluent-kafka for Python",
+    "confluent-kafka for Python": (
+        (Symptom.UNKNOWN_ID, "SRF011", 96361, 40403),
         'ValueDeserializationError: KafkaError{code=_VALUE_DESERIALIZATION,val=-159,str="Schema 96361 not found '
         '(HTTP status code 404, SR code 40403)"}',
-        Symptom.UNKNOWN_ID,
-        "SRF011",
-        96361,
-        40403,
     ),
-    (
-        "confluent-kafka for Go",
+    "confluent-kafka for Go": (
+        (Symptom.ID_OR_SUBJECT, None, None, 40403),
         'msg="consumed malformed data" error="schema registry request failed error code: 40403: Schema not found"',
-        Symptom.ID_OR_SUBJECT,
-        None,
-        None,
-        40403,
     ),
-    (
-        "a registry's own answer to a look-up",
+    "a registry's own answer to a look-up": (
+        (Symptom.PHANTOM_LOOKUP, "SRF001", None, 40401),
         '$ curl -s http://sr:8081/subjects/app-users-changelog-value\n{"error_code":40401,"message":"Subject '
         "'app-users-changelog-value' not found.\"}",
-        Symptom.PHANTOM_LOOKUP,
-        "SRF001",
-        None,
-        40401,
     ),
-    (
-        "a Databricks job",
+    "a Databricks job": (
+        (Symptom.UNKNOWN_ID, "SRF011", 17, None),
         "org.apache.spark.SparkException: [SCHEMA_ID_NOT_FOUND] the schema with id 17 cannot be read",
-        Symptom.UNKNOWN_ID,
-        "SRF011",
-        17,
-        None,
     ),
-]
+}
+"""Symptom, finding, schema id and error code of each text."""
 
 
 class TestRelatives:
-    @pytest.mark.parametrize(
-        ("text", "symptom", "finding", "schema_id", "code"),
-        [row[1:] for row in RELATIVES],
-        ids=[row[0] for row in RELATIVES],
-    )
+    @pytest.mark.parametrize(("expected", "text"), RELATIVES.values(), ids=RELATIVES)
     def test_each_is_told_from_the_incident(
-        self, text: str, symptom: Symptom, finding: str | None, schema_id: int | None, code: int | None
+        self, expected: tuple[Symptom, str | None, int | None, int | None], text: str
     ) -> None:
         reading = read(text)
-        assert (reading.symptom, reading.finding, reading.schema_id, reading.error_code) == (
-            symptom,
-            finding,
-            schema_id,
-            code,
-        )
-        assert finding is None or entry(finding) is not None
+        assert (reading.symptom, reading.finding, reading.schema_id, reading.error_code) == expected
+        assert reading.finding is None or entry(reading.finding) is not None
         assert reading.next_command.split()[:2] == ["srfix", "diagnose"]
 
     def test_credentials_are_asked_for_as_a_reference(self) -> None:
@@ -410,17 +302,7 @@ class TestNotRecognised:
     @given(
         pieces=st.lists(
             st.sampled_from(
-                [
-                    *STREAMS_2_6_3.split(),
-                    "\n",
-                    "\x1b[",
-                    "id",
-                    "-1",
-                    "99999999999",
-                    "'",
-                    "%zz",
-                    "/subjects/%ff-value",
-                ]
+                [*STREAMS_2_6_3.split(), "\n", "\x1b[", "id", "-1", "99999999999", "'", "%zz", "/subjects/%ff-value"]
             )
         )
     )
@@ -428,6 +310,7 @@ class TestNotRecognised:
         assert isinstance(read(" ".join(pieces)), StackTraceReading)
 
 
+@pytest.mark.core
 class TestSecrets:
     def test_nothing_that_the_text_holds_beside_names_is_repeated(self) -> None:
         text = (

@@ -49,6 +49,7 @@ class TestDocument:
             circumstances_from(document)
 
 
+@pytest.mark.core
 class TestIsBefore:
     @pytest.mark.parametrize(
         ("oldest", "newest", "says"),
@@ -74,6 +75,7 @@ class TestIsBefore:
         assert it.is_before(StreamsVersion(2, 7)) is says
 
 
+@pytest.mark.core
 class TestStreams:
     def test_the_range_in_words(self) -> None:
         old, new = StreamsVersion(2, 4), StreamsVersion(3, 2)

@@ -34,31 +34,35 @@ def differs(topic: tuple[int, ...], reader: int | None) -> KeyAsymmetry:
 
 
 class TestAsymmetry:
-    def test_an_own_schema_that_no_key_carries_is_the_readers(self) -> None:
-        assert asymmetry(ids(1), phantom(3), ids(1)) == differs((1,), 3)
-
-    def test_a_repair_does_not_hide_it(self) -> None:
-        assert asymmetry(ids(1), phantom(3, 1), ids(1)) == differs((1,), 3)
-        assert asymmetry(ids(1), phantom(3, 1, deleted=(1,)), ids(1)) == differs((1,), 3)
-
-    def test_a_repair_with_all_versions_of_the_source_does_not_hide_it(self) -> None:
-        assert asymmetry(ids(2), phantom(3, 1, 2), ids(1, 2)) == differs((2,), 3)
-
-    def test_the_latest_of_several_own_ones_counts(self) -> None:
-        assert asymmetry(ids(1), phantom(3, 4, 1), ids(1)) == differs((1,), 4)
-
-    def test_a_live_own_one_goes_before_a_later_one_that_is_soft_deleted(self) -> None:
-        assert asymmetry(ids(1), phantom(3, 4, deleted=(4,)), ids(1)) == differs((1,), 3)
-
-    def test_a_soft_deleted_own_one_counts_if_there_is_no_other(self) -> None:
-        assert asymmetry(ids(1), phantom(3, 1, deleted=(3,)), ids(1)) == differs((1,), 3)
-
-    def test_an_older_schema_of_the_source_is_the_readers_where_no_repair_was_made(self) -> None:
-        assert asymmetry(ids(2), phantom(1), ids(1, 2)) == differs((2,), 1)
-        assert asymmetry(ids(2), phantom(1, 2, deleted=(2,)), ids(1, 2)) == differs((2,), 1)
-
-    def test_after_a_repair_it_cannot_be_told_and_nothing_is_claimed(self) -> None:
-        assert asymmetry(ids(2), phantom(1, 2), ids(1, 2)) is None
+    @pytest.mark.parametrize(
+        ("topic", "held", "source", "expected"),
+        [
+            pytest.param((1,), phantom(3), (1,), ((1,), 3), id="an-own-schema-that-no-key-carries-is-the-readers"),
+            pytest.param((1,), phantom(3, 1), (1,), ((1,), 3), id="a-repair-does-not-hide-it"),
+            pytest.param((1,), phantom(3, 1, deleted=(1,)), (1,), ((1,), 3), id="nor-a-soft-deleted-one"),
+            pytest.param((2,), phantom(3, 1, 2), (1, 2), ((2,), 3), id="nor-one-with-all-versions-of-the-source"),
+            pytest.param((1,), phantom(3, 4, 1), (1,), ((1,), 4), id="the-latest-of-several-own-ones-counts"),
+            pytest.param((1,), phantom(3, 4, deleted=(4,)), (1,), ((1,), 3), id="a-live-own-one-goes-before-a-deleted"),
+            pytest.param(
+                (1,), phantom(3, 1, deleted=(3,)), (1,), ((1,), 3), id="a-deleted-own-one-if-there-is-no-other"
+            ),
+            pytest.param((2,), phantom(1), (1, 2), ((2,), 1), id="an-older-one-of-the-source-without-a-repair"),
+            pytest.param((2,), phantom(1, 2, deleted=(2,)), (1, 2), ((2,), 1), id="and-beside-a-deleted-one"),
+            pytest.param((2,), phantom(1, 2), (1, 2), None, id="after-a-repair-it-cannot-be-told"),
+            pytest.param((1,), phantom(1), (1,), None, id="the-one-id-that-the-keys-carry-differs-in-nothing"),
+            pytest.param((1,), phantom(1, deleted=(1,)), (), None, id="nor-does-it-soft-deleted"),
+            pytest.param((1,), phantom(), (1,), None, id="without-the-subject-nothing-is-known-of-the-reader"),
+            pytest.param((), phantom(3), (1,), None, id="without-a-key-nothing-differs"),
+        ],
+    )
+    def test_of_one_id_in_the_keys(
+        self,
+        topic: tuple[int, ...],
+        held: SubjectState,
+        source: tuple[int, ...],
+        expected: tuple[tuple[int, ...], int] | None,
+    ) -> None:
+        assert asymmetry(ids(*topic), held, ids(*source)) == (expected and differs(*expected))
 
     @pytest.mark.parametrize("source", [(), (1,), (1, 2)])
     def test_of_two_ids_in_the_keys_the_reader_writes_one_at_most(self, source: tuple[int, ...]) -> None:
@@ -71,16 +75,6 @@ class TestAsymmetry:
         after = asymmetry(ids(1, 2), phantom(1, 2, deleted=deleted), ids(1, 2))
         assert after == differs((1, 2), None)
         assert after.missed_ids == ids(1, 2)
-
-    def test_a_subject_that_holds_the_one_id_that_the_keys_carry_differs_in_nothing(self) -> None:
-        assert asymmetry(ids(1), phantom(1), ids(1)) is None
-        assert asymmetry(ids(1), phantom(1, deleted=(1,)), ids()) is None
-
-    def test_without_the_subject_nothing_is_known_of_the_reader(self) -> None:
-        assert asymmetry(ids(1), phantom(), ids(1)) is None
-
-    def test_without_a_key_nothing_differs(self) -> None:
-        assert asymmetry((), phantom(3), ids(1)) is None
 
 
 some_ids = st.lists(st.integers(1, 6).map(SchemaId), max_size=4, unique=True)

@@ -13,7 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -30,10 +31,9 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import MIN_SCHEMA_ID, SchemaId, frame_id, schema_id_of
-from tests.recovery.staging import PHANTOM, W1
+from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1
 from tests.recovery.world import ONE_LONG, World, value, world_of
 
-PHANTOM_KEY = Subject(PHANTOM.removesuffix("-value") + "-key")
 SOURCE_KEY = Subject("users-key")
 EMPTY = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None, live_unframed_keys=0)
 
@@ -113,19 +113,22 @@ def decide(
 
 
 class TestWithAKeySubject:
-    @pytest.mark.parametrize("deleted", [False, True])
-    @pytest.mark.parametrize("where", ["phantom", "source"])
-    def test_keys_that_decode_are_certain(self, where: str, deleted: bool) -> None:
-        found = decide(census(count(1, 5)), sampled((1, DECODES)), deleted=deleted, **{where: (7,)})
+    @pytest.mark.parametrize(
+        ("schema_id", "outcome", "size", "subjects"),
+        [
+            *(
+                pytest.param(1, DECODES, 11, {where: (7,), "deleted": deleted}, id=f"they-decode-{where}-{deleted}")
+                for where in ("phantom", "source")
+                for deleted in (False, True)
+            ),
+            pytest.param(1, MISFIT, 11, {"source": (1,)}, id="broken-ones-with-an-id-that-it-holds"),
+            pytest.param(901, FITS, 8, {"phantom": (1,)}, id="lost-ids-whose-bodies-fit-its-schema"),
+            pytest.param(1, NOT_READ, 11, {"phantom": (1,)}, id="schemas-without-a-serde-here-are-believed"),
+        ],
+    )
+    def test_keys_are_certain(self, schema_id: int, outcome: KeyReading, size: int, subjects: dict[str, Any]) -> None:
+        found = decide(census(count(schema_id, 5)), sampled((schema_id, outcome), size=size), **subjects)
         assert (found.standing, found.not_looked_at) == (KeyStanding.CERTAIN, None)
-
-    def test_broken_keys_with_an_id_that_it_holds_are_certain(self) -> None:
-        found = decide(census(count(1, 5)), sampled((1, MISFIT)), source=(1,))
-        assert found.standing is KeyStanding.CERTAIN
-
-    def test_lost_ids_whose_bodies_fit_its_schema_are_certain(self) -> None:
-        found = decide(census(count(901, 5)), sampled((901, FITS), size=8), phantom=(1,))
-        assert found.standing is KeyStanding.CERTAIN
 
     def test_lost_ids_alone_are_a_role_and_not_certain(self) -> None:
         found = decide(census(count(901, 5)), sampled((901, UNKNOWN)), phantom=(1,))
@@ -138,9 +141,7 @@ class TestWithAKeySubject:
         assert (found.standing, found.could_hide) == (KeyStanding.RAW, False)
         assert found.census.ids(Role.KEY) == ()
         assert found.not_looked_at is not None
-        assert found.not_looked_at.startswith(
-            f"{PHANTOM_KEY} stands, but they are not what it holds: each of the 2 that were read has {size} bytes, as {type_}"
-        )
+        assert f"each of the 2 that were read has {size} bytes, as {type_}" in found.not_looked_at
 
     def test_some_raw_keys_may_seem_to_carry_an_id_that_it_holds(self) -> None:
         keys = [(1, MISFIT), (1, MISFIT), (2, UNKNOWN), (3, UNKNOWN), (3, UNKNOWN), (3, UNKNOWN)]
@@ -150,9 +151,6 @@ class TestWithAKeySubject:
         assert (by_chance.standing, by_chance.could_hide) == (KeyStanding.RAW, True)
         assert decide(counted, sampled(*keys[:3], size=8), phantom=(1,)).standing is KeyStanding.SUBJECT_ONLY
 
-    def test_schemas_without_a_serde_here_are_believed(self) -> None:
-        assert decide(census(count(1, 5)), sampled((1, NOT_READ)), phantom=(1,)).standing is KeyStanding.CERTAIN
-
     def test_without_a_framed_key_the_phantom_alone_makes_a_role(self) -> None:
         nothing = KeySample(keys=(), window=None)
         assert decide(census(unframed=5), nothing, phantom=(1,)).is_role
@@ -160,25 +158,10 @@ class TestWithAKeySubject:
 
 
 class TestWithoutOne:
-    def test_keys_that_decode_are_assumed(self) -> None:
+    def test_keys_that_decode_are_assumed_and_unframed_ones_weigh_too(self) -> None:
         found = decide(census(count(1, 5)), sampled((1, DECODES)))
         assert (found.standing, found.is_role, found.is_certain) == (KeyStanding.ASSUMED, True, False)
         assert found.not_looked_at is None
-
-    def test_live_keys_weigh_not_ids(self) -> None:
-        """Two ids beside one, but nearly all keys carry the one."""
-        sample = sampled((1, DECODES), (901, UNKNOWN), (902, UNKNOWN))
-        found = decide(census(count(1, 97), count(901, 1), count(902, 2)), sample)
-        assert found.standing is KeyStanding.ASSUMED
-        assert found.census.ids(Role.KEY) == (1,)
-        assert (found.not_looked_at, found.could_hide) == (
-            "no key subject stands; 1 of the 3 that were read decode under the schema whose id they seem to carry. Those with "
-            "other ids were not looked at",
-            True,
-        )
-        assert decide(census(count(1, 2), count(901, 3)), sample).standing is KeyStanding.RAW
-
-    def test_unframed_keys_weigh_too(self) -> None:
         assert decide(census(count(1, 5), unframed=6), sampled((1, DECODES))).standing is KeyStanding.RAW
 
     def test_keys_that_do_not_decode_are_raw(self) -> None:
@@ -186,17 +169,21 @@ class TestWithoutOne:
         assert (found.standing, found.not_looked_at) == (KeyStanding.RAW, None)
         assert found.census.ids(Role.KEY) == ()
 
+    def test_live_keys_weigh_not_ids(self) -> None:
+        """Two ids beside one, but nearly all keys carry the one."""
+        sample = sampled((1, DECODES), (901, UNKNOWN), (902, UNKNOWN))
+        found = decide(census(count(1, 97), count(901, 1), count(902, 2)), sample)
+        assert found.standing is KeyStanding.ASSUMED
+        assert found.census.ids(Role.KEY) == (1,)
+        assert found.could_hide
+        assert "1 of the 3 that were read decode under the schema" in (found.not_looked_at or "")
+        assert decide(census(count(1, 2), count(901, 3)), sample).standing is KeyStanding.RAW
+
     def test_a_few_that_do_are_said_and_many_could_hide_a_finding(self) -> None:
         sample = sampled((1, DECODES), (901, UNKNOWN))
-        few, many = (
-            decide(census(count(1, 2), count(901, 8)), sample),
-            decide(census(count(1, 4), count(901, 6)), sample),
-        )
+        few, many = (decide(census(count(1, n), count(901, 10 - n)), sample) for n in (2, 4))
         assert (few.is_role, few.could_hide, many.is_role, many.could_hide) == (False, False, False, True)
-        assert many.not_looked_at == (
-            "no key subject stands, and only 1 of the 2 that were read decode under the schema whose id they seem to carry: "
-            "they were taken for keys without a schema"
-        )
+        assert "only 1 of the 2 that were read decode" in (many.not_looked_at or "")
 
     @pytest.mark.parametrize(
         ("keys", "standing"), [(1, KeyStanding.RAW), (7, KeyStanding.RAW), (8, KeyStanding.ASSUMED)]
@@ -360,25 +347,29 @@ class TestRegistryKeys:
 
 
 class TestValues:
-    def test_json_values_beside_registry_keys_are_healthy(self, world: World) -> None:
-        key_id = world.registry.seed("orders-key", '"string"')
-        world.registry.seed(PHANTOM_KEY, '"string"')
-        world.broker.create_topic("orders", 1)
-        world.put("orders", (frame_id(key_id, b"\x06u12"), b'{"id": 1}'))
-        world.commit("shop", orders=1)
-        world.sources = {"users-store": Topic("orders")}
-        diagnosis = world.examine(application="shop").diagnosis
+    @pytest.fixture
+    def diagnosed(self, world: World) -> Callable[..., Diagnosis]:
+        """JSON values beside keys of the registry, under a key subject; and what else stands."""
+
+        def diagnose(*subjects: str) -> Diagnosis:
+            key_id = world.registry.seed(PHANTOM_KEY, '"string"')
+            for subject in subjects:
+                world.registry.seed(subject, '"string"' if subject.endswith("-key") else W1)
+            world.broker.create_topic("orders", 1)
+            world.put("orders", (frame_id(key_id, b"\x06u12"), b'{"id": 1}'))
+            world.commit("shop", orders=1)
+            world.sources = {"users-store": Topic("orders")}
+            return world.examine(application="shop").diagnosis
+
+        return diagnose
+
+    def test_json_values_beside_registry_keys_are_healthy(self, diagnosed: Callable[..., Diagnosis]) -> None:
+        diagnosis = diagnosed("orders-key")
         assert codes(diagnosis) == {("SRF003", "key")}
         assert not diagnosis.is_inconclusive
 
     @pytest.mark.parametrize("subject", ["orders-value", PHANTOM])
-    def test_they_are_not_where_a_value_subject_stands(self, world: World, subject: str) -> None:
-        key_id = world.registry.seed(PHANTOM_KEY, '"string"')
-        world.registry.seed(subject, W1)
-        world.broker.create_topic("orders", 1)
-        world.put("orders", (frame_id(key_id, b"\x06u12"), b'{"id": 1}'))
-        world.commit("shop", orders=1)
-        world.sources = {"users-store": Topic("orders")}
-        diagnosis = world.examine(application="shop").diagnosis
+    def test_they_are_not_where_a_value_subject_stands(self, diagnosed: Callable[..., Diagnosis], subject: str) -> None:
+        diagnosis = diagnosed(subject)
         assert diagnosis.has_findings or diagnosis.is_inconclusive
         assert not advises_tombstones(diagnosis)

@@ -108,10 +108,8 @@ class TestWhole:
         assert found.schema_ids[Role.VALUE] == {1: 2, 2: 1, 3: 1}
         assert found.found_in[Role.VALUE] == {1: (0, 1), 2: (0,), 3: (1,)}
 
-    def test_a_partition_without_any_record_needs_no_directory(self, folder: Path) -> None:
+    def test_a_partition_without_any_record_needs_no_directory_and_rows_may_be_ahead(self, folder: Path) -> None:
         assert read(folder, {0: 5, 1: 5, 2: -1}).is_whole
-
-    def test_rows_may_be_ahead_of_what_is_committed(self, folder: Path) -> None:
         assert read(folder, {0: 3, 1: 5}).is_whole
 
     def test_two_copies_of_a_partition_are_read_both_and_one_of_them_must_reach(
@@ -149,10 +147,8 @@ class TestWhole:
         assert found.is_whole
         assert (found.partitions, found.found_in[Role.VALUE]) == ((), {1: ()})
         (made / "global/.checkpoint").write_text("0\n2\nusers 0 5\nusers 1 4\n")
-        assert read(made, {0: None, 1: None}).not_read == (
-            "partition 1 of topic users: its rows on disk go up to offset 4 (exclusive), and the topic goes up to 5: the "
-            "directory is an older copy, or one of a running application",
-        )
+        (why,) = read(made, {0: None, 1: None}).not_read
+        assert "rows on disk go up to offset 4 (exclusive), and the topic goes up to 5" in why
 
     def test_a_store_of_4_3_says_itself_how_far_it_has_come(self, tmp_path: Path) -> None:
         made = write_application(tmp_path, "shop")
@@ -173,9 +169,8 @@ class TestNotWhole:
         assert found.not_read == ("partition 2 of topic users: no state directory that was handed over holds it",)
 
     def test_where_the_group_has_no_commit_there(self, folder: Path) -> None:
-        assert read(folder, {0: 5, 1: None}).not_read == (
-            "partition 1 of topic users: the group has no committed offset to hold the rows against",
-        )
+        (why,) = read(folder, {0: 5, 1: None}).not_read
+        assert why.startswith("partition 1 of topic users: the group has no committed offset")
 
     @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says who holds a lock without taking it")
     @pytest.mark.parametrize("lock", [".lock", "0_0/.lock"])
@@ -185,21 +180,23 @@ class TestNotWhole:
         assert not found.is_whole
         assert found.rows == 4
         assert not found.could_hide
-        assert found.not_read[0] == (
-            f"task 0_0 in {folder}: a process holds its lock. What the application has not flushed yet is in its memory alone, "
-            "so there may be other rows besides"
-        )
+        assert found.not_read[0].startswith(f"task 0_0 in {folder}: a process holds its lock.")
 
-    def test_where_a_store_is_of_the_users_own_make(self, folder: Path) -> None:
-        (folder / "0_2/users-store/files").mkdir(parents=True)
+    @pytest.mark.parametrize(
+        ("directory", "why"),
+        [
+            ("users-store/files", "the store has a form of its own, which was not read"),
+            ("users-store/users-store.1795219200000", "there is no database in users-store"),
+            ("rocksdb/users-store", "there is no database in users-store"),
+        ],
+    )
+    def test_where_a_task_has_no_database_or_one_of_the_users_own_make(
+        self, folder: Path, directory: str, why: str
+    ) -> None:
+        (folder / "0_2" / directory).mkdir(parents=True)
         found = read(folder, {0: 5, 1: 5})
-        assert not found.is_whole
-        assert found.not_read == (f"task 0_2 in {folder}: the store has a form of its own, which was not read",)
-
-    def test_where_a_segmented_store_has_no_database(self, folder: Path) -> None:
-        (folder / "0_2/users-store/users-store.1795219200000").mkdir(parents=True)
-        found = read(folder, {0: 5, 1: 5})
-        assert found.not_read == (f"task 0_2 in {folder}: there is no database in users-store",)
+        assert (found.is_whole, found.could_hide) == (False, False)
+        assert found.not_read == (f"task 0_2 in {folder}: {why}",)
 
     def test_but_the_rows_of_segments_are_counted(self, folder: Path) -> None:
         for start in (0, 60_000):
@@ -216,10 +213,8 @@ class TestNotWhole:
         found = read(folder, {0: 5, 1: 5})
         assert (found.rows, found.is_whole) == (4, False)
         assert 7 not in found.ids(Role.VALUE)
-        assert found.not_read[0] == (
-            f"task 0_2 in {folder}: the ids in its 1 row prove nothing, for its kind is not certain; it was read as "
-            "plain-window: its keys are none of a known form, and it lies as a window store does"
-        )
+        assert f"task 0_2 in {folder}: the ids in its 1 row prove nothing" in found.not_read[0]
+        assert "it was read as plain-window" in found.not_read[0]
 
     def test_where_it_holds_a_join_s_subscriptions_whose_ids_are_other_subjects(self, tmp_path: Path) -> None:
         made = write_application(tmp_path, "shop")
@@ -232,12 +227,6 @@ class TestNotWhole:
         found = read_rows(places_of(read_state_directory(made), store), census({0: 5}), count_rows)
         assert (found.rows, found.ids(Role.KEY), found.is_whole) == (0, frozenset(), False)
         assert "holds the subscriptions of a foreign-key join" in found.not_read[0]
-
-    def test_where_a_task_has_no_database(self, folder: Path) -> None:
-        (folder / "0_2/rocksdb/users-store").mkdir(parents=True)
-        found = read(folder, {0: 5, 1: 5})
-        assert found.not_read == (f"task 0_2 in {folder}: there is no database in users-store",)
-        assert not found.could_hide
 
     def test_where_one_is_damaged_and_the_others_are_kept(self, folder: Path) -> None:
         for table in (folder / "0_1/rocksdb/users-store").glob("*.sst"):

@@ -9,6 +9,7 @@ import pytest
 from srfix.recovery.facts.table_sources import own_processor, table_sources
 from srfix.recovery.findings import Weight
 from srfix.recovery.topology import Topology, parse_topologies
+from tests.recovery.staging import graph
 
 DATA = Path(__file__).parents[1] / "state/data"
 
@@ -16,13 +17,6 @@ DATA = Path(__file__).parents[1] / "state/data"
 def found(text: str) -> dict[str, tuple[str, Weight]]:
     (topology,) = parse_topologies(text, origin="p")
     return {table.store: (table.topic, table.weight) for table in table_sources(topology)}
-
-
-def graph(source: str, processor: str, topics: str = "users", stores: str = "s") -> str:
-    return (
-        f"Topologies:\n   Sub-topology: 0\n    Source: {source} (topics: [{topics}])\n      --> {processor}\n"
-        f"    Processor: {processor} (stores: [{stores}])\n      --> none\n      <-- {source}\n"
-    )
 
 
 class TestTableSources:
@@ -48,10 +42,10 @@ class TestTableSources:
         assert found(text) == {}
 
     def test_a_named_table_is_known_by_its_sources_name(self) -> None:
-        assert found(graph("users-table-source", "users-table")) == {"s": ("users", Weight.STRONG)}
+        assert found(graph("users-table-source", "users-table")) == {"users-store": ("users", Weight.STRONG)}
 
     def test_a_named_processor_may_be_anything(self) -> None:
-        assert found(graph("in", "process")) == {"s": ("users", Weight.WEAK)}
+        assert found(graph("in", "process")) == {"users-store": ("users", Weight.WEAK)}
 
     def test_a_named_processor_behind_a_generated_source_is_no_table(self) -> None:
         assert found(graph("KSTREAM-SOURCE-0000000000", "oj-this-windowed")) == {}
@@ -60,15 +54,11 @@ class TestTableSources:
         assert found(graph("in", "receive", topics="fkj-subscription-registration-topic")) == {}
 
 
+@pytest.mark.core
 class TestOwnProcessor:
-    def topology(
-        self, processor: str, source: str, *, heading: str = " for global store (will not generate tasks)"
-    ) -> Topology:
-        (found,) = parse_topologies(
-            f"Topologies:\n   Sub-topology: 0{heading}\n    Source: {source} (topics: [rates])\n      --> {processor}\n"
-            f"    Processor: {processor} (stores: [rates-store])\n      --> none\n      <-- {source}\n",
-            origin="t",
-        )
+    def topology(self, processor: str, source: str, *, is_global: bool = True) -> Topology:
+        text = graph(source, processor, topics="rates", stores="rates-store", is_global=is_global)
+        (found,) = parse_topologies(text, origin="t")
         return found
 
     def test_one_that_a_person_named_over_a_global_store_is_the_users_own(self) -> None:
@@ -89,4 +79,4 @@ class TestOwnProcessor:
 
     def test_one_over_another_store_or_no_global_one_is_not(self) -> None:
         assert own_processor(self.topology("RatesUpdater", "rates-in"), "other-store") is None
-        assert own_processor(self.topology("RatesUpdater", "rates-in", heading=""), "rates-store") is None
+        assert own_processor(self.topology("RatesUpdater", "rates-in", is_global=False), "rates-store") is None

@@ -20,10 +20,9 @@ from srfix.serde.resolve.policies import ById
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import frame_id
-from tests.recovery.staging import PHANTOM, W1, R
+from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1, R
 from tests.recovery.world import World, value, world_of
 
-PHANTOM_KEY = PHANTOM.removesuffix("-value") + "-key"
 KEY = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"},{"name":"name","type":"string"}]}'
 KEY_ID = 2
 START = 1_600_000_000_000
@@ -155,10 +154,7 @@ class TestTheDiagnosis:
         rows = [join(key_of(name), Window(START), WindowKind.TIME) for name in ("a", "bb", "ccc")]
         fill(world, *rows, join(broken, Window(START), WindowKind.TIME))
         (finding,) = [f for f in examined(world).diagnosis.findings if f.code == "SRF013"]
-        assert (
-            "`srfix decode --partition 0 --from-offset 3 --max-records 1 --role key --window time users`."
-            in finding.next
-        )
+        assert "--from-offset 3 --max-records 1 --role key --window time users`." in finding.next
 
     def test_bytes_behind_plain_keys_are_still_left_over(self, world: World) -> None:
         fill(world, key_of("a"), key_of("bb"), key_of("c") + b"\x00")

@@ -8,6 +8,7 @@ from typing import Final
 from srfix.recovery.facts import GivenTopology, Reader, StreamsVersion, Supplied
 from srfix.recovery.guard import Assumed, Forecast, Foretold, foretell, parse_optimization
 from srfix.recovery.topology import parse_topologies
+from tests.recovery.staging import graph
 
 DATA: Final = Path(__file__).parents[1] / "state/data"
 APPLICATION: Final = "shop"
@@ -46,17 +47,6 @@ def forecast(text: str, told: Assumed | None = None, application: str = APPLICAT
     return foretell(supplied(text, application), told or assumed())
 
 
-def graph(
-    source: str, processor: str, *, topics: str = "users", stores: str = "users-store", is_global: bool = False
-) -> str:
-    what = " for global store (will not generate tasks)" if is_global else ""
-    return (
-        f"Topologies:\n   Sub-topology: 0{what}\n    Source: {source} (topics: [{topics}])\n      --> {processor}\n"
-        f"    Processor: {processor} (stores: [{stores}])\n      --> none\n      <-- {source}\n"
-    )
-
-
-TABLE: Final = graph("KSTREAM-SOURCE-0000000000", "KTABLE-SOURCE-0000000001")
 GLOBAL: Final = graph("KSTREAM-SOURCE-0000000000", "KTABLE-SOURCE-0000000001", is_global=True)
 AGGREGATE: Final = graph("KSTREAM-SOURCE-0000000000", "KSTREAM-AGGREGATE-0000000001")
 

@@ -9,7 +9,8 @@ from srfix.recovery.facts import Supplied
 from srfix.recovery.guard import Assumed, Forecast, NewSchema, foretell, look_through
 from srfix.serde.registry import Schema
 from srfix.serde.subjects import Subject
-from tests.recovery.guard.offline import TABLE, assumed, supplied
+from tests.recovery.guard.offline import assumed, supplied
+from tests.recovery.staging import TABLE
 from tests.recovery.world import World, value
 
 PHANTOM: Final = "shop-users-store-changelog-value"

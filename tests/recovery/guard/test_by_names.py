@@ -15,7 +15,7 @@ import pytest
 
 from srfix.recovery.facts import Reader, Supplied
 from srfix.recovery.findings import Severity
-from srfix.recovery.guard import Certainty, StoreKind, Wiring, foretell
+from srfix.recovery.guard import Assumed, Certainty, StoreKind, Wiring, foretell
 from srfix.recovery.guard.stores import guarded_stores, pseudo_topics, stores_of
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo
 from srfix.recovery.topology import parse_topologies
@@ -24,20 +24,20 @@ from tests.recovery.guard.offline import (
     AGGREGATE,
     DATA,
     GLOBAL,
-    TABLE,
     assumed,
     forecast,
-    graph,
     only,
     subjects,
     supplied,
     told,
 )
+from tests.recovery.staging import TABLE, graph
 
 PHANTOM = "shop-users-store-changelog-value"
 VERSIONS = ["2.6.3", "3.9.2", "4.3.1"]
 
 
+@pytest.mark.core
 class TestStores:
     @pytest.mark.parametrize("version", VERSIONS)
     def test_each_of_a_real_topology_is_what_it_is(self, version: str) -> None:
@@ -55,11 +55,7 @@ class TestStores:
     def test_a_named_foreign_key_join_has_three_pseudo_topics(self, version: str) -> None:
         found = pseudo_topics(supplied((DATA / version / "topology.txt").read_text()))
         registration = "shop-fkj-subscription-registration-topic"
-        assert [each.subject for each in found] == [
-            f"{registration}-pk-key",
-            f"{registration}-fk-key",
-            f"{registration}-vh-value",
-        ]
+        assert [each.subject for each in found] == [f"{registration}-{end}" for end in ("pk-key", "fk-key", "vh-value")]
 
     def test_a_named_topologys_stores_have_its_name_in_theirs(self) -> None:
         (topology,) = parse_topologies(TABLE, origin="t.txt")
@@ -70,28 +66,28 @@ class TestStores:
 class TestOnRestore:
     def test_a_reused_source_topic_breaks_up_to_2_6(self) -> None:
         each = only(forecast(TABLE))
-        assert (each.code, each.severity, each.certainty) == (
-            "SRF001",
-            Severity.BREAKS_ON_RESTORE,
-            Certainty.POSSIBLE,  # it may write the producers' schema, and register that
-        )
+        # Possible alone: it may write the producers' schema, and register that.
+        assert told(forecast(TABLE)) == [("SRF001", "breaks on restore", "possible")]
         assert (each.subject, each.topic) == (PHANTOM, "users")
-        assert each.explanation == (
-            "A restore loads the records of topic users as they are into store users-store. Its serdes ask "
-            "shop-users-store-changelog-value for their schemas. Only what the application writes is registered there: not the "
-            "producers' schemas, unless it writes those. Those rows cannot be read."
-        )
-        assert each.first[-1].startswith(
-            "Once the application has run, and before a restore: `srfix plan --application shop "
-        )
+        assert "Its serdes ask shop-users-store-changelog-value for their schemas." in each.explanation
+        assert each.first[-1].startswith("Once the application has run, and before a restore: `srfix plan --appl")
 
-    @pytest.mark.parametrize("running", ["2.7", "2.8.1", "3.9.2", "4.3"])
-    @pytest.mark.parametrize("text", [TABLE, GLOBAL, AGGREGATE])
-    def test_nothing_breaks_from_2_7_on(self, running: str, text: str) -> None:
-        found = forecast(text, assumed(running))
-        assert told(found) == []
-        assert not found.fails
-        assert not found.is_open
+    @pytest.mark.parametrize(
+        ("texts", "how"),
+        [
+            *(
+                pytest.param((TABLE, GLOBAL, AGGREGATE), assumed(running), id=f"from-2.7-on-{running}")
+                for running in ("2.7", "2.8.1", "3.9.2", "4.3")
+            ),
+            *(pytest.param((TABLE,), assumed(running), id=f"{running}-never-reuses") for running in ("1.0", "1.1")),
+            pytest.param((AGGREGATE,), assumed(None, "3.9", None, Reader.UNKNOWN), id="an-aggregate-in-no-version"),
+        ],
+    )
+    def test_nothing_breaks(self, texts: tuple[str, ...], how: Assumed) -> None:
+        for text in texts:
+            found = forecast(text, how)
+            assert told(found) == []
+            assert (found.fails, found.is_open) == (False, False)
 
     @pytest.mark.parametrize("optimization", ["none", "merge.repartition.topics"])
     def test_without_reuse_a_table_does_not_break(self, optimization: str) -> None:
@@ -115,32 +111,19 @@ class TestOnRestore:
         assert not found.fails
         assert found.is_open
 
-    @pytest.mark.parametrize("running", ["1.0", "1.1"])
-    def test_1_0_and_1_1_never_reuse(self, running: str) -> None:
-        assert told(forecast(TABLE, assumed(running))) == []
-
-    def test_an_aggregate_breaks_in_no_version(self) -> None:
-        assert told(forecast(AGGREGATE, assumed(None, "3.9", None, Reader.UNKNOWN))) == []
-
     @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
     def test_a_reader_that_needs_no_version_makes_it_a_note(self, reader: Reader) -> None:
         found = forecast(TABLE, assumed(reader=reader))
         assert told(found) == [("SRF001", "note", "possible")]
-        assert only(found).explanation.endswith(
-            f"A {reader.value} reader does not need that version, so nothing fails."
-        )
+        assert f"A {reader.value} reader does not need that version" in only(found).explanation
         assert not found.fails
 
     def test_an_unknown_reader_is_said(self) -> None:
-        assert (
-            "If the reader looks the version up there"
-            in only(forecast(TABLE, assumed(reader=Reader.UNKNOWN))).explanation
-        )
+        said = only(forecast(TABLE, assumed(reader=Reader.UNKNOWN))).explanation
+        assert "If the reader looks the version up there" in said
 
     def test_a_processor_that_a_person_named_is_no_table_for_certain(self) -> None:
-        text = graph("in", "users-processor")
-        each = only(forecast(text))
-        assert each.certainty is Certainty.UNTOLD
+        assert only(forecast(graph("in", "users-processor"))).certainty is Certainty.UNTOLD
         assert only(forecast(graph("users-table-source", "users-table"))).certainty is Certainty.POSSIBLE
 
     def test_a_global_stores_own_processor_may_transform_before_3_8(self) -> None:
@@ -162,10 +145,7 @@ class TestOnUpgrade:
         upgrade = found.foretold[1]
         assert upgrade.subject == "users-value"
         assert "--streams-version 3.9 --also SRF004" in upgrade.first[0]
-        assert upgrade.first[1] == (
-            "Or delete the state directory with the upgrade, not before it. Where SRF016 is told as breaking, that does not "
-            "help."
-        )
+        assert upgrade.first[1].startswith("Or delete the state directory with the upgrade, not before it.")
 
     @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
     def test_kept_rows_are_read_by_their_ids_alone(self, reader: Reader) -> None:
@@ -181,19 +161,12 @@ class TestOnUpgrade:
 
     @pytest.mark.parametrize("text", [TABLE, AGGREGATE])
     def test_back_across_4_3_no_state_directory_can_be_opened(self, text: str) -> None:
-        each = only(forecast(text, assumed("4.3.1", "4.2")))
-        assert (each.code, each.severity, each.certainty) == (None, Severity.BREAKS_ON_UPGRADE, Certainty.POSSIBLE)
-        assert each.explanation == (
-            "Kafka Streams 4.3 keeps offsets in each RocksDB (column family offsets), and 4.2 cannot open such a store: it "
-            "dies on a state directory that is kept."
-        )
+        found = forecast(text, assumed("4.3.1", "4.2"))
+        assert told(found) == [(None, "breaks on upgrade", "possible")]
+        assert "(column family offsets), and 4.2 cannot open such a store" in only(found).explanation
 
 
 class TestSubjects:
-    def test_a_phantom_is_certain_where_the_reader_was_said_of_the_store(self) -> None:
-        assert subjects(forecast(TABLE, assumed(is_of_one_store=True)))[PHANTOM, "2.6"] == "certain"
-        assert subjects(forecast(TABLE, assumed()))[PHANTOM, "2.6"] == "possible"
-
     @pytest.mark.parametrize(
         ("text", "optimization", "running", "certainty"),
         [
@@ -209,7 +182,11 @@ class TestSubjects:
         self, text: str, optimization: str | None, running: str | None, certainty: str
     ) -> None:
         found = subjects(forecast(text, assumed(running, optimization=optimization, is_of_one_store=True)))
-        assert {found[subject, version] for subject, version in found} == {certainty}
+        assert set(found.values()) == {certainty}
+
+    def test_a_phantom_is_certain_only_where_the_reader_was_said_of_the_store(self) -> None:
+        assert subjects(forecast(TABLE, assumed(is_of_one_store=True)))[PHANTOM, "2.6"] == "certain"
+        assert subjects(forecast(TABLE, assumed()))[PHANTOM, "2.6"] == "possible"
 
     def test_both_versions_are_told(self) -> None:
         found = subjects(forecast(TABLE, assumed("2.6", "2.7", is_of_one_store=True)))
@@ -225,19 +202,21 @@ class TestKsqldb:
         info = None if server is None else ServerInfo(version=server, service_id="default_")
         return Supplied(ksqldb=(KsqldbAnswers(origin="http://ksql", server=info, queries=(query,)),))
 
-    @pytest.mark.parametrize("running", [None, "2.6", "3.9"])
-    def test_a_patched_one_asks_a_second_subject_and_makes_the_phantom_in_every_version(
-        self, running: str | None
+    @pytest.mark.parametrize(
+        ("server", "running", "severity"),
+        [
+            *(("0.29.0", running, "note") for running in (None, "2.6", "3.9")),
+            ("0.10.1", "2.5", "breaks on restore"),
+            ("5.5.0", "2.5", "breaks on restore"),
+        ],
+    )
+    def test_a_patched_one_asks_a_second_subject_and_every_one_makes_the_phantom(
+        self, server: str, running: str | None, severity: str
     ) -> None:
-        found = foretell(self.answers("0.29.0"), assumed(running, optimization=None, reader=Reader.UNKNOWN))
-        assert told(found) == [("SRF001", "note", "possible")]
+        found = foretell(self.answers(server), assumed(running, optimization=None, reader=Reader.UNKNOWN))
+        assert told(found) == [("SRF001", severity, "possible")]
         phantom = f"{self.APPLICATION}-users-store-changelog-value"
-        assert subjects(found)[phantom, str(found.assumed.running)] == "possible"
-
-    @pytest.mark.parametrize("server", ["0.10.1", "5.5.0"])
-    def test_one_of_the_incidents_time_breaks(self, server: str) -> None:
-        found = foretell(self.answers(server), assumed("2.5", optimization=None, reader=Reader.UNKNOWN))
-        assert told(found) == [("SRF001", "breaks on restore", "possible")]
+        assert severity != "note" or subjects(found)[phantom, str(found.assumed.running)] == "possible"
 
     def test_a_query_without_its_topology_is_not_looked_at(self) -> None:
         query = QueryDescription(query_id="CTAS_U_0", consumer_group=self.APPLICATION)
@@ -257,9 +236,7 @@ class TestForetell:
         assert found.is_open
 
     def test_a_store_that_is_in_no_topology_is_an_error(self) -> None:
-        with pytest.raises(
-            UsageError, match=r"^There is nothing to judge by: no store of that name stands in what was "
-        ):
+        with pytest.raises(UsageError, match=r"^There is nothing to judge by: no store of that name"):
             foretell(supplied(TABLE), assumed(), store="other")
 
     def test_what_a_person_acknowledged_is_left_out(self) -> None:

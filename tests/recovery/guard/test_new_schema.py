@@ -13,8 +13,9 @@ from srfix.recovery.guard import Certainty, foretell
 from srfix.recovery.guard.new_schema import topic_of
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Role, Subject
-from tests.recovery.guard.offline import AGGREGATE, GLOBAL, TABLE, assumed, only, supplied, told
+from tests.recovery.guard.offline import AGGREGATE, GLOBAL, assumed, only, supplied, told
 from tests.recovery.guard.seen import NEXT, OWN, SOURCE, WRITER, new, record, seen, stage
+from tests.recovery.staging import TABLE
 from tests.recovery.world import World
 
 BREAKING = record("User", "userId", "age").replace('["null", "long"], "default": null', '"long"')
@@ -42,18 +43,11 @@ class TestInStores:
     def test_by_names_alone_it_may_break_the_stores_of_its_topic(self) -> None:
         each = only(foretell(supplied(TABLE), assumed(), schema=new()))
         assert (each.code, each.severity, each.certainty) == ("SRF001", Severity.BREAKS_ON_RESTORE, Certainty.POSSIBLE)
-        assert each.explanation == (
-            "Nobody registers new.avsc under shop-users-store-changelog-value, which store users-store of application shop "
-            "asks for the schemas of topic users's records. After the first record with it a restore brings rows that cannot "
-            "be read (40403). Only a store that writes the producers' schemas unchanged registers it there by itself, with "
-            "such a record."
-        )
-        assert each.first == (
-            "Register new.avsc under users-value, and let no producer write with it yet.",
-            "Register it under shop-users-store-changelog-value too: `srfix plan --application shop --store users-store "
-            "--source shop/users-store=users --also SRF001 -o plan.json`, read it, then `srfix apply plan.json`.",
-            "Then let the producers write with it.",
-        )
+        assert "Nobody registers new.avsc under shop-users-store-changelog-value" in each.explanation
+        assert "a restore brings rows that cannot be read (40403)" in each.explanation
+        first, second, _last = each.first
+        assert first == "Register new.avsc under users-value, and let no producer write with it yet."
+        assert "--source shop/users-store=users --also SRF001 -o plan.json`, read it" in second
 
     @pytest.mark.parametrize("text", [TABLE, GLOBAL])
     def test_it_is_certain_for_a_store_that_writes_a_schema_of_its_own(self, text: str, world: World) -> None:
@@ -76,14 +70,10 @@ class TestInStores:
         stage(world)
         assert told(seen(world, assumed(running), text, schema=new())) == []
 
-    def test_another_topics_schema_is_nothing_to_it(self) -> None:
-        found = foretell(supplied(TABLE), assumed(), schema=new(subject="orders-value"))
-        assert told(found) == []
-
-    def test_a_plain_reader_does_not_notice(self) -> None:
-        assert told(foretell(supplied(TABLE), assumed(reader=Reader.PLAIN), schema=new())) == [
-            ("SRF001", "note", "possible")
-        ]
+    def test_another_topics_schema_is_nothing_to_it_and_a_plain_reader_does_not_notice(self) -> None:
+        assert told(foretell(supplied(TABLE), assumed(), schema=new(subject="orders-value"))) == []
+        noted = foretell(supplied(TABLE), assumed(reader=Reader.PLAIN), schema=new())
+        assert told(noted) == [("SRF001", "note", "possible")]
 
 
 class TestUnderItsSubject:
@@ -91,18 +81,15 @@ class TestUnderItsSubject:
         stage(world, phantom=())
         each = seen(world, assumed("2.7"), schema=new(BREAKING)).foretold[0]
         assert (each.code, each.severity, each.certainty) == (None, Severity.BROKEN, Certainty.CERTAIN)
-        assert each.explanation.startswith(
-            "new.avsc will be refused under users-value: not BACKWARD compatible with what the subject holds (409): "
-        )
+        assert each.explanation.startswith("new.avsc will be refused under users-value: not BACKWARD compatible")
 
     @pytest.mark.parametrize("status", [403, 404])
     def test_a_registry_that_may_not_be_asked_is_not_told_to_take_it(self, world: World, status: int) -> None:
         stage(world, phantom=())
         world.registry.intercept(Fault(path="/compatibility/subjects/users-value/", action=Answer(status=status)))
         found = seen(world, assumed("2.7"), schema=new(BREAKING))
-        assert [each.reason for each in found.skipped if each.could_hide] == [
-            f"the registry answers no compatibility check (HTTP {status})"
-        ]
+        (reason,) = [each.reason for each in found.skipped if each.could_hide]
+        assert reason == f"the registry answers no compatibility check (HTTP {status})"
 
     def test_what_refuses_it_may_be_an_applications_own_schema(self, world: World) -> None:
         stage(world, phantom=())
@@ -111,10 +98,7 @@ class TestUnderItsSubject:
         world.registry.configure(SOURCE, {"compatibility": "BACKWARD"})
         each = seen(world, assumed("2.7"), schema=new()).foretold[0]
         assert (each.code, each.severity, each.schema_ids) == ("SRF016", Severity.BROKEN, (own,))
-        assert each.explanation.endswith(
-            f"What it does not pass against is a schema that an application has registered there for its own store (id {own}): "
-            "from Kafka Streams 2.7 on, that goes under the source topic's subject."
-        )
+        assert f"a schema that an application has registered there for its own store (id {own})" in each.explanation
 
     def test_one_that_stands_there_already_is_not_asked_about(self, world: World) -> None:
         stage(world, source=(WRITER, NEXT), phantom=())
@@ -138,25 +122,16 @@ class TestStoresOfTheCluster:
 
     def test_there_is_nothing_to_judge_by_without_cluster_and_registry(self, world: World) -> None:
         message = (
-            "There is nothing to judge by: give --topology or --ksqldb, or both --bootstrap-servers and --registry, where the "
-            "stores that restore from the topic are looked for."
+            "There is nothing to judge by: give --topology or --ksqldb, or both --bootstrap-servers and --registry"
         )
-        with pytest.raises(UsageError, match=rf"^{re.escape(message)}$"):
+        with pytest.raises(UsageError, match=rf"^{message}, where"):
             seen(world, schema=new(), handed_over=Supplied(), has_registry=False)
 
 
-class TestUnknownSubject:
-    """A slip of the pen in ``--subject`` is not told that the schema breaks nothing."""
-
-    def test_a_name_that_nothing_bears_was_not_looked_at(self, world: World) -> None:
-        stage(world)
-        assert self._hiding(world, "usres-value") == ["subject usres-value"]
-
-    def test_one_that_is_there_has_been(self, world: World) -> None:
-        stage(world)
-        assert self._hiding(world, "users-value") == []
-
-    @staticmethod
-    def _hiding(world: World, subject: str) -> list[str]:
-        skipped = seen(world, handed_over=Supplied(), schema=new(subject=subject)).skipped
-        return [each.what for each in skipped if each.could_hide]
+@pytest.mark.parametrize(("subject", "hiding"), [("usres-value", ["subject usres-value"]), ("users-value", [])])
+def test_a_slip_of_the_pen_in_subject_is_said_not_to_have_been_looked_at(
+    world: World, subject: str, hiding: list[str]
+) -> None:
+    stage(world)
+    skipped = seen(world, handed_over=Supplied(), schema=new(subject=subject)).skipped
+    assert [each.what for each in skipped if each.could_hide] == hiding

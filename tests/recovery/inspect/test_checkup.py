@@ -37,14 +37,13 @@ def outcomes(cluster: DenyingCluster, application: str | None = "shop") -> dict[
     return {check.what: (check.outcome, check.is_missing, check.advice) for check in checks}
 
 
+@pytest.mark.core
 class TestCheckCluster:
     def test_a_denied_group_names_the_acl(self) -> None:
         found = outcomes(DenyingCluster({Topic("users"): 1}))
-        assert found["read the committed offsets of shop"] == (
-            Outcome.DENIED,
-            True,
-            "Ask for the ACL Describe on the group 'shop', and Describe on its topics.",
-        )
+        outcome, is_missing, advice = found["read the committed offsets of shop"]
+        assert (outcome, is_missing) == (Outcome.DENIED, True)
+        assert "Ask for the ACL Describe on the group 'shop'" in (advice or "")
 
     def test_a_listing_without_topics_may_be_a_denied_one(self) -> None:
         outcome, is_missing, advice = outcomes(DenyingCluster({}), application=None)["list the topics"]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from srfix.recovery.cluster.cluster import GroupListing
-from srfix.recovery.inspect.internal_subjects import SubjectClass, classify, list_internal_subjects
+from srfix.recovery.inspect.internal_subjects import (
+    InternalSubject,
+    SubjectClass,
+    classify,
+    list_internal_subjects,
+)
 from srfix.recovery.registry import usable
 from tests.recovery.staging import R
 from tests.recovery.world import world_of
@@ -14,6 +21,12 @@ AGGREGATE = "shop-KSTREAM-AGGREGATE-STATE-STORE-0000000003-changelog"
 NOBODY = GroupListing(groups=(), problem=None)
 UNKNOWN = GroupListing(groups=(), problem="the cluster does not list its groups")
 SHOP = GroupListing(groups=("shop", "shop-users"), problem=None)
+
+
+def classified(subject: str, groups: GroupListing = SHOP, **how: Any) -> InternalSubject:
+    found = classify(subject, **{"topics": (), "groups": groups, "is_live": True, "schema_ids": None, **how})
+    assert found is not None
+    return found
 
 
 class TestClassify:
@@ -32,43 +45,26 @@ class TestClassify:
         ],
     )
     def test_topic_and_group_decide(self, groups: GroupListing, topics: tuple[str, ...], kind: SubjectClass) -> None:
-        found = classify("shop-a-changelog-value", topics=topics, groups=groups, is_live=True, schema_ids=None)
-        assert found is not None
-        assert found.kind is kind
+        assert classified("shop-a-changelog-value", groups, topics=topics).kind is kind
 
     def test_the_longest_listed_group_is_the_application(self) -> None:
-        found = classify("shop-users-a-changelog-key", topics=(), groups=SHOP, is_live=False, schema_ids=(7,))
-        assert found is not None
+        found = classified("shop-users-a-changelog-key", is_live=False, schema_ids=(7,))
         assert (found.application, found.store, found.is_live, found.schema_ids) == ("shop-users", "a", False, (7,))
         assert found.next == "srfix diagnose --application shop-users --store a"
 
     def test_an_application_that_is_named_goes_first_and_is_no_orphan(self) -> None:
-        found = classify(
-            "shop-users-a-changelog-value",
-            topics=(),
-            groups=NOBODY,
-            is_live=True,
-            schema_ids=None,
-            application="shop",
-        )
-        assert found is not None
+        found = classified("shop-users-a-changelog-value", NOBODY, application="shop")
         assert (found.kind, found.application, found.store) == (SubjectClass.PHANTOM, "shop", "users-a")
 
     def test_what_the_signs_call_an_orphan_is_one_of_the_application_that_they_name(self) -> None:
-        found = classify(
-            "shop-a-b-repartition-value", topics=(), groups=NOBODY, is_live=True, schema_ids=None, orphan_of="shop"
-        )
-        assert found is not None
+        found = classified("shop-a-b-repartition-value", NOBODY, orphan_of="shop")
         assert (found.kind, found.application, found.next) == (SubjectClass.ORPHAN, "shop", "srfix explain SRF009")
 
     def test_a_command_to_copy_is_quoted(self) -> None:
-        found = classify("shop-a b-changelog-value", topics=(), groups=SHOP, is_live=True, schema_ids=None)
-        assert found is not None
-        assert found.next == "srfix diagnose --application shop --store 'a b'"
+        assert classified("shop-a b-changelog-value").next == "srfix diagnose --application shop --store 'a b'"
 
     def test_a_context_is_no_part_of_the_topic(self) -> None:
-        found = classify(":.dr:shop-a-changelog-value", topics=(), groups=SHOP, is_live=True, schema_ids=None)
-        assert found is not None
+        found = classified(":.dr:shop-a-changelog-value")
         assert (found.topic, found.application) == ("shop-a-changelog", "shop")
 
 

@@ -13,8 +13,8 @@ from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, PartitionAtFa
 from srfix.recovery.report import in_short
 from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
+from tests.recovery.staging import FINDING
 
-PHANTOM = Subject("app-store-changelog-value")
 FAULT = IdAtFault(
     schema_id=SchemaId(1),
     live_keys=3,
@@ -24,19 +24,8 @@ FAULT = IdAtFault(
 
 
 def finding(code: str, severity: Severity = Severity.BROKEN, *, repairable: bool = True) -> Finding:
-    return Finding(
-        code=code,
-        severity=severity,
-        application="app",
-        store="store",
-        role=Role.VALUE,
-        subject=PHANTOM,
-        source=Source(topic=Topic("users"), subject=Subject("users-value")),
-        schema_ids=(FAULT,),
-        explanation="",
-        next="",
-        repairable=repairable,
-    )
+    source = Source(topic=Topic("users"), subject=Subject("users-value"))
+    return replace(FINDING, code=code, severity=severity, source=source, schema_ids=(FAULT,), repairable=repairable)
 
 
 def examined(*findings: Finding, bodies: Bodies | None = None) -> Examination:

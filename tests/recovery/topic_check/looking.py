@@ -14,7 +14,6 @@ from tests.recovery.world import World
 
 TOPIC = Topic("source.users")
 SUBJECT = Subject("source.users-value")
-KEY_SUBJECT = Subject("source.users-key")
 HOLDER = Subject("users-value")
 
 USER = '{"type":"record","name":"User","namespace":"shop","fields":[{"name":"id","type":"long"}]}'

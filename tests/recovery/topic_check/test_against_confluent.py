@@ -32,27 +32,20 @@ def staged(damage: ModuleType, *, is_healthy: bool) -> Iterator[World]:
 
 def read(world: World, topic: str, *, latest: bool) -> dict[int, bool]:
     """Per id whether confluent-kafka reads it."""
-    with SchemaRegistryClient({"url": world.registry.url, "max.retries": 0}) as client:
-        return read_with(client, world, topic, latest=latest)
-
-
-def read_with(client: SchemaRegistryClient, world: World, topic: str, *, latest: bool) -> dict[int, bool]:
-    reader = AvroDeserializer(
-        client,
-        conf={"use.latest.version": latest, "subject.name.strategy.type": "TOPIC"},
-    )
     context = SerializationContext(topic, MessageField.VALUE)
     outcome: dict[int, bool] = {}
     marks = world.cluster.watermarks(topic, range(world.cluster.topics()[topic]))  # type: ignore[index]
-    for partition, (start, end) in marks.items():
-        for record in world.cluster.read(topic, partition, start, end):
-            assert record.value is not None
-            try:
-                reader(record.value, context)
-            except Exception:  # noqa: BLE001 - whatever it dies of
-                outcome[int(schema_id_of(record.value))] = False
-            else:
-                outcome[int(schema_id_of(record.value))] = True
+    with SchemaRegistryClient({"url": world.registry.url, "max.retries": 0}) as client:
+        reader = AvroDeserializer(client, conf={"use.latest.version": latest, "subject.name.strategy.type": "TOPIC"})
+        for partition, (start, end) in marks.items():
+            for record in world.cluster.read(topic, partition, start, end):
+                assert record.value is not None
+                try:
+                    reader(record.value, context)
+                except Exception:  # noqa: BLE001 - whatever it dies of
+                    outcome[int(schema_id_of(record.value))] = False
+                else:
+                    outcome[int(schema_id_of(record.value))] = True
     return outcome
 
 

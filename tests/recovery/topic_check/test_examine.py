@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from uuid import UUID, uuid4
 
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery.cluster.answers import TopicConfigs
-from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Severity
 from srfix.recovery.topic_check.answers import Trouble
@@ -19,8 +17,9 @@ from srfix.serde.errors import UsageError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import VersionNotFoundError
 from srfix.serde.registry.models import SchemaVersion
-from srfix.serde.subjects.names import Role, Topic
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_guid, frame_id, schema_id_header
+from tests.recovery.checks.test_srf018 import ConfiguredCluster
 from tests.recovery.topic_check.looking import HOLDER, KEY, SUBJECT, TOPIC, USER, USER_2, look, only
 from tests.recovery.world import ONE_LONG, ONE_LONG_AND_NULL, World, value, world_of
 
@@ -38,19 +37,9 @@ def world() -> Iterator[World]:
         yield world
 
 
-class _Compacted(Cluster):
-    """A cluster that tells a topic's configuration, as a real one does and the embedded one cannot."""
-
-    policy = "compact"
-
-    def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
-        values = {"cleanup.policy": self.policy}
-        return {Topic(topic): TopicConfigs(topic=Topic(topic), values=values, problem=None) for topic in topics}
-
-
 def compacted(world: World, policy: str = "compact") -> Survey:
-    cluster = world.stack.enter_context(_Compacted({"bootstrap.servers": world.broker.bootstrap_servers}))
-    cluster.policy = policy
+    cluster = world.stack.enter_context(ConfiguredCluster({"bootstrap.servers": world.broker.bootstrap_servers}))
+    cluster.configs = {"cleanup.policy": policy}
     return Survey(cluster=cluster, registry=world.client())
 
 
@@ -69,13 +58,16 @@ class TestWhatIsLive:
         assert [skipped.what for skipped in found.skipped] == [f"whether topic {TOPIC} is compacted"]
         assert not any(skipped.could_hide for skipped in found.skipped)
 
-    def test_the_latest_of_each_key_is_in_a_compacted_topic(self, world: World) -> None:
+    def test_the_latest_of_each_key_is_in_a_compacted_topic_and_every_record_with_retention_alone(
+        self, world: World
+    ) -> None:
         world.put(TOPIC, ("a", value(1)), ("a", value(2, ONE_LONG_AND_NULL)))
         found = look(world, survey=compacted(world))
         assert (found.lives, found.cleanup_policy) == (Lives.LATEST_OF_KEY, "compact")
         assert [fault.schema_id for fault in only(found).schema_ids] == [2]
         assert "The same holds of schema id 1, but only superseded records carry it." in only(found).explanation
         assert found.skipped == ()
+        assert look(world, survey=compacted(world, "delete")).lives is Lives.EVERY_RECORD
 
     def test_an_id_of_superseded_records_alone_is_a_note(self, world: World) -> None:
         world.registry.seed(SUBJECT, USER_2)
@@ -83,10 +75,6 @@ class TestWhatIsLive:
         note = only(look(world, survey=compacted(world)))
         assert (note.severity, [fault.schema_id for fault in note.schema_ids]) == (Severity.NOTE, [1])
         assert "Newer records have superseded them" in note.explanation
-
-    def test_retention_alone_makes_every_record_live(self, world: World) -> None:
-        world.put(TOPIC, ("a", value(1)), ("a", value(2, ONE_LONG_AND_NULL)))
-        assert look(world, survey=compacted(world, "delete")).lives is Lives.EVERY_RECORD
 
     def test_null_keys_in_a_compacted_topic_are_read_all_the_same(self, world: World) -> None:
         world.put(TOPIC, (None, value(1)), ("a", value(2, ONE_LONG_AND_NULL)))
@@ -102,16 +90,15 @@ class TestWhatIsLive:
         world.put(TOPIC, ("c", value(1)), partition=1)
         world.broker.commit("sink", {(TOPIC, 0): 1, (TOPIC, 1): 1}, metadata="")
         assert standings(world, group="sink") == {1: Standing.READ, 2: Standing.PENDING}
-        finding = only(look(world, group="sink"))
-        assert [fault.schema_id for fault in finding.schema_ids] == [2]
+        assert [fault.schema_id for fault in only(look(world, group="sink")).schema_ids] == [2]
 
     def test_a_partition_without_an_offset_counts_as_not_read(self, world: World) -> None:
         world.put(TOPIC, ("a", value(1)))
         world.put(TOPIC, ("c", value(2, ONE_LONG_AND_NULL)), partition=1)
         world.broker.commit("sink", {(TOPIC, 0): 1}, metadata="")
-        found = look(world, group="sink")
         assert standings(world, group="sink") == {1: Standing.READ, 2: Standing.PENDING}
-        assert f"where group sink begins in topic {TOPIC} partition 1" in [skipped.what for skipped in found.skipped]
+        skipped = [each.what for each in look(world, group="sink").skipped]
+        assert f"where group sink begins in topic {TOPIC} partition 1" in skipped
 
     def test_an_offset_beyond_the_log_is_no_clean_bill_of_health(self, world: World) -> None:
         world.registry.seed(SUBJECT, USER)
@@ -123,11 +110,7 @@ class TestWhatIsLive:
 
     def test_a_group_without_offsets_is_refused_with_the_near_ones(self, world: World) -> None:
         world.listing("connect-sink")
-        with pytest.raises(
-            UsageError,
-            match=r"^The group 'connect-sin' is not among the 1 groups of this cluster, and has no committed offset on topic "
-            r"source\.users, .* Did you mean 'connect-sink'\?",
-        ):
+        with pytest.raises(UsageError, match=r"^The group 'connect-sin' is not among .* Did you mean 'connect-sink'\?"):
             look(world, group="connect-sin")
 
     def test_a_topic_that_was_not_read_to_its_end_is_no_clean_bill_of_health(self, world: World) -> None:
@@ -137,16 +120,12 @@ class TestWhatIsLive:
 
 
 class TestTheSubject:
-    def test_keys_are_asked_under_the_twin_of_a_named_subject(self, world: World) -> None:
+    def test_keys_are_asked_under_the_twin_of_a_named_subject_of_the_usual_form(self, world: World) -> None:
         key = world.registry.seed("users-key", KEY)
         world.put(TOPIC, *((frame_id(key, bytes([2 * n])), value(1)) for n in range(9)))
         found = look(world, subject=HOLDER)
         assert found.findings == ()
         assert {asked.subject for answer in found.roles for asked in answer.ids} == {"users-value", "users-key"}
-
-    def test_a_subject_of_another_form_is_that_of_the_values(self, world: World) -> None:
-        key = world.registry.seed("users-key", KEY)
-        world.put(TOPIC, *((frame_id(key, bytes([2 * n])), value(1)) for n in range(9)))
         assert {f.subject for f in look(world, subject="users").findings} == {"users", "source.users-key"}
 
     def test_a_record_name_strategy_asks_each_id_under_its_own_subject(self, world: World) -> None:
@@ -165,9 +144,7 @@ class TestTheSubject:
         world.put(TOPIC, ("a", value(text, b"\x02a")))
         finding = only(look(world, strategy=Strategy.TOPIC_RECORD))
         assert (finding.severity, finding.repairable) == (Severity.BROKEN, False)
-        assert (
-            "its schema has no record's name, of which --strategy topic-record makes the subject" in finding.explanation
-        )
+        assert "has no record's name, of which --strategy topic-record" in finding.explanation
 
     def test_soft_deleted_versions_satisfy_a_look_up(self, world: World) -> None:
         world.registry.seed(SUBJECT, USER)
@@ -201,9 +178,7 @@ class TestTheReader:
             world.put(TOPIC, ("a", value(1)))
             finding = only(look(world, subject=":.eu:source.users-value", reader=TopicReader.PLAIN))
             assert finding.severity is Severity.BROKEN
-            assert "In context .eu the registry gives the schema of an id to no subject that does not hold it" in (
-                finding.explanation
-            )
+            assert "In context .eu the registry gives the schema of an id to no subject" in finding.explanation
             assert '"Error retrieving Avro value schema for id 1"' in finding.explanation
             assert look(world, subject=":.eu:users-value", reader=TopicReader.PLAIN).findings == ()
 
@@ -238,25 +213,19 @@ class TestTheReader:
         finding = only(look(world, reader=TopicReader.LATEST, with_metadata={"major": "2"}))
         assert f"no live version of {SUBJECT} has the metadata major=2" in finding.explanation
 
-    def test_what_cannot_be_compared_is_no_clean_bill_of_health(self) -> None:
+    def test_json_schemas_are_not_compared_which_is_no_clean_bill_and_ksqldb_looks_them_up(self) -> None:
+        """JSON_SR since ksqlDB 0.28.2."""
         schema = '{"type":"object","title":"User","properties":{"id":{"type":"integer"}}}'
-        other = '{"type":"object","title":"User","properties":{"id":{"type":"number"}}}'
         with world_of({TOPIC: 1}) as world:
-            first = world.registry.seed(SUBJECT, schema, schema_type="JSON")
-            world.registry.seed(SUBJECT, other, schema_type="JSON")
+            first = world.registry.seed(HOLDER, schema, schema_type="JSON")
             world.put(TOPIC, ("a", frame_id(first, b'{"id":1}')))
+            assert "(JSON_SR is read so since ksqlDB 0.28.2" in only(look(world, reader=TopicReader.KSQLDB)).explanation
+            for text in (schema, schema.replace("integer", "number")):
+                world.registry.seed(SUBJECT, text, schema_type="JSON")
             found = look(world, reader=TopicReader.LATEST)
             assert found.is_inconclusive
             assert any("srfix compares Avro schemas alone" in skipped.reason for skipped in found.skipped)
             assert look(world, reader=TopicReader.KSQLDB).findings == ()
-
-    def test_ksqldb_looks_json_sr_up_since_0_28_2(self) -> None:
-        with world_of({TOPIC: 1}) as world:
-            first = world.registry.seed(
-                HOLDER, '{"type":"object","title":"User","properties":{"id":{"type":"integer"}}}', schema_type="JSON"
-            )
-            world.put(TOPIC, ("a", frame_id(first, b'{"id":1}')))
-            assert "(JSON_SR is read so since ksqlDB 0.28.2" in only(look(world, reader=TopicReader.KSQLDB)).explanation
 
 
 class TestKeys:
@@ -323,9 +292,9 @@ class TestGuids:
 class TestWhatElseStandsInTheTopic:
     def test_an_id_that_the_registry_does_not_know_is_srf011(self, world: World) -> None:
         world.put(TOPIC, ("a", value(77)))
-        finding = only(look(world))
-        assert (finding.code, finding.severity, finding.repairable) == ("SRF011", Severity.BROKEN, False)
-        answer = look(world).role(Role.VALUE)
+        found = look(world)
+        assert (only(found).code, only(found).severity, only(found).repairable) == ("SRF011", Severity.BROKEN, False)
+        answer = found.role(Role.VALUE)
         assert answer is not None
         assert answer.ids[0].trouble is Trouble.UNKNOWN_ID
 
@@ -334,18 +303,14 @@ class TestWhatElseStandsInTheTopic:
         world.put(TOPIC, ("a", value(1)), ("b", b"{}"), ("c", None))
         finding = only(look(world))
         assert finding.code == "SRF013"
-        assert finding.explanation.startswith(
-            "1 value of topic source.users names no schema: 1 in partition 0 (from offset 1 on)."
-        )
+        assert finding.explanation.startswith("1 value of topic source.users names no schema: 1 in partition 0 (from")
 
     def test_a_body_that_does_not_decode_is_srf013(self, world: World) -> None:
         world.registry.seed(SUBJECT, USER)
         world.put(TOPIC, ("a", value(1, b"")))
         finding = only(look(world))
         assert finding.code == "SRF013"
-        assert "does not decode with the schema of the id before it: partition 0 offset 0, schema id 1" in (
-            finding.explanation
-        )
+        assert "the id before it: partition 0 offset 0, schema id 1" in finding.explanation
 
     def test_nothing_to_read_is_no_clean_bill_of_health(self, world: World) -> None:
         assert look(world).is_inconclusive

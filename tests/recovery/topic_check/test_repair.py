@@ -50,18 +50,12 @@ def registered(made: Plan) -> list[int]:
 
 
 class TestThePlan:
-    def test_it_registers_what_the_original_holds_besides(self, world: World) -> None:
+    def test_it_registers_what_the_original_holds_besides_or_only_what_is_at_fault(self, world: World) -> None:
         made = plan(world)
         (finding,) = made.findings
-        assert (finding.application, finding.store, finding.schema_ids, finding.planned_ids) == (
-            None,
-            None,
-            (1,),
-            (1, 2),
-        )
+        assert (finding.application, finding.store) == (None, None)
+        assert (finding.schema_ids, finding.planned_ids) == ((1,), (1, 2))
         assert registered(made) == [1, 2]
-
-    def test_or_only_what_is_at_fault(self, world: World) -> None:
         assert registered(plan(world, width=Width.ONLY_LIVE)) == [1]
 
     def test_what_it_registers_is_soft_deleted_unless_it_is_to_stay(self, world: World) -> None:
@@ -141,18 +135,14 @@ class TestTheRepair:
         assert all(isinstance(event, Confirmed) for event in world.verify(made))
         world.client().delete_version(SUBJECT, 1)
         problems = [event.what for event in world.verify(made) if isinstance(event, Problem)]
-        assert problems[0].startswith(
-            "schema id 1: no live latest version, every version of source.users-value is soft-deleted"
-        )
+        assert problems[0].startswith("schema id 1: no live latest version, every version of source.users-value")
 
     def test_a_topic_that_is_gone_is_a_problem(self, world: World, tmp_path: Path) -> None:
         made = plan(world)
         with world_of({"other": 1}) as elsewhere:
             elsewhere.registry = world.registry
             problems = [event.what for event in elsewhere.verify(made) if isinstance(event, Problem)]
-            assert problems[0] == (
-                "topic source.users, which is read under this subject, is gone from this cluster; check --bootstrap-servers"
-            )
+            assert "is gone from this cluster; check --bootstrap-servers" in problems[0]
 
     def test_a_topic_without_records_is_not_looked_at(self, world: World, tmp_path: Path) -> None:
         made = plan(world)

@@ -20,21 +20,6 @@ from tests.recovery.worlds.world import (
     World,
 )
 
-__all__ = [
-    "CLICK",
-    "KEY",
-    "KEY_ROW",
-    "LOGIN",
-    "USER",
-    "USER_2",
-    "USER_ROW",
-    "incident",
-    "plain_group",
-    "streams_group",
-    "subject",
-    "topic",
-]
-
 USER: Final = "User(userId long, name string)"
 USER_2: Final = "User(userId long, name string, tier string?)"
 USER_ROW: Final = "KsqlDataSourceSchema(USERID long?, NAME string?)"
@@ -48,11 +33,10 @@ def topic(
     *values: str | None,
     key_format: KeyFormat = KeyFormat.STRING,
     key: str | None = None,
-    window: int = 0,
     policy: str | None = "compact",
 ) -> TopicSetup:
     """One partition with a row for each value, each under a key of its own."""
-    records = tuple(Record(at, Key(at % 6, key_format, key, window), value) for at, value in enumerate(values))
+    records = tuple(Record(at, Key(at % 6, key_format, key), value) for at, value in enumerate(values))
     return TopicSetup((Log(0, len(records), records),), policy)
 
 
@@ -85,6 +69,7 @@ def incident(
     rows: Sequence[str | None] = (USER, USER, USER),
     users: TopicSetup | None = None,
     phantom: SubjectSetup | None = None,
+    has_source_subject: bool = True,
     kind: Kind = Kind.TABLE,
     keys: tuple[KeyFormat, int] = (KeyFormat.STRING, 0),
     topics: Mapping[str, TopicSetup] | None = None,
@@ -100,7 +85,7 @@ def incident(
         if groups is not None
         else {application: streams_group(application, {"users": users.logs[0].end})},
         subjects={
-            "users-value": subject(USER),
+            **({"users-value": subject(USER)} if has_source_subject else {}),
             f"{truth.changelog}-value": phantom or subject(USER_ROW),
             **(subjects or {}),
         },

@@ -13,8 +13,6 @@ from typing import TypeAlias, TypeVar
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-__all__ = ["Draw", "often", "one", "some"]
-
 T = TypeVar("T")
 
 Draw: TypeAlias = DrawFn | Random
@@ -28,7 +26,6 @@ def often(draw: Draw, percent: int) -> bool:
 
 
 def one(draw: Draw, of: Sequence[T]) -> T:
-    """One of them."""
     return draw.choice(of) if isinstance(draw, Random) else draw(st.sampled_from(of))
 
 

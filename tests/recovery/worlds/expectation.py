@@ -11,8 +11,6 @@ from tests.recovery.worlds.seen import is_told_global
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import Kind, TrueStore
 
-__all__ = ["OF_MISSING", "Expectation", "differences"]
-
 OF_MISSING: Final = ("SRF001", "SRF002", "SRF006")
 """Ids that a restore loads are not under the phantom subject: exactly one of these."""
 _OF_ROWS: Final = ("SRF003", "SRF004", "SRF005", "SRF010", "SRF011", "SRF013", "SRF015", "SRF017", "SRF018")

@@ -17,8 +17,6 @@ from tests.recovery.worlds.seen import asks_source, is_known_global, is_untold, 
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import GUID, UNFRAMED, WHOLE, Kind, Record, TrueStore
 
-__all__ = ["expectations"]
-
 ROLES = ("key", "value")
 
 

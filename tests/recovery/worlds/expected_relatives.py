@@ -17,8 +17,6 @@ from tests.recovery.worlds.seen import OnDisk, asks_source, on_disk, row_ids
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import GUID, DiskRow, Record, SubjectSetup, TrueStore
 
-__all__ = ["of_relatives", "unused_internal"]
-
 
 def of_relatives(staged: StagedWorld, store: TrueStore, rows: list[Row]) -> Iterator[Expectation]:
     """All of them."""

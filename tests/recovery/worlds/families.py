@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FAMILIES", "PRODUCED"]
-
 FAMILIES: Final = {
     "users": (
         "User(userId long, name string)",

@@ -34,8 +34,6 @@ from tests.recovery.worlds.world import (
     World,
 )
 
-__all__ = ["METADATA_FROM_3_3", "worlds"]
-
 METADATA_FROM_3_3: Final = "Ag" + STREAMS_METADATA[2:]
 """The same with magic byte 2."""
 
@@ -86,7 +84,6 @@ class _Draft:
 
     topics: dict[str, _Topic] = field(default_factory=dict)
     own: dict[str, TopicSetup] = field(default_factory=dict)
-    """Internal topics."""
     groups: dict[str, Group] = field(default_factory=dict)
     subjects: dict[str, SubjectSetup] = field(default_factory=dict)
     truth: list[TrueStore] = field(default_factory=list)

@@ -32,8 +32,6 @@ from tests.recovery.worlds.seen import looks_global
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import TrueStore, World
 
-__all__ = ["PROPERTIES", "Judgement", "clock", "is_a_trap", "judge", "judge_staged"]
-
 SOURCE: Final = "the source that is named is the true one, and nothing is broken or repaired where there is none"
 CLEAN_BILL: Final = "a diagnosis or a verification that is fine means that the reader reads every row"
 REPAIR: Final = "a repair that is verified reads, and its rollback leaves the registry as it was"
@@ -51,7 +49,6 @@ class Judgement:
     """What came of one world."""
 
     wrong: list[tuple[str, str]] = field(default_factory=list)
-    """Property and what breaks it."""
     decidable: int = 0
     """Stores whose source a person would name from what is seen."""
     undecided: int = 0
@@ -59,7 +56,6 @@ class Judgement:
     reached: list[str] = field(default_factory=list)
     """How far it came: kinds of worlds for the statistics."""
     codes: list[str] = field(default_factory=list)
-    """The codes of its findings, each once."""
 
 
 def clock() -> str:

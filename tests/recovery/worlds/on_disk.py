@@ -18,8 +18,6 @@ from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Sto
 from srfix.serde.subjects.names import Topic
 from tests.recovery.worlds.world import DiskRow, Kind, TrueStore, World
 
-__all__ = ["is_on_disk", "state_of"]
-
 _TIMESTAMPED: Final = "keyValueWithTimestamp"
 _ON_DISK: Final = (Kind.TABLE, Kind.GLOBAL, Kind.AGGREGATE, Kind.UNLOGGED)
 

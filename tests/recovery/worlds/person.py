@@ -8,8 +8,6 @@ from __future__ import annotations
 from tests.recovery.worlds.schemas import fields
 from tests.recovery.worlds.world import UNFRAMED, TrueStore, World
 
-__all__ = ["decides"]
-
 _INTERNAL = ("-changelog", "-repartition")
 
 

@@ -8,8 +8,6 @@ from srfix.recovery.facts.supplied import GivenTopology
 from srfix.recovery.topology import parse_topologies
 from tests.recovery.worlds.world import Kind, TrueStore, World
 
-__all__ = ["topologies"]
-
 
 def topologies(world: World, application: str) -> Iterable[GivenTopology]:
     """Each store in a sub-topology of its own."""

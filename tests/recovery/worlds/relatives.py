@@ -24,8 +24,6 @@ from tests.recovery.worlds.world import (
     World,
 )
 
-__all__ = ["with_relatives"]
-
 _COUNTS: Final = "Counts(page string, hits long)"
 _KEY: Final = "Key(id long)"
 _EMPTY: Final = TopicSetup((Log(0, 0, ()),))

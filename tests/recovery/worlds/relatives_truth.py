@@ -15,8 +15,6 @@ from tests.recovery.worlds.seen import is_known_global, lives, looks_global, on_
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import Kind, SubjectSetup, TrueStore, World
 
-__all__ = ["forbidden", "look_alikes", "missed"]
-
 _EXCLUSIVE: Final = (
     ("SRF001", "SRF002", "SRF003", "SRF006", "SRF007"),
     ("SRF004", "SRF007"),

@@ -17,24 +17,7 @@ from tests.recovery.worlds.seen import asks_source, on_disk
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import WHOLE, DiskRow, KeyFormat, Kind, Log, Record, TrueStore
 
-__all__ = [
-    "Failure",
-    "Row",
-    "failures",
-    "failures_on_disk",
-    "id_of",
-    "ids_in_log",
-    "live_rows",
-    "look_up",
-    "rows_that_a_wipe_loses",
-]
-
 _ASKED: Final[tuple[str, ...]] = ("schema", "schemaType", "references")
-
-
-FINDS_ROWS_WITHOUT_SUBJECT: Final = False
-"""No code tells yet of rows under the application's own ids that are not under the phantom subject any more: somebody removed
-it, or a version of it. Set this to True once one does: such worlds are made already, and are called fine after a repair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +37,6 @@ class Failure:
     row: Row
     schema_id: int
     code: int
-    """40401 or 40403."""
 
     def __str__(self) -> str:
         where = f"{self.store.topic}[{self.row.partition}] offset {self.row.record.offset}"

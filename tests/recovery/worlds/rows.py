@@ -23,8 +23,6 @@ from tests.recovery.worlds.world import (
     World,
 )
 
-__all__ = ["TRANSFORMED", "rows_of"]
-
 _HISTORIES: Final = ("processed",) * 3 + ("mixed", "mixed", "restored", "lost", "lost")
 TRANSFORMED: Final = 10
 """What a processor of the user's own adds to all numbers."""

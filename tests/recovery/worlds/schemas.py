@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
-__all__ = ["LOST", "body", "field_names", "fields", "projection_of", "record_name", "text"]
-
 LOST: Final[Mapping[str, int]] = {"Lost1": 90_001, "Lost2": 90_002, "LostRow": 90_003}
 """Ids that the registry does not know; the last one is that of an internal schema, which no source topic carries."""
 

@@ -9,18 +9,6 @@ from tests.recovery.worlds.schemas import LOST
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import DiskRow, Kind, TrueStore, World
 
-__all__ = [
-    "OnDisk",
-    "asks_source",
-    "is_known_global",
-    "is_told_global",
-    "is_untold",
-    "lives",
-    "looks_global",
-    "on_disk",
-    "row_ids",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:

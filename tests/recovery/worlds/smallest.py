@@ -11,8 +11,6 @@ from typing import Final, TypeVar
 
 from tests.recovery.worlds.world import Group, Log, TopicSetup, World
 
-__all__ = ["smallest"]
-
 _TRIES: Final = 400
 
 V = TypeVar("V")

@@ -51,8 +51,6 @@ from tests.recovery.worlds.world import (
     World,
 )
 
-__all__ = ["StagedWorld"]
-
 _GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
 _BATCH = 3
 """Records that the census is fed at a time: more than one run per partition, and runs of one id."""
@@ -262,11 +260,9 @@ class StagedWorld:
         return client
 
     def cluster(self) -> Cluster:
-        """The cluster."""
         return _Cluster(self)
 
     def supplied(self) -> Supplied:
-        """What the person hands over."""
         world = self.world
         return Supplied(
             topologies=tuple(topology for app in world.topology_of for topology in topologies(world, app)),

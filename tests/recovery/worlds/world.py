@@ -10,28 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-__all__ = [
-    "CUT",
-    "DiskRow",
-    "GARBAGE",
-    "GUID",
-    "Group",
-    "Join",
-    "Key",
-    "KeyFormat",
-    "Kind",
-    "Log",
-    "Record",
-    "StoreDisk",
-    "SubjectSetup",
-    "TopicSetup",
-    "TrueStore",
-    "UNFRAMED",
-    "Version",
-    "WHOLE",
-    "World",
-]
-
 WHOLE = "whole"
 """A body that its schema's writer wrote."""
 CUT = "cut"
@@ -59,12 +37,9 @@ class KeyFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A record's key."""
-
     number: int
     """What tells keys apart, 0 to 5."""
     format: KeyFormat = KeyFormat.STRING
-    """What wrote it."""
     schema: str | None = None
     """The schema that an Avro key carries the id of."""
     window: int = 0
@@ -75,12 +50,8 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of one partition."""
-
     offset: int
-    """Its offset."""
     key: Key | None
-    """Its key; None for a null key."""
     value: str | None
     """A schema's line, a key of `LOST`, `UNFRAMED` or `GUID`; None for a tombstone."""
     body: str = WHOLE
@@ -95,22 +66,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One partition."""
-
     start: int
-    """The first offset."""
     end: int
     """The end, exclusive; behind the last record where compaction or a marker took the last offsets."""
     records: tuple[Record, ...]
-    """By ascending offset, with gaps."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSetup:
-    """A topic that exists."""
-
     logs: tuple[Log, ...]
-    """Its partitions."""
     policy: str | None = "compact"
     """Its `cleanup.policy`; `kept` for `delete` without limits; None where the cluster does not say."""
 
@@ -120,11 +84,9 @@ class Group:
     """A consumer group that the coordinator knows."""
 
     commits: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    """Its committed offsets."""
     metadata: str = ""
     """What stands beside each of them: base64 by Kafka Streams from 2.4 on, else nothing."""
     client_ids: tuple[str, ...] = ()
-    """Its members."""
     assignor: str = ""
     """The assignor that they agreed on, `stream` for Kafka Streams."""
 
@@ -140,31 +102,19 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a subject."""
-
     schema: str
-    """The schema's line."""
     deleted: bool = False
-    """True if it is soft-deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectSetup:
-    """A subject."""
-
     versions: tuple[Version, ...]
-    """Its versions, in order."""
     level: str | None = None
-    """Its own compatibility level; None for none."""
     mode: str | None = None
-    """Its own mode; None for none."""
     normalize: bool = False
-    """True if its own configuration says `normalize`."""
 
 
 class Kind(Enum):
-    """What a store is."""
-
     TABLE = "table"
     """`builder.table()` with its source topic as changelog: restored up to the committed offsets."""
     GLOBAL = "global table"
@@ -184,19 +134,14 @@ class TrueStore:
     """A store that really exists, or existed."""
 
     application: str
-    """The application.id."""
     name: str
-    """Its name."""
     kind: Kind
-    """What it is."""
     topic: str | None = None
     """The topic that it restores from; None where nothing ever restores it from a source."""
     reader: str = "connect"
     """What reads it: `connect` looks versions up under the subject, `plain` asks by id alone."""
     key_format: KeyFormat = KeyFormat.STRING
-    """What reads its keys."""
     window: int = 0
-    """Bytes of window behind its keys."""
     has_own_processor: bool = False
     """True for a global store that a processor of the user's own fills (`addGlobalStore`), skipped by a restore before 3.8."""
 
@@ -222,22 +167,16 @@ class TrueStore:
 
 @dataclass(frozen=True, slots=True)
 class DiskRow:
-    """A row of a store's database."""
-
     key: Key
-    """Its key."""
     value: str
     """A schema's line, a key of `LOST`, `UNFRAMED` or `GUID`."""
     number: int
-    """What the value's fields hold."""
     body: str = WHOLE
     """`WHOLE`, `CUT` or `GARBAGE`: a restore does not look at bodies."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreDisk:
-    """The databases of a store."""
-
     partitions: Mapping[int, tuple[DiskRow, ...]]
     """Per partition that lies there its rows; a global store has one database, 0."""
     is_timestamped: bool = True
@@ -249,9 +188,7 @@ class Join:
     """A foreign-key join: its serdes named themselves after topics that never were (`KTableImpl`, `decoratePseudoTopic`)."""
 
     application: str
-    """The application.id."""
     registration: str
-    """Its subscription registration topic."""
     is_living: bool = True
     """False if the application has it no more: its topics went, its subjects stayed."""
 
@@ -263,12 +200,8 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """All of it."""
-
     topics: Mapping[str, TopicSetup]
-    """The topics that exist."""
     groups: Mapping[str, Group]
-    """The groups that the coordinator knows."""
     subjects: Mapping[str, SubjectSetup]
     """What the registry holds, without the context."""
     truth: tuple[TrueStore, ...] = ()
@@ -290,13 +223,9 @@ class World:
     state_of: tuple[str, ...] = ()
     """The applications whose state directory is given."""
     decode_values: bool = False
-    """`--decode-values`."""
     application: str | None = None
-    """`--application`."""
     store: str | None = None
-    """`--store`."""
     says_reader: bool = False
-    """True if `--reader` is given, truly."""
     is_upgraded: bool = False
     """True if the applications run Streams 2.7 by now, with the state that an older one left, and `--streams-version` says
     so: their serdes ask the source's own subject."""
@@ -310,7 +239,6 @@ class World:
     in_use: tuple[str, ...] = ()
     """The applications whose state directory is locked."""
     joins: tuple[Join, ...] = ()
-    """The foreign-key joins."""
     gone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Applications that are gone for good, and the subjects that they left."""
     says_gone: tuple[str, ...] = ()
