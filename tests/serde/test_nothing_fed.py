@@ -75,9 +75,7 @@ class TestAvro:
     def test_a_record_of_another_type_is_no_row(self, rule: CaseRule) -> None:
         registry = MemoryRegistry()
         read = avro(COLUMNS, registry, case_rule=rule)
-        with pytest.raises(
-            NothingFedError, match="feeds none of the columns 'ID', 'NAME': it has 'order', 'total'"
-        ) as caught:
+        with pytest.raises(NothingFedError, match="columns 'ID', 'NAME': it has 'order', 'total'") as caught:
             read(framed(registry, ORDER, {"order": 1, "total": 2.5}), USERS)
         assert caught.value.columns == ("ID", "NAME")
 
