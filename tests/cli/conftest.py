@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -54,3 +55,16 @@ def own_parts() -> Iterator[Parts]:
     """The damage, for a test that keeps what it changes."""
     with staged_parts() as parts:
         yield parts
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a registry's client was made of, once one is."""
+    arguments: dict[str, Any] = {}
+
+    class Recorder:
+        def __init__(self, urls: str, **given: Any) -> None:
+            arguments.update(given, urls=urls)
+
+    monkeypatch.setattr("srfix.serde.registry.RegistryClient", Recorder)
+    return arguments

@@ -89,10 +89,8 @@ class TestOnce:
         done = parts.srfix("watch", "--once")
         assert (done.returncode, done.stderr) == (1, "")
         (line,) = done.stdout.splitlines()
-        assert re.fullmatch(
-            r"\S+ A full look of \d+\.\d s: 1 finding \(SRF001 _confluent-ksql-default_query_CSAS_J_0/"
-            r"KafkaTopic_Right-Reduce\), 1 store examined(, \d+ things? not looked at)?\.",
-            line,
+        assert re.match(
+            r"\S+ A full look of \d+\.\d s: 1 finding \(SRF001 .*/KafkaTopic_Right-Reduce\), 1 store examined", line
         )
 
     def test_with_a_plan_it_registers_and_says_how_to_undo_it(

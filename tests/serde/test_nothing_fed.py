@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from io import BytesIO
 
-import fastavro
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -41,7 +39,7 @@ from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
-from tests.serde.fakes import MemoryRegistry
+from tests.serde.fakes import MemoryRegistry, body, framed
 
 USERS = SerdeContext("users")
 COLUMNS = "ID BIGINT, NAME STRING"
@@ -54,16 +52,6 @@ def record(name: str = "R", /, **fields: object) -> dict[str, object]:
 
 USER = record("User", ID=["null", "long"], NAME=["null", "string"])
 ORDER = record("Order", order=["null", "long"], total=["null", "double"])
-
-
-def body(schema: object, value: object) -> bytes:
-    out = BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)  # type: ignore[arg-type]
-    return out.getvalue()
-
-
-def framed(registry: MemoryRegistry, schema: object, value: object) -> bytes:
-    return frame_id(registry.seed("users-value", json.dumps(schema)), body(schema, value))
 
 
 def avro(columns: str, registry: MemoryRegistry, **options: object) -> AvroDeserializer:
