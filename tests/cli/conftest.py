@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.forked import end_forking
-from tests.cli.kept_demo import Parts, staged_parts
+from tests.cli.kept_demo import Parts, registry_like, staged_parts
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -48,6 +50,20 @@ def plan(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("plan") / "p.json"
     assert shared_parts.srfix("plan", "-o", path).returncode == 0
     return path.read_text()
+
+
+@pytest.fixture
+def directory(plan: str, tmp_path: Path) -> Path:
+    """Where the plan lies, and the journals go."""
+    (tmp_path / "p.json").write_text(plan)
+    return tmp_path
+
+
+@pytest.fixture
+def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
+    """A copy of the damaged registry, to be changed."""
+    with registry_like(shared_parts.registry) as copy:
+        yield copy
 
 
 @pytest.fixture

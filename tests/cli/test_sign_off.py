@@ -19,10 +19,8 @@ KEYGEN = shutil.which("ssh-keygen")
 
 
 @pytest.fixture
-def path(plan: str, tmp_path: Path) -> Path:
-    file = tmp_path / "p.json"
-    file.write_text(plan)
-    return file
+def path(directory: Path) -> Path:
+    return directory / "p.json"
 
 
 def tampered(path: Path) -> None:

@@ -16,22 +16,9 @@ import requests
 
 from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix, wait_for
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 from tests.documents import check
 from tests.recovery.watch.watching import NEXT_SCHEMA
-
-
-@pytest.fixture
-def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
-    with registry_like(shared_parts.registry) as copy:
-        yield copy
-
-
-@pytest.fixture
-def directory(plan: str, tmp_path: Path) -> Path:
-    """Where the signed-off plan lies, and the journals go."""
-    (tmp_path / "p.json").write_text(plan)
-    return tmp_path
 
 
 def where(parts: Parts, registry: FixtureRegistry) -> Mapping[str, str]:
