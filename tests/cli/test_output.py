@@ -209,17 +209,13 @@ class TestMarkdown:
             "findings": [{"subject": "shop-value", "source": {"topic": "users"}, "store": "a b"}]
         }
         blocks = (Paragraph("Topic users, and subject shop-value; all users-x of a b."),)
-        assert (
-            render(OutputFormat.MARKDOWN, report=of(*blocks, document=document))
-            == "Topic `users`, and subject `shop-value`; all users-x of `a b`.\n"
-        )
+        text = render(OutputFormat.MARKDOWN, report=of(*blocks, document=document))
+        assert text == "Topic `users`, and subject `shop-value`; all users-x of `a b`.\n"
 
     def test_a_command_in_a_sentence_is_code(self) -> None:
         blocks = (Paragraph("Run [this]: `srfix plan --store 'a_`b`' -o p.json`."), ItemList(("`srfix doctor`",)))
-        assert (
-            render(OutputFormat.MARKDOWN, report=of(*blocks))
-            == "Run `[this]`: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
-        )
+        text = render(OutputFormat.MARKDOWN, report=of(*blocks))
+        assert text == "Run `[this]`: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
 
     def test_the_verdict_stands_first_with_what_was_looked_at(self) -> None:
         verdict = Verdict(text="1 finding: broken", tone=Tone.BAD, more="1 store examined.")
@@ -257,10 +253,8 @@ class TestMarkdown:
 
     def test_bars_are_a_table_of_numbers(self) -> None:
         blocks = (Bars(("partition", "id 1"), (("0", (1_000,)),), title="Values"),)
-        assert (
-            render(OutputFormat.MARKDOWN, report=of(*blocks))
-            == "**Values**\n\n| partition | id 1 |\n|---|---|\n| 0 | 1,000 |\n"
-        )
+        text = render(OutputFormat.MARKDOWN, report=of(*blocks))
+        assert text == "**Values**\n\n| partition | id 1 |\n|---|---|\n| 0 | 1,000 |\n"
 
 
 class TestPrintable:
