@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.forked import end_forking
-from tests.cli.kept_demo import Parts, staged_parts
+from tests.cli.kept_demo import Parts, registry_like, staged_parts
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -50,7 +53,34 @@ def plan(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
+def directory(plan: str, tmp_path: Path) -> Path:
+    """Where the plan lies, and the journals go."""
+    (tmp_path / "p.json").write_text(plan)
+    return tmp_path
+
+
+@pytest.fixture
+def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
+    """A copy of the damaged registry, to be changed."""
+    with registry_like(shared_parts.registry) as copy:
+        yield copy
+
+
+@pytest.fixture
 def own_parts() -> Iterator[Parts]:
     """The damage, for a test that keeps what it changes."""
     with staged_parts() as parts:
         yield parts
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a registry's client was made of, once one is."""
+    arguments: dict[str, Any] = {}
+
+    class Recorder:
+        def __init__(self, urls: str, **given: Any) -> None:
+            arguments.update(given, urls=urls)
+
+    monkeypatch.setattr("srfix.serde.registry.RegistryClient", Recorder)
+    return arguments

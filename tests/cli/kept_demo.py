@@ -76,6 +76,12 @@ def started(
     )
 
 
+def document(text: str) -> dict[str, Any]:
+    """What a command printed, parsed."""
+    parsed: dict[str, Any] = json.loads(text)
+    return parsed
+
+
 def wait_for(condition: Callable[[], bool], *, timeout_s: float = TIMEOUT_S) -> None:
     """Returns once it holds; fails when it does not in time."""
     deadline = time.monotonic() + timeout_s

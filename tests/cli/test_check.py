@@ -114,51 +114,38 @@ class TestTheReader:
             (first, "users-value"),
             (second, "users-value"),
         }
-        assert document["findings"][1]["explanation"] == (
-            "Values of topic source.users carry schema id 1 (1 record: 1 in partition 0); schema id 2 (1 record: 1 in "
-            "partition 1). The subject that the reader asks, source.users-value, does not exist (40401). Connect's "
-            "converter looks each "
-            "id's version up there, so that these records cannot be read: \"Error retrieving Avro value schema version for id "
-            '1". Schema ids 1 and 2 stand under users-value: the topic looks mirrored from the topic of that name.'
-        )
+        explanation = document["findings"][1]["explanation"]
+        assert "carry schema id 1 (1 record: 1 in partition 0); schema id 2 (1 record: 1 in partition 1)" in explanation
+        assert "The subject that the reader asks, source.users-value, does not exist (40401)" in explanation
+        assert "Schema ids 1 and 2 stand under users-value: the topic looks mirrored" in explanation
         assert document["findings"][1]["application"] is None
         assert document["findings"][1]["store"] is None
 
 
 class TestWhatCannotBeAsked:
     @pytest.mark.parametrize(
-        ("options", "says"),
+        ("command", "says"),
         [
             (
-                ("--subject", "a-value", "--strategy", "record"),
-                "--subject names one subject, and --strategy record makes one",
+                ("check", "source.users", "--subject", "a-value", "--strategy", "record"),
+                "--subject names one subject, and --strategy",
             ),
-            (("--with-metadata", "a=b"), "--with-metadata is for --reader latest"),
-            (("--subject", ""), "--subject and --group take a name"),
-            (("--subject", ":.eu:"), "--subject names no subject"),
-            (("--reader", "conect"), "connect"),
+            (("check", "source.users", "--with-metadata", "a=b"), "--with-metadata is for --reader latest"),
+            (("check", "source.users", "--subject", ""), "--subject and --group take a name"),
+            (("check", "source.users", "--subject", ":.eu:"), "--subject names no subject"),
+            (("check", "source.users", "--reader", "conect"), "connect"),
+            (("plan", "--subject", "a-value"), "--subject say how a topic is read: name it with --topic."),
+            (("plan", "--reader", "latest"), "--reader latest reads topics: name one with --topic."),
+            (("plan", "--topic", "source.users", "--application", "a"), "--application say which stores are meant"),
+            (("plan", "--topic", "source.users", "--gone", "a"), "--gone say which stores are meant"),
+            (("plan", "--topic", "source.users", "--all-versions"), "--all-versions plans without a census"),
+            (("plan", "--topic", "source.users", "--version-limit", "3"), "--version-limit says that it takes 3"),
         ],
     )
     def test_options_that_contradict_each_other_are_refused(
-        self, mirrored: Parts, options: tuple[str, ...], says: str
+        self, mirrored: Parts, command: tuple[str, ...], says: str
     ) -> None:
-        done = mirrored.srfix("check", "source.users", *options)
-        assert done.returncode == 2
-        assert says in done.stderr
-
-    @pytest.mark.parametrize(
-        ("options", "says"),
-        [
-            (("--subject", "a-value"), "--subject say how a topic is read: name it with --topic."),
-            (("--reader", "latest"), "--reader latest reads topics: name one with --topic."),
-            (("--topic", "source.users", "--application", "a"), "--application say which stores are meant"),
-            (("--topic", "source.users", "--gone", "a"), "--gone say which stores are meant"),
-            (("--topic", "source.users", "--all-versions"), "--all-versions plans without a census"),
-            (("--topic", "source.users", "--version-limit", "3"), "--version-limit says that it takes 3"),
-        ],
-    )
-    def test_a_plan_is_of_stores_or_of_a_topic(self, mirrored: Parts, options: tuple[str, ...], says: str) -> None:
-        done = mirrored.srfix("plan", *options)
+        done = mirrored.srfix(*command)
         assert done.returncode == 2
         assert says in done.stderr
 
@@ -232,10 +219,7 @@ class TestTheRepair:
 
     def test_the_price_says_whose_subject_it_is(self, mirrored: Parts) -> None:
         done = mirrored.srfix("plan", "--topic", "source.users", "--output", "json")
-        assert (
-            "The subject is that of topic source.users itself: its producers register there, and consumers that take the "
-            "latest version look there." in " ".join(json.loads(done.stdout)["price"])
-        )
+        assert "The subject is that of topic source.users itself" in " ".join(json.loads(done.stdout)["price"])
 
     def test_no_plan_makes_a_latest_version(self, tmp_path: Path) -> None:
         with staged(latest_version_is_soft_deleted) as parts:

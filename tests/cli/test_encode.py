@@ -156,9 +156,8 @@ class TestRowsThatDoNotFit:
         line_3, line_4, line_6, line_7 = done.stderr.splitlines()
         assert line_3.startswith("Line 3: The row 'not json' is not JSON (")
         assert line_4.startswith("Line 4: ")
-        assert (
-            line_6 == """Line 6: The row '{"a": {"$decimal": "x"}}': What is marked '$decimal' is no such value: 'x'."""
-        )
+        assert line_6.startswith("Line 6: The row ")
+        assert "'$decimal' is no such value: 'x'" in line_6
         assert line_7.startswith("Line 7: The row ")
         assert len(line_7) < 400
 

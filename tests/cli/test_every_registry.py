@@ -29,6 +29,7 @@ from srfix.serde.properties import registry as registry_properties
 from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts
+from tests.serde.fakes import Clock
 from tests.serde.registry.test_proxy import TunnelProxy
 from tests.telling import slow_but
 
@@ -121,19 +122,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-class Clock:
-    """Time that passes when the command waits for a registry, and not otherwise."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @pytest.fixture

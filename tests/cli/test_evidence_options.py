@@ -64,8 +64,7 @@ class TestStateDir:
             done = parts.srfix("diagnose", "--state-dir", tmp_path / "state", *named)
             assert done.returncode == 1
             assert (
-                f"--state-dir {tmp_path}/state/billing holds nothing of the application {damage.APPLICATION}, only of billing: "
-                in done.stderr
+                f"/state/billing holds nothing of the application {damage.APPLICATION}, only of billing" in done.stderr
             )
 
 
@@ -107,10 +106,7 @@ class TestKsqldb:
         with ksqldb_server() as server:
             document = diagnosis(parts, "--ksqldb", server.url, "--ksqldb-config", "http.answer.max.bytes=10")
             (skipped,) = [s for s in document["skipped"] if s["what"] == f"ksqlDB ({server.url})"]
-            assert (
-                "its answer has more than 10 bytes, decompressed, and was not read on (http.answer.max.bytes)"
-                in (skipped["reason"])
-            )
+            assert "has more than 10 bytes, decompressed" in skipped["reason"]
             done = parts.srfix("diagnose", "--ksqldb", server.url, "--ksqldb-config", "max.bytes=10")
         assert (done.returncode, done.stdout) == (2, "")
         assert "There is no property max.bytes of ksqlDB's client." in done.stderr

@@ -61,10 +61,7 @@ class TestACode:
         ],
     )
     def test_an_unknown_code_is_refused_with_the_near_ones_and_the_way_out(self, typed: str, meant: str) -> None:
-        with pytest.raises(
-            UsageError,
-            match=rf"^'{typed}' is neither a finding code \(SRF001 to SRF020\) nor a file\. {re.escape(meant)}",
-        ) as refused:
+        with pytest.raises(UsageError, match=rf"^'{typed}' is neither a finding code .* {re.escape(meant)}") as refused:
             run(typed)
         assert ("Did you mean" in refused.value.message) is bool(meant)
         assert "Run `srfix explain` for the list" in refused.value.message

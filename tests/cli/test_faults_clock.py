@@ -22,7 +22,7 @@ from srfix.recovery.repair.plan_file import Plan, load_plan
 from srfix.recovery.repair.rollback import roll_back
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.subjects.names import Topic
-from tests.cli.kept_demo import Parts, registry_like
+from tests.cli.kept_demo import Parts
 from tests.recovery.staging import killed_at
 
 ROOT = Path(__file__).parents[2]
@@ -96,12 +96,6 @@ def plan(shared_parts: Parts, tmp_path: Path) -> Plan:
     """A plan whose maker's clock was a long way ahead."""
     assert shared_parts.srfix("plan", "-o", tmp_path / "p.json").returncode == 0
     return replace(load_plan(tmp_path / "p.json"), created_at="2099-01-01T00:00:00+00:00")
-
-
-@pytest.fixture
-def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
-    with registry_like(shared_parts.registry) as copy:
-        yield copy
 
 
 class TestClockMoved:

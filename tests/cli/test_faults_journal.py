@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,6 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.models import Json
 from tests.cli.forked import run_forked
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix
-
-
-@pytest.fixture
-def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
-    with registry_like(shared_parts.registry) as copy:
-        yield copy
-
-
-@pytest.fixture
-def directory(plan: str, tmp_path: Path) -> Path:
-    """Where the plan lies, and the journal goes."""
-    (tmp_path / "p.json").write_text(plan)
-    return tmp_path
 
 
 @pytest.fixture(scope="module")

@@ -185,9 +185,7 @@ class TestBaseline:
         file = baseline(tmp_path / "known.json", ENTRY | {"severity": "litter"})
         done = srfix("diagnose", "--baseline", file, env=where)
         assert done.returncode == 1
-        assert "--baseline: SRF001 shop/users-store is worse than it was written down: litter then, broken now.\n" in (
-            done.stderr
-        )
+        assert "--baseline: SRF001 shop/users-store is worse" in done.stderr
 
     def test_what_no_longer_occurs_is_said_even_when_quiet(self, where: dict[str, str], tmp_path: Path) -> None:
         file = baseline(tmp_path / "known.json", ENTRY)
@@ -223,10 +221,7 @@ class TestBaseline:
             (None, "cannot be read: No such file or directory. Write one with srfix diagnose --write-baseline FILE."),
             ("{", "is not JSON"),
             ("[]", "is no baseline of srfix. Write one with"),
-            (
-                '{"schema": "srfix.diagnosis/1", "findings": []}',
-                "is a srfix.diagnosis/1, and --baseline takes a srfix.b",
-            ),
+            ('{"schema": "srfix.diagnosis/1", "findings": []}', "is a srfix.diagnosis/1, and --baseline takes"),
             ('{"schema": "srfix.baseline/1", "findings": [{"code": "SRF001"}]}', "has an entry that is none"),
             (
                 json.dumps({"schema": "srfix.baseline/1", "findings": [ENTRY | {"severity": "bad"}]}),
@@ -252,9 +247,6 @@ class TestBaseline:
         new = tmp_path / "new.json"
         both = srfix("diagnose", "--baseline", known, "--write-baseline", new, env=where)
         assert (both.returncode, both.stdout, new.exists()) == (2, "", False)
-        assert (
-            "--write-baseline writes down all that is found, whatever --baseline knows: give one of them."
-            in both.stderr
-        )
+        assert "--write-baseline writes down all that is found" in both.stderr
         assert srfix("diagnose", "--write-baseline", new, env=where | {"SRFIX_BASELINE": str(known)}).returncode == 0
         assert json.loads(new.read_text())["findings"] == [ENTRY]

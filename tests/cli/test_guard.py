@@ -14,6 +14,7 @@ import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from tests.cli.kept_demo import Parts, srfix
+from tests.cli.test_bad_input import sentence
 
 PHANTOM = f"{damage.APPLICATION}-{damage.STORE}-changelog-value"
 SOURCE = "users-value"
@@ -57,8 +58,8 @@ def document(done: subprocess.CompletedProcess[str], code: int) -> dict[str, Any
 
 def commands(sentences: list[str]) -> Iterator[list[str]]:
     """The srfix commands that sentences print, without the word srfix."""
-    for sentence in sentences:
-        for text in re.findall(r"`srfix (.*?)`", sentence):
+    for printed in sentences:
+        for text in re.findall(r"`srfix (.*?)`", printed):
             yield shlex.split(text)
 
 
@@ -88,10 +89,7 @@ class TestByNames:
         said = ("--topology", topology, *SAID, "--optimization", "all", "--ignore", "shop-*")
         done = srfix("guard", *said)
         assert done.returncode == 0
-        assert (
-            "Ignored (--ignore), and no reason to fail: SRF001 shop/users-store, breaks on restore: possible."
-            in done.stdout
-        )
+        assert "Ignored (--ignore), and no reason to fail: SRF001 shop/users-store" in done.stdout
         assert done.stderr.endswith("1 store judged; 1 ignored.\n")
         assert [each["code"] for each in document(srfix("guard", *said, "--output", "json"), 0)["ignored"]] == [
             "SRF001"
@@ -140,45 +138,27 @@ class TestSchema:
         assert (each["code"], each["subject"]) == ("SRF001", "shop-users-store-changelog-value")
 
 
+TOPOLOGY = ("--topology", "{topology}", "--application", "shop")
+
+
 class TestUsage:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (
-                (),
-                "There is nothing to foretell: give --topology FILE and --application ID, --ksqldb URL, or --subject and "
-                "--schema.",
-            ),
-            (
-                ("--topology", "{topology}"),
-                "--topology takes --application ID too: the printed text does not say whose it is, and the names of changelogs "
-                "and subjects begin with it.",
-            ),
+            ((), "There is nothing to foretell: give --topology FILE"),
+            (("--topology", "{topology}"), "--topology takes --application ID too"),
             (("--subject", "users-value"), "--subject and --schema go together: add --schema FILE."),
             (("--schema", "new.avsc"), "--subject and --schema go together: add --subject SUBJECT."),
             (
                 ("--subject", "users-value", "--schema", "nowhere.avsc"),
-                "The file 'nowhere.avsc' of --schema cannot be read: No such file or directory.",
+                "The file 'nowhere.avsc' of --schema cannot be read",
             ),
-            (
-                ("--topology", "{topology}", "--application", "shop", "--to", "next"),
-                "--to next: expected a Kafka Streams version, such as 2.6.3 or 3.9.",
-            ),
-            (
-                ("--topology", "{topology}", "--application", "shop", "--streams-version", "2"),
-                "--streams-version 2: expected a Kafka Streams version, such as 2.6.3 or 3.9.",
-            ),
-            (
-                ("--topology", "{topology}", "--application", "shop", "--store", "other"),
-                "There is nothing to judge by: no store of that name stands in what was handed over.",
-            ),
-            (
-                ("--topology", "{topology}", "--application", "shop", "--optimization", "yes"),
-                "--optimization 'yes': 'yes' is no value of topology.optimization. It is none, all, or a list of "
-                "reuse.ktable.source.topics, merge.repartition.topics, single.store.self.join.",
-            ),
+            ((*TOPOLOGY, "--to", "next"), "--to next: expected a Kafka Streams version"),
+            ((*TOPOLOGY, "--streams-version", "2"), "--streams-version 2: expected a Kafka Streams version"),
+            ((*TOPOLOGY, "--store", "other"), "nothing to judge by: no store of that name stands"),
+            ((*TOPOLOGY, "--optimization", "yes"), "'yes' is no value of topology.optimization. It is none, all"),
         ],
     )
     def test_what_makes_no_sense_is_refused(self, options: tuple[str, ...], message: str, topology: Path) -> None:
         done = srfix("guard", *(str(topology) if word == "{topology}" else word for word in options))
-        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"srfix: {message}\n")
+        assert message in sentence(done)

@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import click
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from srfix.cli.command_line import cli
 from srfix.cli.main import main
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
@@ -28,6 +26,7 @@ from srfix.serde import bounds
 from srfix.serde.printable import COMMAND_IN_TEXT, MESSAGE, is_printable
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import INTERNAL, WRITER
+from tests.cli.test_printed_commands import parsed, strings
 from tests.serde.test_printable import HOSTILE, seen
 from tests.telling import slow_but
 
@@ -84,15 +83,6 @@ def world_of(*applications: str) -> Iterator[tuple[EmbeddedBroker, FixtureRegist
         yield broker, registry, ("--bootstrap-servers", broker.bootstrap_servers, "--registry", registry.url)
 
 
-def strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from (text for each in value.values() for text in strings(each))
-    elif isinstance(value, list):
-        yield from (text for each in value for text in strings(each))
-
-
 def commands_of(document: str) -> set[str]:
     """All commands of a JSON report."""
     found: set[str] = set()
@@ -101,14 +91,6 @@ def commands_of(document: str) -> set[str]:
         if text.startswith("srfix "):
             found.add(text)
     return {command for command in found if len(shlex.split(command)) > 1}
-
-
-def parsed(command: str) -> click.Context:
-    program, name, *arguments = shlex.split(command)
-    assert program == "srfix"
-    known = cli.get_command(click.Context(cli), name)
-    assert known is not None, command
-    return known.make_context(name, arguments, parent=click.Context(cli, **cli.context_settings))
 
 
 REPORTS = (

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import INTERNAL, WRITER
-from tests.cli.kept_demo import srfix
+from tests.cli.kept_demo import document, srfix
 
 ORPHAN = "dead-store-changelog-value"
 PHANTOM = "shop-users-store-changelog-value"
@@ -35,11 +33,6 @@ def where(registry: FixtureRegistry) -> Iterator[dict[str, str]]:
         broker.produce([ProducedRecord(topic="users", partition=0, key=b"k", value=frame_id(1, b"\x02\x06Ada"))])
         broker.commit("shop", {("users", 0): 1})
         yield {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": registry.url}
-
-
-def document(text: str) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(text)
-    return parsed
 
 
 class TestAnOrphan:
@@ -66,9 +59,7 @@ class TestAnOrphan:
     def test_a_pattern_that_matches_nothing_is_said(self, where: dict[str, str]) -> None:
         done = srfix("diagnose", "--ignore", "daed-*", env=where)
         assert done.returncode == 2
-        assert done.stderr.startswith(
-            "--ignore daed-*: nothing was found or left out that concerns a subject like it.\n"
-        )
+        assert done.stderr.startswith("--ignore daed-*: nothing was found or left out")
 
 
 class TestABrokenStore:

@@ -32,12 +32,6 @@ LAST_STEP = "delete the compatibility again: the subject had none of its own"
 REFUSED = Answer(status=422, body=json.dumps({"error_code": 42205, "message": "Subject is in read-only mode"}))
 
 
-@pytest.fixture
-def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
-    with registry_like(shared_parts.registry) as copy:
-        yield copy
-
-
 @pytest.fixture(scope="module")
 def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
     """The registry after one undisturbed run."""
@@ -48,13 +42,6 @@ def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFa
         assert done.returncode == 0, done.stderr
         assert [(seen.method, seen.status) for seen in copy.write_log] == [(method, 200) for method, _, _ in WRITES]
         return copy.dump()
-
-
-@pytest.fixture
-def directory(plan: str, tmp_path: Path) -> Path:
-    """Where the plan lies, and the journal goes."""
-    (tmp_path / "p.json").write_text(plan)
-    return tmp_path
 
 
 def apply(directory: Path, registry: FixtureRegistry, *more: str) -> subprocess.CompletedProcess[str]:

@@ -24,28 +24,13 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.redaction import Redactor
 from srfix.recovery.errors import PlanError
 from srfix.serde.errors import UsageError
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, started
 from tests.telling import slow_but
-
-SRFIX = str(Path(sys.executable).with_name("srfix"))
-TIMEOUT_S = 60
-
-
-def run(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SRFIX_")}
-    return subprocess.run(
-        [SRFIX, *arguments],
-        input=stdin,
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
 
 
 class TestTheInstalledCommand:
     def test_its_version_is_a_line_on_stdout(self) -> None:
-        done = run("--version")
+        done = started("--version")
         assert (done.returncode, done.stderr) == (ExitCode.OK, "")
         assert re.fullmatch(r"srfix 0\.[^,]+, serde engine: (srfix-kernel [\d.]+|Python \(.+\))\n", done.stdout)
 
@@ -58,7 +43,7 @@ class TestTheInstalledCommand:
         ),
     )
     def test_a_usage_error_exits_with_2_and_leaves_stdout_empty(self, arguments: tuple[str, ...]) -> None:
-        done = run(*arguments)
+        done = started(*arguments)
         assert (done.returncode, done.stdout) == (ExitCode.REFUSED, "")
         assert done.stderr
         assert "Traceback" not in done.stderr
@@ -108,12 +93,12 @@ class TestTheInstalledCommand:
     @pytest.mark.slow
     @pytest.mark.parametrize("output", ["table", "json", "markdown", "html"])
     def test_a_terminal_that_knows_only_ascii_is_no_crash(self, output: str) -> None:
-        done = run("explain", "SRF001", "--output", output, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+        done = started("explain", "SRF001", "--output", output, env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
         assert done.returncode == ExitCode.OK
         assert done.stdout.isascii()
 
     def test_without_a_terminal_no_line_is_folded_or_coloured(self) -> None:
-        done = run("explain", COLUMNS="40", FORCE_COLOR="")
+        done = started("explain", env={"COLUMNS": "40", "FORCE_COLOR": ""})
         row = next(line for line in done.stdout.splitlines() if "SRF001" in line)
         assert row.rstrip().endswith("its schema ids are not registered under the phantom subject")
         assert "\x1b" not in done.stdout
@@ -179,32 +164,28 @@ class TestMain:
         assert main(["act"]) == ExitCode.OK
         assert stream.errors == "strict"
 
-    def test_an_error_of_ours_is_one_sentence_and_2(
-        self, command: Register, capsys: pytest.CaptureFixture[str]
+    @pytest.mark.parametrize(
+        ("error", "code", "says"),
+        [
+            (PlanError("The plan was edited."), ExitCode.REFUSED, "srfix: The plan was edited.\n"),
+            (
+                ExceptionGroup("many", [PlanError("One."), ExceptionGroup("more", [UsageError("Two.")])]),
+                ExitCode.REFUSED,
+                "srfix: One.\nsrfix: Two.\n",
+            ),
+            (ExceptionGroup("many", [PlanError("One."), KeyError("two")]), ExitCode.BUG, None),
+        ],
+        ids=["ours", "a group of ours", "a group with a foreign one"],
+    )
+    def test_each_error_of_ours_is_a_sentence_and_a_foreign_one_a_bug(
+        self, command: Register, capsys: pytest.CaptureFixture[str], error: Exception, code: ExitCode, says: str | None
     ) -> None:
         def act() -> None:
-            raise PlanError("The plan was edited. Make a new one.")
+            raise error
 
         command(act)
-        assert main(["act"]) == ExitCode.REFUSED
-        assert capsys.readouterr() == ("", "srfix: The plan was edited. Make a new one.\n")
-
-    def test_a_group_of_our_errors_is_a_sentence_each(
-        self, command: Register, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        def act() -> None:
-            raise ExceptionGroup("many", [PlanError("One."), ExceptionGroup("more", [UsageError("Two.")])])
-
-        command(act)
-        assert main(["act"]) == ExitCode.REFUSED
-        assert capsys.readouterr().err == "srfix: One.\nsrfix: Two.\n"
-
-    def test_a_group_with_a_foreign_error_is_a_bug(self, command: Register) -> None:
-        def act() -> None:
-            raise ExceptionGroup("many", [PlanError("One."), KeyError("two")])
-
-        command(act)
-        assert main(["act"]) == ExitCode.BUG
+        assert main(["act"]) == code
+        assert says is None or capsys.readouterr() == ("", says)
 
     def test_a_question_that_is_declined_is_130(
         self, command: Register, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -334,6 +315,6 @@ class TestRedactor:
 
 
 def test_the_json_of_an_unknown_trace_says_so_and_exits_with_2() -> None:
-    done = run("explain", "-", "--output", "json", stdin="hello")
+    done = started("explain", "-", "--output", "json", stdin="hello")
     assert done.returncode == ExitCode.REFUSED
     assert json.loads(done.stdout)["recognised"] is False

@@ -197,14 +197,6 @@ class TestKafkaProperties:
         with pytest.raises(UsageError, match=r"^Line 3 of the properties file '.*' is not key=value\.$"):
             connect("--kafka-config", str(file))
 
-    def test_a_jaas_entry_over_several_lines_is_one(self, tmp_path: Path) -> None:
-        file = tmp_path / "client.properties"
-        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-        file.write_text(
-            f'sasl.jaas.config={module} required \\\n  username="u" \\\n  password="p";\n', encoding="utf-8"
-        )
-        assert connect("--kafka-config", str(file)).kafka == {"sasl.username": "u", "sasl.password": "p"}
-
     def test_a_jaas_entry_on_top_replaces_the_credentials_below_and_the_other_way_round(self, tmp_path: Path) -> None:
         file = tmp_path / "client.properties"
         module = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -286,18 +278,6 @@ class TestConnection:
 
 
 class TestRegistryProperties:
-    @pytest.fixture
-    def made(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-        """What the client was made of."""
-        arguments: dict[str, Any] = {}
-
-        class Recorder:
-            def __init__(self, urls: str, **given: Any) -> None:
-                arguments.update(given, urls=urls)
-
-        monkeypatch.setattr("srfix.serde.registry.RegistryClient", Recorder)
-        return arguments
-
     def test_confluents_names_become_the_clients_arguments(self, made: dict[str, Any]) -> None:
         connect(
             "--registry", "http://h", "-R", "basic.auth.credentials.source=USER_INFO",
@@ -340,20 +320,11 @@ class TestRegistryProperties:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            (
-                "ssl.truststore.location=x",
-                r"^For the registry: The file 'x' of ssl\.truststore\.location cannot be used: No such",
-            ),
+            ("ssl.truststore.location=x", r"^For the registry: The file 'x' of ssl\.truststore\.location cannot"),
             ("bearer.auth.scope=x", r"^The registry property bearer\.auth\.scope is not supported\."),
             ("proxy.host=x", r"^The registry property proxy\.host is not supported\."),
-            (
-                "nonsense=x",
-                r"^There is no registry property \(not shown, as it may hold a part of a secret\)\. Known are: basic\.auth",
-            ),
-            (
-                "http.read.timeout.ms=soon",
-                r"^The registry property http\.read\.timeout\.ms must be a whole number\.$",
-            ),
+            ("nonsense=x", r"^There is no registry property \(not shown, .*\)\. Known are: basic\.auth"),
+            ("http.read.timeout.ms=soon", r"property http\.read\.timeout\.ms must be a whole number"),
             ("basic.auth.credentials.source=ELSEWHERE", r"must be one of USER_INFO, URL, SASL_INHERIT\.$"),
             ("basic.auth.credentials.source=USER_INFO", r"needs basic\.auth\.user\.info=USER:PASSWORD"),
         ],
@@ -369,10 +340,7 @@ class TestConfigFile:
         [
             ("a = ", r"is not TOML: Invalid value \(at"),
             ("nonsense = 1", r"^Nothing reads the key in line 1 of the configuration file"),
-            (
-                "[kafka]\nsecurity.protocol = 'x'",
-                r"'kafka\.security' .* A name with dots needs quotes there\.$",
-            ),
+            ("[kafka]\nsecurity.protocol = 'x'", r"'kafka\.security' .* with dots needs quotes there"),
             ("kafka = 'x'", r"must be a table: \[kafka\]\.$"),
             ("plan = 'x'", r"must be a table: \[plan\]\.$"),
             (
@@ -382,15 +350,9 @@ class TestConfigFile:
             ),
             ("[plan]\nkep = 'auto'", r"^srfix plan has no option for the key in line 2 \(did you mean keep\?\) of"),
             ("[plan]\nconfig = 'x'", r"^srfix plan has no option for the key in line 2 of"),
-            (
-                "only-live = true",
-                r"^Nothing reads the key in line 1 of the configuration file '.*'\. only-live belongs in the table of a "
-                r"command that has it: \[plan\]\.$",
-            ),
-            (
-                "yes = true",
-                r"yes belongs in the table of a command that has it: \[diagnose\], \[apply\], \[rollback\]\.$",
-            ),
+            ("only-live = true", r"^Nothing reads the key in line 1 .*only-live belongs .*: \[plan\]\.$"),
+            ("yes = true", r"a command that has it: \[diagnose\], \[apply\], \[rollback\]\.$"),
+            ("qiet = true", r"\(did you mean quiet\?\) .* a command that has it: \[verify\]"),
             ("[verify]\nonly-live = true", r"only-live belongs in the table of a command that has it: \[plan\]\.$"),
             ("[explain]\nregistry = 'http://a:1'", r"registry belongs above all tables\.$"),
         ],
@@ -418,15 +380,6 @@ class TestConfigFile:
             strict=True,
         ):
             assert words in message
-
-    def test_a_slip_in_a_key_that_stands_in_the_wrong_place_has_a_suggestion(self, tmp_path: Path) -> None:
-        file = tmp_path / "srfix.toml"
-        file.write_text("qiet = true\n", encoding="utf-8")
-        with pytest.raises(
-            UsageError,
-            match=r"\(did you mean quiet\?\) .* quiet belongs in the table of a command that has it: \[verify\]",
-        ):
-            connect("--config", str(file))
 
     @pytest.mark.parametrize(
         ("text", "name", "what"),

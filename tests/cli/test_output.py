@@ -54,10 +54,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def render(output: OutputFormat, stream: io.StringIO | None = None) -> str:
+def render(output: OutputFormat, stream: io.StringIO | None = None, report: Report = REPORT) -> str:
     stream = io.StringIO() if stream is None else stream
-    write_report(REPORT, output, stream)
+    write_report(report, output, stream)
     return stream.getvalue()
+
+
+def of(*blocks: Block, **parts: Any) -> Report:
+    return Report(**{"document": {}, "blocks": blocks} | parts)
 
 
 class TestTable:
@@ -70,9 +74,7 @@ class TestTable:
 
     def test_without_a_terminal_a_row_is_a_line(self) -> None:
         rows = (("a", "soft deleted", "x\ny"), ("long-name", "", ""), ("界", "live", "z"))
-        stream = io.StringIO()
-        write_report(Report(document={}, blocks=(Table(("subject", "state", "of"), rows),)), OutputFormat.TABLE, stream)
-        assert stream.getvalue() == (
+        assert render(OutputFormat.TABLE, report=of(Table(("subject", "state", "of"), rows))) == (
             "subject     state          of\n"
             "a           soft deleted   x\\ny\n"
             "long-name   -              -\n"
@@ -94,11 +96,9 @@ class TestTable:
         monkeypatch.setenv("COLUMNS", "30")
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("NO_COLOR", "1")
-        stream = Terminal()
         name = "my-application-my-store-changelog"
         rows = ((name, "live", "a"), ("7", "soft-deleted", name))
-        write_report(Report(document={}, blocks=(Table(("subject", "state", "of"), rows),)), OutputFormat.TABLE, stream)
-        assert stream.getvalue().splitlines() == [
+        assert render(OutputFormat.TABLE, Terminal(), of(Table(("subject", "state", "of"), rows))).splitlines() == [
             name,
             "  state live, of a",
             "- subject 7",
@@ -131,9 +131,7 @@ class TestTable:
         self, monkeypatch: pytest.MonkeyPatch, command: str, printed: str
     ) -> None:
         monkeypatch.setenv("COLUMNS", "24")
-        stream = Terminal()
-        write_report(Report(document={}, blocks=(Commands((command,)),)), OutputFormat.TABLE, stream)
-        assert stream.getvalue() == f"{printed}\n"
+        assert render(OutputFormat.TABLE, Terminal(), of(Commands((command,)))) == f"{printed}\n"
         if "$" not in command:
             assert shlex.split(printed.replace("\\\n", " ")) == shlex.split(command)
 
@@ -141,10 +139,11 @@ class TestTable:
     def test_nor_is_one_in_a_sentence(self, monkeypatch: pytest.MonkeyPatch, block: Callable[[str], Block]) -> None:
         monkeypatch.setenv("COLUMNS", "90")
         command = "srfix diagnose --application 'it is `" + "a" * 40 + "`'"
-        stream = Terminal()
         report = Report(document={}, blocks=(block(f"A sentence with a command: `{command}`, and what comes then."),))
-        write_report(report, OutputFormat.TABLE, stream)
-        lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()]
+        lines = [
+            line.strip()
+            for line in re.sub(r"\x1b\[[0-9;]*m", "", render(OutputFormat.TABLE, Terminal(), report)).splitlines()
+        ]
         assert command in lines
         assert lines[lines.index(command) + 1] == "and what comes then."
 
@@ -195,49 +194,43 @@ class TestMarkdown:
     )
     @pytest.mark.parametrize("block", [Paragraph, lambda text: ItemList((text,)), Heading])
     def test_nothing_in_a_text_is_markup(self, text: str, block: Callable[[str], Block]) -> None:
-        stream = io.StringIO()
-        write_report(Report(document={}, blocks=(block(text),)), OutputFormat.MARKDOWN, stream)
         (inline,) = (
             token
-            for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(stream.getvalue())
+            for token in MarkdownIt("commonmark")
+            .enable(["table", "strikethrough"])
+            .parse(render(OutputFormat.MARKDOWN, report=of(block(text))))
             if token.type == "inline"
         )
         assert {child.type for child in inline.children or ()} <= {"text", "code_inline"}
         assert "".join(child.content for child in inline.children or ()) == text
 
     def test_the_names_of_the_document_are_code(self) -> None:
-        stream = io.StringIO()
         document: dict[str, Any] = {
             "findings": [{"subject": "shop-value", "source": {"topic": "users"}, "store": "a b"}]
         }
         blocks = (Paragraph("Topic users, and subject shop-value; all users-x of a b."),)
-        write_report(Report(document=document, blocks=blocks), OutputFormat.MARKDOWN, stream)
-        assert stream.getvalue() == "Topic `users`, and subject `shop-value`; all users-x of `a b`.\n"
+        text = render(OutputFormat.MARKDOWN, report=of(*blocks, document=document))
+        assert text == "Topic `users`, and subject `shop-value`; all users-x of `a b`.\n"
 
     def test_a_command_in_a_sentence_is_code(self) -> None:
-        stream = io.StringIO()
         blocks = (Paragraph("Run [this]: `srfix plan --store 'a_`b`' -o p.json`."), ItemList(("`srfix doctor`",)))
-        write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
-        assert stream.getvalue() == "Run `[this]`: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
+        text = render(OutputFormat.MARKDOWN, report=of(*blocks))
+        assert text == "Run `[this]`: ``srfix plan --store 'a_`b`' -o p.json``.\n\n- `srfix doctor`\n"
 
     def test_the_verdict_stands_first_with_what_was_looked_at(self) -> None:
-        stream = io.StringIO()
         verdict = Verdict(text="1 finding: broken", tone=Tone.BAD, more="1 store examined.")
         where = (("cluster", "kafka:9092"), ("registry", None))
         blocks = (Heading("SRF001"), Heading("SRF005"))
-        write_report(Report(document={}, blocks=blocks, verdict=verdict, where=where), OutputFormat.MARKDOWN, stream)
-        assert stream.getvalue() == (
+        assert render(OutputFormat.MARKDOWN, report=of(*blocks, verdict=verdict, where=where)) == (
             "## 1 finding: broken\n\n1 store examined. Looked at: cluster kafka:9092.\n\n## SRF001\n\n## SRF005\n"
         )
 
     def test_details_are_folded_and_markdown_goes_on_in_them(self) -> None:
-        stream = io.StringIO()
         blocks = (
             Folded("Why <b>|", (Paragraph("A *b*."), Paragraph("Not that.", is_warning=True)), is_open=True),
             Paragraph("After."),
         )
-        write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
-        assert stream.getvalue() == (
+        assert render(OutputFormat.MARKDOWN, report=of(*blocks)) == (
             "<details open><summary>Why &lt;b&gt;&#124;</summary>\n\nA `*b*`.\n\n**Mind:** Not that.\n\n</details>\n\nAfter.\n"
         )
 
@@ -259,19 +252,16 @@ class TestMarkdown:
             assert ("a" * 10_000 in stream.getvalue()) == (len(shown) == 4)
 
     def test_bars_are_a_table_of_numbers(self) -> None:
-        stream = io.StringIO()
         blocks = (Bars(("partition", "id 1"), (("0", (1_000,)),), title="Values"),)
-        write_report(Report(document={}, blocks=blocks), OutputFormat.MARKDOWN, stream)
-        assert stream.getvalue() == "**Values**\n\n| partition | id 1 |\n|---|---|\n| 0 | 1,000 |\n"
+        text = render(OutputFormat.MARKDOWN, report=of(*blocks))
+        assert text == "**Values**\n\n| partition | id 1 |\n|---|---|\n| 0 | 1,000 |\n"
 
 
 class TestPrintable:
     @pytest.mark.parametrize("hostile", ["\x1b[2J", "\r", "\x07", "\x9b31m", "\u202e", "\x00"])
     @pytest.mark.parametrize("output", [OutputFormat.TABLE, OutputFormat.MARKDOWN, OutputFormat.HTML])
     def test_a_name_from_outside_cannot_move_the_cursor(self, hostile: str, output: OutputFormat) -> None:
-        stream = io.StringIO()
-        write_report(Report(document={}, blocks=blocks_of(hostile)), output, stream)
-        assert hostile[0] not in stream.getvalue()
+        assert hostile[0] not in render(output, report=of(*blocks_of(hostile)))
 
     def test_it_says_what_stood_there(self) -> None:
         assert printable("a\x1b[31mb\u202e") == "a\\x1b[31mb\\u202e"

@@ -109,7 +109,7 @@ def printed(done: subprocess.CompletedProcess[str]) -> list[str]:
     assert done.returncode in {0, 1, 2, 3}, done.stderr
     texts = [done.stdout, done.stderr]
     if done.stdout.startswith("{"):
-        texts[0] = "\n".join(_strings(json.loads(done.stdout)))
+        texts[0] = "\n".join(strings(json.loads(done.stdout)))
     found: list[str] = []
     for text in texts:
         for line in text.splitlines():
@@ -126,16 +126,16 @@ def printed(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [command for command in dict.fromkeys(found) if command not in {"srfix", "srfix diagnose"}]
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        yield from (text for each in value.values() for text in _strings(each))
+        yield from (text for each in value.values() for text in strings(each))
     elif isinstance(value, list):
-        yield from (text for each in value for text in _strings(each))
+        yield from (text for each in value for text in strings(each))
 
 
-def parsed(command: str, folder: Path) -> click.Context:
+def parsed(command: str, folder: Path = Path()) -> click.Context:
     """What the real parser makes of a command, without running it."""
     program, name, *arguments = shlex.split(command)
     assert program == "srfix"
@@ -214,7 +214,7 @@ class TestWhatWasGiven:
         assert done.returncode == 1, done.stderr
         assert SECRET not in done.stdout + done.stderr
         assert "(give -X sasl.password=…, -R basic.auth.user.info=… again: srfix prints no secret)" in "\n".join(
-            _strings(json.loads(done.stdout))
+            strings(json.loads(done.stdout))
         )
         return printed(done)
 

@@ -13,7 +13,7 @@ import pytest
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
 from srfix.cli.process import Interrupts
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment, started
 from tests.telling import slow_but
 
 WHEN_IMPORTED = """
@@ -56,15 +56,7 @@ def with_start(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
     def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "sitecustomize.py").write_text(code)
         path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-        return subprocess.run(
-            [SRFIX, *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-            env=environment({"PYTHONPATH": path}),
-        )
+        return started(*arguments, env={"PYTHONPATH": path})
 
     return run
 

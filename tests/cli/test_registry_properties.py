@@ -18,19 +18,6 @@ from srfix.serde.registry.secret import Secret
 URL = "http://registry:8081"
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """What the client was made of."""
-    arguments: dict[str, object] = {}
-
-    class Recorder:
-        def __init__(self, urls: str, **given: object) -> None:
-            arguments.update(given, urls=urls)
-
-    monkeypatch.setattr("srfix.serde.registry.RegistryClient", Recorder)
-    return arguments
-
-
 def connect(**properties: str) -> Connection:
     """A connection by properties whose dots are written as two underscores."""
     given = {name.replace("__", "."): value for name, value in properties.items()}

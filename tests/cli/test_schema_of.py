@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import jsonschema_rs
 import pytest
 
 from srfix.cli.documents import DOCUMENTS, document_named, schema_text
-from tests.cli.kept_demo import Parts, srfix
+from tests.cli.kept_demo import Parts, document, srfix
 from tests.documents import NAMES, check
 
 ROOT = Path(__file__).parents[2]
-
-
-def document(text: str) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(text)
-    return parsed
 
 
 class TestTheCommand:

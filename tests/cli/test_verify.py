@@ -124,16 +124,8 @@ class TestWhatWasVerified:
             "schema id 1 is registered here",
             "schema id 2 is registered here; no live row carries it, so none was decoded",
         ]
-        assert told.document["subjects"] == [
-            {
-                "subject": PHANTOM,
-                "ids_asked": 2,
-                "rows_read": 1,
-                "confirmed": 4,
-                "problems": 0,
-                "not_looked_at": 0,
-            }
-        ]
+        counts = {"ids_asked": 2, "rows_read": 1, "confirmed": 4, "problems": 0, "not_looked_at": 0}
+        assert told.document["subjects"] == [{"subject": PHANTOM, **counts}]
         assert told.summary == "2 schema ids asked for, 1 live row read.\n4 confirmed, 0 problems.\n"
 
     def test_a_plan_that_was_never_applied_is_named_as_that_whatever_is_live(self, world: World) -> None:
@@ -142,10 +134,8 @@ class TestWhatWasVerified:
         world.commit(4)
         told = world.verify(1)
         assert told.problems[0].startswith("nothing that the plan registers is registered here: it was not applied")
-        assert [what.partition(";")[0] for what in told.problems[1:]] == [
-            "schema id 1 is not registered here (40403)",
-            "schema id 2 is not registered here (40403)",
-        ]
+        missing = [f"schema id {schema_id} is not registered here (40403)" for schema_id in (1, 2)]
+        assert [what.partition(";")[0] for what in told.problems[1:]] == missing
 
     def test_after_a_rollback_the_plan_is_not_applied(self, world: World) -> None:
         world.repaired()
@@ -159,9 +149,8 @@ class TestWhatWasVerified:
         with world.client() as client:
             client.delete_version(PHANTOM, 3, permanent=True)
         told = world.verify(1)
-        assert told.problems == [
-            "schema id 2 is not registered here (40403); apply the plan, or, if it was applied, plan and apply again"
-        ]
+        (problem,) = told.problems
+        assert problem.startswith("schema id 2 is not registered here (40403); apply the plan, or")
 
     def test_a_plan_that_repairs_nothing_verifies_nothing(self, world: World) -> None:
         world.plan()
@@ -176,37 +165,34 @@ class TestAnotherCluster:
         with EmbeddedBroker(topics={"users": 1}) as broker:
             yield broker
 
-    def test_a_topic_of_that_name_without_the_group_is_not_looked_at(
-        self, world: World, elsewhere: EmbeddedBroker
+    @pytest.mark.parametrize(
+        ("committed", "subject_of_other", "confirmed", "says"),
+        [
+            (None, None, 3, "shop has no committed offset there, so that a restore loads nothing"),
+            (1, PHANTOM, 5, "its live values carry schema id 4, of which the plan does not speak"),
+            (2, None, 4, "the log ends at 1. The topic was created anew, or this is another cluster"),
+        ],
+        ids=["without the group", "with other ids", "with commits beyond its end"],
+    )
+    def test_a_topic_of_that_name_is_not_looked_at(
+        self,
+        world: World,
+        elsewhere: EmbeddedBroker,
+        committed: int | None,
+        subject_of_other: str | None,
+        confirmed: int,
+        says: str,
     ) -> None:
         world.repaired()
-        elsewhere.produce([ProducedRecord(topic="users", partition=0, key=b"a", value=ONE)])
+        value = ONE if subject_of_other is None else frame_id(world.registry.seed(subject_of_other, KEY), b"\x02")
+        elsewhere.produce([ProducedRecord(topic="users", partition=0, key=b"a", value=value)])
+        if committed is not None:
+            elsewhere.commit("shop", {("users", 0): committed})
         told = world.verify(2, SRFIX_BOOTSTRAP_SERVERS=elsewhere.bootstrap_servers)
         (unseen,) = told.unseen
-        assert "shop has no committed offset there, so that a restore loads nothing" in unseen
+        assert says in unseen
         assert f"Not looked at: {unseen} (subject {PHANTOM}).\n" in told.summary
-        assert told.summary.endswith("3 confirmed, 0 problems, 1 thing not looked at.\n")
-
-    def test_other_ids_that_happen_to_be_registered_say_nothing_of_the_plans(
-        self, world: World, elsewhere: EmbeddedBroker
-    ) -> None:
-        world.repaired()
-        other = world.registry.seed(PHANTOM, KEY)
-        elsewhere.produce([ProducedRecord(topic="users", partition=0, key=b"a", value=frame_id(other, b"\x02"))])
-        elsewhere.commit("shop", {("users", 0): 1})
-        told = world.verify(2, SRFIX_BOOTSTRAP_SERVERS=elsewhere.bootstrap_servers)
-        (unseen,) = told.unseen
-        assert f"its live values carry schema id {other}, of which the plan does not speak" in unseen
-
-    def test_a_topic_that_was_created_anew_has_commits_beyond_its_end(
-        self, world: World, elsewhere: EmbeddedBroker
-    ) -> None:
-        world.repaired()
-        elsewhere.produce([ProducedRecord(topic="users", partition=0, key=b"a", value=ONE)])
-        elsewhere.commit("shop", {("users", 0): 2})
-        told = world.verify(2, SRFIX_BOOTSTRAP_SERVERS=elsewhere.bootstrap_servers)
-        (unseen,) = told.unseen
-        assert "the log ends at 1. The topic was created anew, or this is another cluster" in unseen
+        assert told.summary.endswith(f"{confirmed} confirmed, 0 problems, 1 thing not looked at.\n")
 
 
 class TestAnotherRegistry:
@@ -223,11 +209,8 @@ class TestAnotherRegistry:
             for text in (W1.replace("userId", "orderId"), W2.replace("userId", "orderId"), R):
                 other.seed(PHANTOM, text)
             told = world.verify(1, SRFIX_REGISTRY=other.url)
-        assert told.problems == [
-            f"schema id {schema_id} is another schema in this registry than in the plan: is this the plan's registry? Check "
-            "--registry"
-            for schema_id in (1, 2)
-        ]
+        said = [problem.partition(":")[0] for problem in told.problems]
+        assert said == [f"schema id {number} is another schema in this registry than in the plan" for number in (1, 2)]
 
     def test_one_without_what_stood_there_before_is_not_taken_for_it(self, world: World) -> None:
         world.repaired()
@@ -295,11 +278,8 @@ class TestKeysThatAReaderWritesOtherwise:
     def test_the_values_are_repaired_and_the_keys_still_miss(self, keyed: World) -> None:
         keyed.registry.seed(PHANTOM_KEY, KEY_R)
         told = keyed.repaired().verify(1)
-        assert told.problems == [
-            "store users-store looks keys up under schema id 4, and the live keys of topic users carry schema id 2: its rows "
-            "can be read, but a look-up by key misses them without an error, and the next update of a key makes a second row. "
-            "No registration mends that (`srfix explain SRF005`)"
-        ]
+        (problem,) = told.problems
+        assert "looks keys up under schema id 4, and the live keys of topic users carry schema id 2" in problem
         (advice, *_prevention) = told.document["applications"][0]["advice"]
         assert advice.startswith("What is down in shop can read its rows again, but its look-ups by key miss them")
 
@@ -314,6 +294,5 @@ class TestTypesWithoutASerde:
         bare.commit(1)
         told = bare.repaired("--source", "users-store=users").verify(2)
         assert "schema id 1 is registered here" in told.confirmed
-        assert told.unseen == [
-            "whether the rows with schema id 1 decode: srfix has no serde for PROTOBUF; its registration here holds"
-        ]
+        (unseen,) = told.unseen
+        assert "the rows with schema id 1 decode: srfix has no serde for PROTOBUF" in unseen

@@ -16,22 +16,9 @@ import requests
 
 from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix, wait_for
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 from tests.documents import check
 from tests.recovery.watch.watching import NEXT_SCHEMA
-
-
-@pytest.fixture
-def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
-    with registry_like(shared_parts.registry) as copy:
-        yield copy
-
-
-@pytest.fixture
-def directory(plan: str, tmp_path: Path) -> Path:
-    """Where the signed-off plan lies, and the journals go."""
-    (tmp_path / "p.json").write_text(plan)
-    return tmp_path
 
 
 def where(parts: Parts, registry: FixtureRegistry) -> Mapping[str, str]:
@@ -89,10 +76,8 @@ class TestOnce:
         done = parts.srfix("watch", "--once")
         assert (done.returncode, done.stderr) == (1, "")
         (line,) = done.stdout.splitlines()
-        assert re.fullmatch(
-            r"\S+ A full look of \d+\.\d s: 1 finding \(SRF001 _confluent-ksql-default_query_CSAS_J_0/"
-            r"KafkaTopic_Right-Reduce\), 1 store examined(, \d+ things? not looked at)?\.",
-            line,
+        assert re.match(
+            r"\S+ A full look of \d+\.\d s: 1 finding \(SRF001 .*/KafkaTopic_Right-Reduce\), 1 store examined", line
         )
 
     def test_with_a_plan_it_registers_and_says_how_to_undo_it(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.serde.wire import SchemaId, frame_id
-from tests.cli.kept_demo import Parts
+from tests.cli.kept_demo import Parts, document
 
 WRITER = '{"type":"record","name":"Order","fields":[{"name":"orderId","type":"long"}]}'
 INTERNAL = '{"type":"record","name":"OrderRow","fields":[{"name":"ORDERID","type":["null","long"],"default":null}]}'
@@ -25,11 +24,6 @@ Topologies:
       <-- KSTREAM-SOURCE-0000000000
 
 """
-
-
-def document(text: str) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(text)
-    return parsed
 
 
 def stage_shop(parts: Parts, *, commit: bool = True) -> None:

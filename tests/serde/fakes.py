@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 from typing import Literal
+
+import fastavro
 
 from srfix.serde.errors import RegistryError
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
 from srfix.serde.subjects.names import Subject
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, frame_id
 
 URL = "http://registry.test"
 
@@ -81,3 +84,28 @@ class MemoryRegistry:
 
 def _same(one: str, other: str) -> bool:
     return bool(json.loads(one) == json.loads(other))
+
+
+class Clock:
+    """Time that passes when somebody waits, and not otherwise."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def body(schema: object, value: object) -> bytes:
+    """The value as fastavro writes it."""
+    out = BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def framed(registry: MemoryRegistry, schema: object, value: object) -> bytes:
+    """The same behind its id, under `users-value`."""
+    return frame_id(registry.seed("users-value", json.dumps(schema)), body(schema, value))

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from io import BytesIO
 
-import fastavro
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -41,7 +39,7 @@ from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
-from tests.serde.fakes import MemoryRegistry
+from tests.serde.fakes import MemoryRegistry, body, framed
 
 USERS = SerdeContext("users")
 COLUMNS = "ID BIGINT, NAME STRING"
@@ -56,16 +54,6 @@ USER = record("User", ID=["null", "long"], NAME=["null", "string"])
 ORDER = record("Order", order=["null", "long"], total=["null", "double"])
 
 
-def body(schema: object, value: object) -> bytes:
-    out = BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)  # type: ignore[arg-type]
-    return out.getvalue()
-
-
-def framed(registry: MemoryRegistry, schema: object, value: object) -> bytes:
-    return frame_id(registry.seed("users-value", json.dumps(schema)), body(schema, value))
-
-
 def avro(columns: str, registry: MemoryRegistry, **options: object) -> AvroDeserializer:
     return AvroDeserializer(ById(registry), columns=parse_columns(columns), **options)  # type: ignore[arg-type]
 
@@ -75,9 +63,7 @@ class TestAvro:
     def test_a_record_of_another_type_is_no_row(self, rule: CaseRule) -> None:
         registry = MemoryRegistry()
         read = avro(COLUMNS, registry, case_rule=rule)
-        with pytest.raises(
-            NothingFedError, match="feeds none of the columns 'ID', 'NAME': it has 'order', 'total'"
-        ) as caught:
+        with pytest.raises(NothingFedError, match="columns 'ID', 'NAME': it has 'order', 'total'") as caught:
             read(framed(registry, ORDER, {"order": 1, "total": 2.5}), USERS)
         assert caught.value.columns == ("ID", "NAME")
 

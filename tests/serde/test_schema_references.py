@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 
-import fastavro
 import pytest
 
 from srfix.serde.deserializer import AvroDeserializer
@@ -16,7 +14,7 @@ from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 from srfix.serde.wire import frame_id
-from tests.serde.fakes import MemoryRegistry
+from tests.serde.fakes import MemoryRegistry, body
 
 CURRENCY = '{"type":"enum","name":"Currency","namespace":"shop","symbols":["EUR","DKK"]}'
 MONEY = (
@@ -52,9 +50,7 @@ def registry() -> MemoryRegistry:
 
 
 def payload() -> bytes:
-    body = io.BytesIO()
-    fastavro.schemaless_writer(body, fastavro.parse_schema(json.loads(INLINE)), ROW)
-    return frame_id(3, body.getvalue())
+    return frame_id(3, body(json.loads(INLINE), ROW))
 
 
 def resolvers(registry: MemoryRegistry) -> dict[str, Resolver]:

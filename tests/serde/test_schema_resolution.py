@@ -44,7 +44,7 @@ from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
-from tests.serde.fakes import MemoryRegistry
+from tests.serde.fakes import MemoryRegistry, body, framed
 
 USERS = SerdeContext("users")
 OLD = {
@@ -103,16 +103,6 @@ READ = {
     "limit": decimal.Decimal("0.01"),
     "since": datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC),
 }
-
-
-def body(schema: object, value: object) -> bytes:
-    out = BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)  # type: ignore[arg-type]
-    return out.getvalue()
-
-
-def framed(registry: MemoryRegistry, schema: object, value: object) -> bytes:
-    return frame_id(registry.seed("users-value", json.dumps(schema)), body(schema, value))
 
 
 class TestDeserializer:

@@ -93,7 +93,7 @@ class TestSplit:
             (
                 WindowKind.SESSION,
                 "0000000000000001" + "0000000000000002",
-                r"A window cannot end \(1\) before it starts \(2\)\.",
+                r"window cannot end \(1\) before it starts \(2\)",
             ),
             (WindowKind.TIME_STORE, "0000000000000001" + "ffffffff", "The sequence number of a window must be"),
         ],

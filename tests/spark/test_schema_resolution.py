@@ -12,8 +12,9 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.wire import frame_id
+from tests.serde.fakes import body
 from tests.serde.spark.jvm.plans import entries
-from tests.serde.test_schema_resolution import NEW, OLD, READ, WRITTEN, body
+from tests.serde.test_schema_resolution import NEW, OLD, READ, WRITTEN
 from tests.spark.reading_world import ENGINES, EngineCase, frame
 
 ENUM = {"type": "enum", "name": "Colour", "symbols": ["RED", "OTHER"], "default": "OTHER"}

@@ -108,46 +108,19 @@ class TestColumnsFromDataclass:
             (of(None), r"^The field ->a is NoneType, which fits no column type\.$"),
             (of(Literal["x"]), r"^The field ->a is typing\.Literal\['x'\], which fits no column type\.$"),
             (of(dict[int, str]), r"^The field ->a is a dict with keys of int; they must be str\.$"),
-            (
-                of(dict[str, list[set[int]]]),
-                r"^The field ->a->MAP_VAL->ARRAY is set\[int\], which fits no column type\.$",
-            ),
-            (
-                of(decimal.Decimal),
-                r"^The field ->a is a decimal\.Decimal without precision and scale\. Say them: Annotated",
-            ),
-            (
-                of(Annotated[decimal.Decimal, STRING]),
-                r"^The field ->a is a decimal\.Decimal without precision and scale",
-            ),
+            (of(dict[str, list[set[int]]]), r"->a->MAP_VAL->ARRAY is set\[int\], which fits no column type"),
+            (of(decimal.Decimal), r"^The field ->a is a decimal\.Decimal without precision and scale"),
+            (of(Annotated[decimal.Decimal, STRING]), r"->a is a decimal\.Decimal without precision"),
             (of(Annotated[int, STRING]), r"^The field ->a is int and says STRING\. It can be BIGINT or INTEGER\.$"),
             (of(Annotated[bool, INTEGER]), r"^The field ->a is bool and says INTEGER\. It can be BOOLEAN\.$"),
-            (
-                of(Annotated[list[int], Array(INTEGER)]),
-                r"^The field ->a says a column type for list\[int\]\. Say it of the",
-            ),
-            (
-                of(Annotated[int, INTEGER, BIGINT]),
-                r"^The field ->a says its column type or its namespace twice, or as ",
-            ),
-            (
-                of(Annotated[int, INTEGER], column_type=INTEGER),
-                r"^The field ->a says its column type or its namespace twi",
-            ),
-            (
-                of(int, column_type="INT"),
-                r"^The field ->a says its column type or its namespace twice, or as something e",
-            ),
+            (of(Annotated[list[int], Array(INTEGER)]), r"->a says a column type for list\[int\]"),
+            (of(Annotated[int, INTEGER, BIGINT]), r"->a says its column type or its namespace twice"),
+            (of(Annotated[int, INTEGER], column_type=INTEGER), r"->a says its column type or its namespace twice"),
+            (of(int, column_type="INT"), r"->a says its column type .* or as something e"),
             (of(list[Keyed]), r"^The field ->a->ARRAY->inner of a STRUCT is declared a key\. Only columns are keys\.$"),
             (Node, r"^The field ->children->ARRAY makes the dataclass Node hold itself, which no column can\.$"),
-            (
-                of("Nowhere"),
-                r"^The type hints of the dataclass Row cannot be resolved: name 'Nowhere' is not defined\.$",
-            ),
-            (
-                make_dataclass("Row", [("a", int), ("A", int)]),
-                r"^Two fields of the dataclass Row become the column 'A'",
-            ),
+            (of("Nowhere"), r"the dataclass Row cannot be resolved: name 'Nowhere' is not defined"),
+            (make_dataclass("Row", [("a", int), ("A", int)]), r"the dataclass Row become the column 'A'"),
             (make_dataclass("Row", []), r"^The column list is empty\."),
         ],
     )

@@ -66,22 +66,13 @@ class TestColumnsFromJson:
     @pytest.mark.parametrize(
         ("values", "message"),
         [
-            (
-                ["1", '"x"'],
-                r"^The samples hold a whole number and a text at \$\.a, which fits no column type\. Take it with",
-            ),
+            (["1", '"x"'], r"a whole number and a text at \$\.a, which fits no column type"),
             (["true", "1"], r"^The samples hold a boolean and a whole number at \$\.a, "),
             (["[1]", '{"b": 1}'], r"^The samples hold an array and an object at \$\.a, "),
             (['[1, "x"]'], r"^The samples hold a whole number and a text at \$\.a\[\], "),
             (['{"b": 1}', '{"b": [1]}'], r"^The samples hold a whole number and an array at \$\.a\.b, "),
-            (
-                ["9007199254740993", "0.5"],
-                r"^The samples hold numbers that neither BIGINT nor DOUBLE holds exactly at \$\.a",
-            ),
-            (
-                ["9223372036854775809"],
-                r"^The samples hold numbers that neither BIGINT nor DOUBLE holds exactly at \$\.a",
-            ),
+            (["9007199254740993", "0.5"], r"neither BIGINT nor DOUBLE holds exactly at \$\.a"),
+            (["9223372036854775809"], r"neither BIGINT nor DOUBLE holds exactly at \$\.a"),
             (["1" + "0" * 310], r"^The samples hold numbers that neither"),
             (["1e999"], r"^The samples hold numbers that neither"),
         ],
@@ -96,9 +87,7 @@ class TestColumnsFromJson:
         samples = ['{"foo": 1, "x": {"a": 1}}', '{"FOO": 1, "x": {"A": 1}}']
         kept = "`foo` BIGINT, `x` STRUCT<`a` BIGINT, A BIGINT>, FOO BIGINT"
         assert print_columns(columns_from_json(samples, names="keep")) == kept
-        with pytest.raises(
-            ColumnError, match=r"^Two fields of \$\.x become the column 'A': 'a' and 'A'\. Take them with nam"
-        ):
+        with pytest.raises(ColumnError, match=r"^Two fields of \$\.x become the column 'A': 'a' and 'A'"):
             columns_from_json(samples)
 
     @pytest.mark.parametrize(

@@ -87,9 +87,7 @@ class TestColumnsFromSpark:
     def test_names_are_upper_case_or_kept(self) -> None:
         schema = {"type": "struct", "fields": [{"name": "aB", "type": "long"}, {"name": "AB", "type": "long"}]}
         assert print_columns(columns_from_spark(schema, names="keep")) == "`aB` BIGINT, AB BIGINT"
-        with pytest.raises(
-            ColumnError, match=r"^Two fields of the Spark schema become the column 'AB': 'aB' and 'AB'\. "
-        ):
+        with pytest.raises(ColumnError, match=r"become the column 'AB': 'aB' and 'AB'"):
             columns_from_spark(schema)
 
     def test_the_objects_of_spark_are_taken_by_their_json(self) -> None:
@@ -145,39 +143,15 @@ class TestSparkSchema:
         assert columns_from_spark(text, names="keep") == declared
 
     def test_everything_is_nullable(self) -> None:
-        assert json.loads(
-            spark_schema(parse_columns("A ARRAY<INT>, B MAP<STRING, DECIMAL(4, 2)>, C STRUCT<D BYTES>"))
-        ) == {
-            "type": "struct",
-            "fields": [
-                {
-                    "name": "A",
-                    "type": {"type": "array", "elementType": "integer", "containsNull": True},
-                    "nullable": True,
-                    "metadata": {},
-                },
-                {
-                    "name": "B",
-                    "type": {
-                        "type": "map",
-                        "keyType": "string",
-                        "valueType": "decimal(4,2)",
-                        "valueContainsNull": True,
-                    },
-                    "nullable": True,
-                    "metadata": {},
-                },
-                {
-                    "name": "C",
-                    "type": {
-                        "type": "struct",
-                        "fields": [{"name": "D", "type": "binary", "nullable": True, "metadata": {}}],
-                    },
-                    "nullable": True,
-                    "metadata": {},
-                },
-            ],
-        }
+        def field(name: str, type_: object) -> dict[str, object]:
+            return {"name": name, "type": type_, "nullable": True, "metadata": {}}
+
+        array_ = {"type": "array", "elementType": "integer", "containsNull": True}
+        map_ = {"type": "map", "keyType": "string", "valueType": "decimal(4,2)", "valueContainsNull": True}
+        inner = {"type": "struct", "fields": [field("D", "binary")]}
+        text = spark_schema(parse_columns("A ARRAY<INT>, B MAP<STRING, DECIMAL(4, 2)>, C STRUCT<D BYTES>"))
+        fields = [field("A", array_), field("B", map_), field("C", inner)]
+        assert json.loads(text) == {"type": "struct", "fields": fields}
 
     @pytest.mark.parametrize(
         ("column", "message"),

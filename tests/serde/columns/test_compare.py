@@ -28,24 +28,6 @@ class TestCompareColumns:
     @pytest.mark.parametrize(
         ("first", "second", "expected"),
         [
-            ("A INT KEY, A INT", "A INT", ["->A: only the first has A INTEGER KEY."]),
-            (
-                "A INT KEY, A INT",
-                "A INT, A INT KEY",
-                ["the columns: the order is A, A in the first and A, A in the second."],
-            ),
-            ("A INT KEY, A INT", "A INT KEY, A STRING", ["->A: INTEGER in the first, STRING in the second."]),
-            ("A INT KEY", "A INT, A INT KEY", ["->A: only the second has A INTEGER."]),
-        ],
-    )
-    def test_a_column_of_the_key_that_stands_among_the_values_again_is_another_one(
-        self, first: str, second: str, expected: list[str]
-    ) -> None:
-        assert sentences(first, second) == expected
-
-    @pytest.mark.parametrize(
-        ("first", "second", "expected"),
-        [
             ("A INT, B INT", "A INT", ["->B: only the first has B INTEGER."]),
             ("A INT", "A INT, `b` INT", ["->b: only the second has `b` INTEGER."]),
             ("A INT, B INT", "A INT, C INT, B INT", ["->C: only the second has C INTEGER."]),
@@ -77,6 +59,15 @@ class TestCompareColumns:
                     "->A: the order is B, `c` in the first and `c`, B in the second.",
                 ],
             ),
+            # A column of the key that stands among the values again is another one.
+            ("A INT KEY, A INT", "A INT", ["->A: only the first has A INTEGER KEY."]),
+            (
+                "A INT KEY, A INT",
+                "A INT, A INT KEY",
+                ["the columns: the order is A, A in the first and A, A in the second."],
+            ),
+            ("A INT KEY, A INT", "A INT KEY, A STRING", ["->A: INTEGER in the first, STRING in the second."]),
+            ("A INT KEY", "A INT, A INT KEY", ["->A: only the second has A INTEGER."]),
         ],
     )
     def test_each_difference_is_said(self, first: str, second: str, expected: list[str]) -> None:

@@ -63,9 +63,7 @@ class TestRequireStringKeys:
         ],
     )
     def test_other_keys_are_refused_with_their_path(self, type_: str, path: str) -> None:
-        with pytest.raises(
-            ColumnError, match=rf"^Avro only supports MAPs with STRING keys: {path} is MAP<.*>\. Declare"
-        ):
+        with pytest.raises(ColumnError, match=rf"MAPs with STRING keys: {path} is MAP<.*>"):
             require_string_keys(parse_columns(f"A {type_}"), "Avro")
 
     def test_string_keys_are_fine(self) -> None:

@@ -84,9 +84,12 @@ class TestColons:
             ("struct<a:int>, b int", r"has ',' at character 14; expected the end of the text\.$"),
             ("struct<a:int", r"has the end of the text at character 13; expected ',' or '>'\.$"),
             ("struct< >", r"^The column list is a STRUCT without fields\. "),
+            ("a int NOT", r"has the end of the text at character 10; expected NULL after NOT\.$"),
+            ("a int NOT b", r"has 'b' at character 11; expected NULL after NOT\.$"),
+            ("a int COMMENT 7", r"has '7' at character 15; expected a text in quotes after COMMENT\.$"),
         ],
     )
-    def test_what_is_none_is_refused(self, text: str, message: str) -> None:
+    def test_what_is_no_column_of_sparks_is_refused(self, text: str, message: str) -> None:
         with pytest.raises(ColumnError, match=message):
             parse_columns(text)
 
@@ -108,18 +111,6 @@ class TestRemarks:
             == parse_columns("id long KEY NOT NULL")
             == parse_columns("id BIGINT KEY")
         )
-
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("a int NOT", r"has the end of the text at character 10; expected NULL after NOT\.$"),
-            ("a int NOT b", r"has 'b' at character 11; expected NULL after NOT\.$"),
-            ("a int COMMENT 7", r"has '7' at character 15; expected a text in quotes after COMMENT\.$"),
-        ],
-    )
-    def test_half_of_one_is_refused(self, text: str, message: str) -> None:
-        with pytest.raises(ColumnError, match=message):
-            parse_columns(text)
 
 
 names = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True).filter(

@@ -94,23 +94,15 @@ class TestTypes:
             ("MAP<STRING, ARRAY<INT>>", Map(Array(INTEGER))),
             ("MAP<VARCHAR, MAP<STRING, INT>>", Map(Map(INTEGER))),
             ("STRUCT<b INT, `c` STRING>", Struct((Column("B", INTEGER), Column("c", STRING)))),
-        ],
-    )
-    def test_it_reads_each_type(self, text: str, type_: ColumnType) -> None:
-        """`SqlPrimitiveType.TYPES` with its two aliases, and the composites of the rule `type`."""
-        assert the_type(text) == type_
-
-    @pytest.mark.parametrize(
-        ("text", "type_"),
-        [
+            # `SqlBase.g4`: `type ARRAY`.
             ("INT ARRAY", Array(INTEGER)),
             ("INT ARRAY array", Array(Array(INTEGER))),
             ("STRUCT<B INT ARRAY> ARRAY", Array(Struct((Column("B", Array(INTEGER)),)))),
             ("MAP<STRING, INT ARRAY>", Map(Array(INTEGER))),
         ],
     )
-    def test_array_may_stand_behind_its_items(self, text: str, type_: ColumnType) -> None:
-        """`SqlBase.g4`: `type ARRAY`."""
+    def test_it_reads_each_type(self, text: str, type_: ColumnType) -> None:
+        """`SqlPrimitiveType.TYPES` with its two aliases, and the composites of the rule `type`."""
         assert the_type(text) == type_
 
     @pytest.mark.parametrize(
@@ -139,9 +131,7 @@ class TestTypes:
     def test_the_empty_struct_has_a_gap(self, text: str) -> None:
         """`SqlStruct.EMPTY_STRUCT`; the lexer takes `<>` for NEQ."""
         assert the_type(text) == Struct(())
-        with pytest.raises(
-            ColumnError, match=r"has '<>' at character 9; expected '<'; the empty STRUCT is written 'STR"
-        ):
+        with pytest.raises(ColumnError, match=r"has '<>' at character 9; expected '<'; the empty STRUCT"):
             the_type("STRUCT<>")
 
 
@@ -162,13 +152,9 @@ class TestNames:
     @pytest.mark.parametrize("word", sorted(RESERVED_WORDS))
     def test_a_reserved_word_is_a_name_in_quotes_only(self, word: str) -> None:
         """`ReservedWordMetaTest`."""
-        with pytest.raises(
-            ColumnError, match=rf"has '{word}' at character 1; expected a column name; a reserved word is"
-        ):
+        with pytest.raises(ColumnError, match=rf"has '{word}' at character 1; expected a column name; a reserved"):
             parse_columns(f"{word} INT")
-        with pytest.raises(
-            ColumnError, match=rf"has '{word.lower()}' at .* expected a field name; .* quotes: `{word}`\.$"
-        ):
+        with pytest.raises(ColumnError, match=rf"has '{word.lower()}' at .* a field name; .* quotes: `{word}`"):
             parse_columns(f"A STRUCT<{word.lower()} INT>")
         assert parse_columns(f"`{word}` INT") == (Column(word, INTEGER),)
         assert print_columns((Column(word, INTEGER),)) == f"`{word}` INTEGER"
@@ -195,9 +181,7 @@ class TestNames:
     @pytest.mark.parametrize("number", ["12", "1E5", "1e5", "1.5", ".5", "12.", "1.5E-3", "1E+5"])
     def test_what_reads_as_a_number_is_a_name_in_quotes_only(self, number: str) -> None:
         """`SqlBase.g4`: INTEGER_VALUE, DECIMAL_VALUE and FLOATING_POINT_VALUE stand before DIGIT_IDENTIFIER."""
-        with pytest.raises(
-            ColumnError, match=r"at character 1; expected a column name; what reads as a number is one only"
-        ):
+        with pytest.raises(ColumnError, match=r"at character 1; expected a column name; what reads as a number"):
             parse_columns(f"{number} INT")
         (column,) = parse_columns(f"`{number}` INT")
         assert parse_columns(print_columns((column,))) == (column,)
@@ -212,9 +196,7 @@ class TestNames:
         "character", ["\u0130", "\u212a", "é", "@", "#", "$", "\u0661", "\x0b", "\u00a0", "^", "?", "!"]
     )
     def test_other_characters_begin_no_name(self, character: str) -> None:
-        with pytest.raises(
-            ColumnError, match=r"^The column list has the character .* at character 1\. Quote names that"
-        ):
+        with pytest.raises(ColumnError, match=r"has the character .* at character 1\. Quote names"):
             parse_columns(f"{character}A INT")
 
 
@@ -227,25 +209,6 @@ class TestNamespaces:
             Column("C", INTEGER),
         )
         assert parse_columns("a INT ARRAY PRIMARY KEY") == (Column("A", Array(INTEGER), Namespace.PRIMARY_KEY),)
-
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("A INT PRIMARY", r"has the end of the text at character 14; expected KEY after PRIMARY\.$"),
-            ("A INT KEY KEY", r"has 'KEY' at character 11; expected ',' or the end of the text\.$"),
-            (
-                "A STRUCT<B INT KEY>",
-                r"has 'KEY' at character 16; expected ',' or '>'; a field of a STRUCT is no key\.$",
-            ),
-            ("A BYTES HEADER(x)", r"has 'x' at character 16; expected the header's key, in quotes\.$"),
-            ("A BYTES HEADER", r"has the end of the text at character 15; expected '\('\.$"),
-            ("A BYTES HEADER('x')", r"^The column list is empty\. "),
-            ("A INT KEY, B INT PRIMARY KEY", r"^The columns mix KEY and PRIMARY KEY\. A stream has KEY columns, a tab"),
-        ],
-    )
-    def test_what_is_no_key_is_said(self, text: str, message: str) -> None:
-        with pytest.raises(ColumnError, match=message):
-            parse_columns(text)
 
     def test_what_is_filled_from_headers_is_left_out(self) -> None:
         """`Column.toString`: ` HEADERS`, ` HEADER('x')`; no key and no value holds such a column."""
@@ -271,15 +234,11 @@ class TestNamespaces:
             parse_columns("A INT KEY, B INT, A INT KEY")
         both = parse_columns("A INT KEY, A INT")
         for make in (spark_schema, arrow_schema):
-            with pytest.raises(
-                ColumnError, match=r"named 'A'.* holds one half: give the columns of the key, or of the val"
-            ):
+            with pytest.raises(ColumnError, match=r"named 'A'.* holds one half: give the columns"):
                 make(both)
 
     def test_a_field_of_a_struct_is_no_key(self) -> None:
-        with pytest.raises(
-            ColumnError, match=r"^The field 'A' of a STRUCT is declared a key\. Only columns are keys\.$"
-        ):
+        with pytest.raises(ColumnError, match=r"^The field 'A' of a STRUCT is declared a key"):
             Struct((Column("A", INTEGER, Namespace.KEY),))
 
 
@@ -310,20 +269,6 @@ class TestGaps:
         """`SqlBase.g4`: SIMPLE_COMMENT is `--`, then any one character but `@`, then all up to the line's end."""
         assert parse_columns("A INT --\n, B INT\n, C INT") == (Column("A", INTEGER), Column("C", INTEGER))
 
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("A INT /* the key", r"^The column list has a comment that is never closed at character 7\. "),
-            ("A INT --", r"has '-' at character 7; expected ',' or the end of the text\.$"),
-            ("(A INT", r"has the end of the text at character 7; expected ',' or '\)'\.$"),
-            ("(A INT) B", r"has 'B' at character 9; expected the end of the text\.$"),
-            ("A INT)", r"has '\)' at character 6; expected ',' or the end of the text\.$"),
-        ],
-    )
-    def test_what_is_not_closed_is_said(self, text: str, message: str) -> None:
-        with pytest.raises(ColumnError, match=message):
-            parse_columns(text)
-
 
 class TestErrors:
     @pytest.mark.parametrize(
@@ -343,10 +288,7 @@ class TestErrors:
             ("A ARRAY", r"has the end of the text at character 8; expected '<'\.$"),
             ("A MAP INT", r"has 'INT' at character 7; expected '<'\.$"),
             ("A DECIMAL(1", r"has the end of the text at character 12; expected ',' or '\)'\.$"),
-            (
-                "A DECIMAL(x, 2)",
-                r"has 'x' at character 11; expected the precision, a whole number of at most 2147483647\.$",
-            ),
+            ("A DECIMAL(x, 2)", r"has 'x' at character 11; expected the precision, .* of at most 2147483647\.$"),
             ("A DECIMAL(.1, 1)", r"has '\.1' at character 11; expected the precision, a whole number"),
             ("A DECIMAL(1, 1.1)", r"has '1\.1' at character 14; expected the scale, a whole number"),
             ("A DECIMAL(-1, 1)", r"^DECIMAL\(-1, 1\) is not a type: .* It stands at character 3\.$"),
@@ -369,10 +311,19 @@ class TestErrors:
             ("A INT; B INT", r"has ';' at character 6; expected ',' or the end of the text\.$"),
             ("foo-bar INT", r"has '-' at character 4; expected a type: "),
             ("'A' INT", r"""has "'A'" at character 1; expected a column name\.$"""),
-            (
-                "${A} INT",
-                r"has '\$\{A\}' at character 1; expected a column name; variables are not substituted here\.$",
-            ),
+            ("${A} INT", r"has '\$\{A\}' at character 1; expected a column name; variables"),
+            ("A INT PRIMARY", r"has the end of the text at character 14; expected KEY after PRIMARY\.$"),
+            ("A INT KEY KEY", r"has 'KEY' at character 11; expected ',' or the end of the text\.$"),
+            ("A STRUCT<B INT KEY>", r"has 'KEY' at character 16; expected ',' or '>'; a field of a STRUCT"),
+            ("A BYTES HEADER(x)", r"has 'x' at character 16; expected the header's key, in quotes\.$"),
+            ("A BYTES HEADER", r"has the end of the text at character 15; expected '\('\.$"),
+            ("A BYTES HEADER('x')", r"^The column list is empty\. "),
+            ("A INT KEY, B INT PRIMARY KEY", r"^The columns mix KEY and PRIMARY KEY\. A stream has KEY columns, a tab"),
+            ("A INT /* the key", r"^The column list has a comment that is never closed at character 7\. "),
+            ("A INT --", r"has '-' at character 7; expected ',' or the end of the text\.$"),
+            ("(A INT", r"has the end of the text at character 7; expected ',' or '\)'\.$"),
+            ("(A INT) B", r"has 'B' at character 9; expected the end of the text\.$"),
+            ("A INT)", r"has '\)' at character 6; expected ',' or the end of the text\.$"),
         ],
     )
     def test_an_error_says_where_what_is_there_and_what_was_expected(self, text: str, message: str) -> None:

@@ -210,10 +210,7 @@ HOSTILE: list[tuple[Callable[[Any], object], str]] = [
     (lambda r: AVRO_READER(r, columns=int), "the class int, which is no dataclass"),
     (lambda r: AVRO_READER(r, columns=User(7)), "Columns are of the type User"),
     (lambda r: AVRO_READER(r, into=User(7)), "into is of the type User; it must be a dataclass"),
-    (
-        lambda r: AVRO_READER(r, into=User, conf={"times": "integers"}),
-        "times is 'integers' .* a dataclass does not hold",
-    ),
+    (lambda r: AVRO_READER(r, into=User, conf={"times": "integers"}), "times is 'integers' .* a dataclass"),
     (lambda r: AVRO_READER(r, columns=COLUMNS, case_rule="ksql"), "case_rule is 'ksql'; it must be a CaseRule"),
     (lambda r: AVRO_READER(r, columns=COLUMNS, wrap="no"), "wrap is of the type str;"),
     (lambda r: AVRO_READER(r, columns=COLUMNS, policy=DualSubject), "policy is the class DualSubject;"),

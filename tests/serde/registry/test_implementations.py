@@ -31,6 +31,7 @@ from srfix.serde.registry.errors import (
 )
 from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.models import Schema, answered_elsewhere
+from tests.serde.fakes import Clock
 
 WRITER = (
     '{"type":"record","name":"Order","fields":[{"name":"orderId","type":"string"},{"name":"amount","type":"double"}]}'
@@ -59,19 +60,6 @@ IMPLEMENTATIONS = {
     "null-for-none": Implementation("8.2", Habits(null_for_no_subjects=True)),
     "late-writes": Implementation("8.2", Habits(takes_writes_after_s=15.0)),
 }
-
-
-class Clock:
-    """Time that passes when the client waits, and not otherwise."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @pytest.fixture

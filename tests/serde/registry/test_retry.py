@@ -236,9 +236,7 @@ class TestFailOver:
 
 class TestUnreachable:
     def test_a_refused_connection_says_so(self, closed_port: int, make_client: MakeClient, waits: list[float]) -> None:
-        with pytest.raises(
-            RegistryUnreachableError, match=r"GET /subjects in 4 attempts: .*: connection refused"
-        ) as caught:
+        with pytest.raises(RegistryUnreachableError, match=r"in 4 attempts: .*: connection refused") as caught:
             make_client(f"http://127.0.0.1:{closed_port}").subjects()
         assert len(waits) == 3
         assert not caught.value.outcome_unknown

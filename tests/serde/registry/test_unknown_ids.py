@@ -20,22 +20,16 @@ from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.models import Schema
 from srfix.serde.resolve.policies import ById, UnderOneSubject
 from srfix.serde.wire import frame_id
+from tests.serde.fakes import Clock
 
 TEXT = '{"type":"record","name":"R","fields":[{"name":"A","type":"long"}]}'
 PAYLOAD = frame_id(1, b"\x02")
 NO_RETRY = RetryPolicy(max_attempts=1)
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(100.0)
 
 
 @pytest.fixture

@@ -81,9 +81,7 @@ class TestEveryPolicy:
 
     @pytest.mark.parametrize("policy", POLICIES)
     def test_an_id_that_the_registry_does_not_know_says_what_to_check(self, policy: Policy) -> None:
-        with pytest.raises(
-            ResolveError, match=r"id 9, which a key of topic 'orders' carries \(error code 40403\)"
-        ) as caught:
+        with pytest.raises(ResolveError, match=r"id 9, which a key of topic 'orders' .* 40403\)") as caught:
             policy(_registry("orders-key")).resolve(9, topic="orders", role=Role.KEY)
         assert not isinstance(caught.value, SubjectVersionError | DualSubjectError)
 
