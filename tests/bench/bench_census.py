@@ -23,10 +23,9 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.recovery.census.interface import CensusRequest
-from srfix.recovery.census.local import LocalCensus
+from srfix.recovery import CensusRequest, LocalCensus
+from srfix.serde import Topic
 from srfix.serde.native import kernel
-from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import frame_id
 
 TOPIC = "bench"

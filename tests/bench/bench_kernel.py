@@ -20,14 +20,12 @@ from typing import Final, cast
 
 import pyarrow as pa
 
+from srfix.serde import AvroDeserializer, AvroSerializer, deserialize_many
 from srfix.serde.arrow import from_arrow, to_arrow
-from srfix.serde.batches import deserialize_many
 from srfix.serde.columns import Map
-from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.formats.avro import internal_schema
 from srfix.serde.interface import Row
 from srfix.serde.native import engine_in_words, kernel
-from srfix.serde.serializer import AvroSerializer
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 from tests.bench.measuring import Route, arguments, gate, measure, table
 from tests.bench.peers import (

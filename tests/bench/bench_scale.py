@@ -28,12 +28,9 @@ from typing import IO
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.cluster.cluster import Cluster, GroupListing
-from srfix.recovery.diagnosis.diagnose import Examination, diagnose
-from srfix.recovery.facts.reader import CheckContext
-from srfix.recovery.facts.survey import Survey
-from srfix.serde.registry.client import RegistryClient
+from srfix.recovery import CheckContext, Cluster, Examination, LocalCensus, Survey, diagnose
+from srfix.recovery.cluster.cluster import GroupListing
+from srfix.serde import RegistryClient
 from srfix.serde.wire import frame_id
 
 MOST_REQUESTS = 300

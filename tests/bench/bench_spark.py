@@ -28,18 +28,10 @@ from parts.jars import spark_jars
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.census.interface import CensusRequest
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.census.spark import SparkCensus
-from srfix.serde.registry.client import RegistryClient
+from srfix.recovery import CensusRequest, LocalCensus, SparkCensus
+from srfix.serde import RegistryClient, Topic
+from srfix.serde.spark import Engine, ReadPlan, from_registry, plan_read, plan_write, to_registry
 from srfix.serde.spark.avro_limits import with_avro_limits
-from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
-from srfix.serde.spark.reading import from_registry
-from srfix.serde.spark.write.plan import plan_write
-from srfix.serde.spark.writing import to_registry
-from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import frame_id
 from tests.bench.measuring import Figures, arguments, gate, table
 from tests.bench.spark_by_hand import (

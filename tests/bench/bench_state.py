@@ -38,11 +38,10 @@ from srfix.recovery.state.stores import StateStore, open_stores
 from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
 from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state_report import ExportFormat, compared, decoded_batches, exporting, size_of
+from srfix.serde import AvroDeserializer, Role, Topic
 from srfix.serde.arrow import to_arrow
-from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.native import engine_in_words, kernel
 from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role, Topic
 from tests.bench.measuring import Route, gate, measure, table
 from tests.bench.peers import CTX, bare_encoding, by_id, versions
 from tests.bench.shapes import SHAPES

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery import Cluster
 from srfix.recovery.facts.decoding import RecordDecoder
 from srfix.recovery.rebuild.rebuild import Rebuild, Until, rebuild
 from srfix.recovery.state.reading import read_state_directory
@@ -37,9 +37,7 @@ from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_jobs.unfinished import unfinished_folder
 from srfix.recovery.state_report.exporting import ExportFormat
 from srfix.recovery.state_report.row_filter import RowFilter
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.resolve import ById
-from srfix.serde.subjects.names import Topic
+from srfix.serde import ById, RegistryClient, Topic
 from tests.bench.bench_spark import descendants, produce, session
 from tests.bench.measuring import Figures, Route, arguments, table
 from tests.bench.spark_data import TOPIC

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import Columns
-from srfix.serde.formats.avro.infer import columns_from_avro
+from srfix.serde import Columns, columns_from_avro, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Row, Value
 

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, subject_for
+from srfix.serde import AvroSerializer, RegistryClient, Role, SerdeContext, Subject, Topic
+from srfix.serde.subjects.names import changelog_topic, subject_for
 
 WRITER = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"},{"name":"name","type":"string"}]}'
 INTERNAL = (

@@ -16,11 +16,8 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.interface import SerdeContext
+from srfix.serde import AvroSerializer, RegistryClient, Role, SerdeContext
 from srfix.serde.json_values import from_json
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects.names import Role
 from tests.cli.kept_demo import Parts, srfix
 
 PHANTOM = ("--application", damage.APPLICATION, "--store", damage.STORE)

@@ -14,14 +14,11 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.census.interface import CensusRequest
-from srfix.recovery.census.local import LocalCensus
+from srfix.recovery import CensusRequest, LocalCensus, Plan, load_plan
 from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.journal import read_journal
-from srfix.recovery.repair.plan_file import Plan, load_plan
 from srfix.recovery.repair.rollback import roll_back
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.subjects.names import Topic
+from srfix.serde import RegistryClient, Topic
 from tests.cli.kept_demo import Parts
 from tests.recovery.staging import killed_at
 

@@ -15,13 +15,11 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery import AppliedInPartError, Plan, load_plan
 from srfix.recovery.actions.actions import perform
-from srfix.recovery.errors import AppliedInPartError
 from srfix.recovery.repair.apply import StepFound, apply_plan, settle_in_flight
 from srfix.recovery.repair.journal import read_journal
-from srfix.recovery.repair.plan_file import Plan, load_plan
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde import RegistryClient, RetryPolicy
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts, srfix, wait_for
 from tests.cli.test_kill import WRITES

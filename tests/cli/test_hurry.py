@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from srfix.cli.commands.shared.session import show_progress
 from srfix.cli.options.options import Hurry, hurry_options
 from srfix.recovery.census.interface import CensusProgress
-from srfix.serde.errors import UsageError
-from srfix.serde.subjects.names import Topic
+from srfix.serde import Topic, UsageError
 from tests.cli.kept_demo import Parts, document
 
 AT_ONCE = ("--deadline", "0.000001")

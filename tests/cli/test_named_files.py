@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.state.reading import read_state_directory
-from srfix.serde import bounds
-from srfix.serde.errors import UsageError
+from srfix.serde import UsageError, bounds
 from srfix.serde.files import parse_json, write_whole
 from tests.cli.kept_demo import Parts, srfix
 from tests.cli.test_bad_input import sentence

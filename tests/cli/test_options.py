@@ -24,12 +24,8 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.options import Selection, output_option, selection_options, yes_option
 from srfix.cli.options.table_keys import table_keys
 from srfix.cli.output.interface import OutputFormat
+from srfix.serde import BasicAuth, RegistryClient, Secret, SecretError, Topic, UsageError
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
-from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.auth import BasicAuth
-from srfix.serde.registry.secret import Secret
-from srfix.serde.subjects.names import Topic
 
 
 @click.command("diagnose")

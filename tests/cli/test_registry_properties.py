@@ -8,12 +8,8 @@ import pytest
 import trustme
 
 from srfix.cli.connection import Connection
-from srfix.serde.errors import UsageError
+from srfix.serde import BearerAuth, ClientCertificate, RetryPolicy, Secret, UsageError
 from srfix.serde.properties.registry import RegistrySettings, registry_settings
-from srfix.serde.registry.http.auth import BearerAuth
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.http.tls import ClientCertificate
-from srfix.serde.registry.secret import Secret
 
 URL = "http://registry:8081"
 

@@ -15,9 +15,8 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.repair.plan_documents import plan_digest
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Role, subject_for
+from srfix.serde import RegistryClient, Role, Schema
+from srfix.serde.subjects.names import subject_for
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R

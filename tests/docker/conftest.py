@@ -20,8 +20,7 @@ from pytest_docker.plugin import Services
 
 from parts.docker.compose import PROJECT, compose_executable, left_over
 from parts.docker.engine import engine_answers
-from srfix.serde.errors import RegistryError
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import RegistryClient, RegistryError
 from tests.docker.scene import Scene
 
 BOOTSTRAP_SERVERS: Final = f"127.0.0.1:{os.environ.get('KAFKA_PORT', '19092')}"

@@ -14,10 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from parts.streams.application import StreamsApplication
 from parts.streams.model import JavaCause, StreamsError, StreamsSetup
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
-from srfix.serde.subjects.strategies import ChangelogSubject
+from srfix.serde import ChangelogSubject, RegistryClient, Role, Schema, Subject
+from srfix.serde.subjects.names import changelog_topic, subject_for
 from tests.cli.kept_demo import dump_over_http, srfix
 from tests.stack.scene import COLUMNS, DATA_EXCEPTION, REST_CLIENT_EXCEPTION, SERIALIZATION_EXCEPTION, framed
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import grimp
 import pytest
 
-from tests.reached import BESIDE, ROOT, ROOTS, STARTS_PROCESSES, module_of, reached_tests
+from tests.reached import BESIDE, ROOT, STARTS_PROCESSES, imports, module_of, reached_tests
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> grimp.ImportGraph:
-    return grimp.build_graph(*ROOTS, cache_dir=str(tmp_path_factory.mktemp("graph")))
+def graph() -> grimp.ImportGraph:
+    return imports()
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,12 @@ def test_the_nearest_come_first(graph: grimp.ImportGraph) -> None:
     reached = reached_tests(["recovery/srfix/recovery/checks/srf004.py"], graph)
     assert reached.index("tests/recovery/checks/test_srf004.py") < reached.index("tests/recovery/test_worlds.py")
     assert len(set(reached)) == len(reached)
+
+
+def test_who_imports_through_a_front_is_nearer_to_what_it_names_than_who_does_not(graph: grimp.ImportGraph) -> None:
+    users = graph.find_modules_that_directly_import("srfix.serde.errors")
+    assert "tests.serde.test_wire" in users
+    assert not any(user.startswith("tests.") for user in graph.find_modules_that_directly_import("srfix.serde"))
 
 
 @pytest.mark.parametrize("path", ["cli/srfix/cli/main.py", "cli/srfix/cli/commands/plan.py"])

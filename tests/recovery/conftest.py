@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde import RegistryClient, RetryPolicy
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 
 

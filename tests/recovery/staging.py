@@ -7,15 +7,13 @@ from contextlib import contextmanager
 
 import pytest
 
+from srfix.recovery import Finding, Plan, Severity
 from srfix.recovery.actions.actions import Action, Register, RestoreCompatibility, SetCompatibility, SoftDelete
 from srfix.recovery.facts.subject_state import read_subject_state
-from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.repair.journal import Journal
-from srfix.recovery.repair.plan_file import Plan, PlannedFinding
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
-from srfix.serde.subjects.strategies import ChangelogSubject
+from srfix.recovery.repair.plan_file import PlannedFinding
+from srfix.serde import ChangelogSubject, RegistryClient, Role, Schema, Subject, Topic
+from srfix.serde.subjects.names import subject_for
 from srfix.serde.wire import SchemaId
 
 APPLICATION = "shop"

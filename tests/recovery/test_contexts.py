@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from srfix.recovery import PlanError, Reader, Severity
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.circumstances import circumstances_document, circumstances_from
-from srfix.recovery.facts.reader import Reader
 from srfix.recovery.facts.survey import ask_membership
-from srfix.recovery.findings import Severity
 from srfix.recovery.repair.preflight import preflight
 from srfix.recovery.repair.verify.events import Confirmed, Problem
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Subject, Topic
+from srfix.serde import Schema, Subject, Topic
 from srfix.serde.wire import SchemaId
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import World, value, world_of

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from srfix.recovery import CensusRequest, Cluster, LocalCensus
 from srfix.recovery.census import local
-from srfix.recovery.census.interface import CensusRequest
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.log_reader import GaveUp, read_range
 from srfix.recovery.facts.bodies import whole_bodies
+from srfix.serde import Role, Topic
 from srfix.serde.properties.kafka_client import ReadOnlyClient
-from srfix.serde.subjects.names import Role, Topic
 from tests.recovery.world import value, world_of
 
 

@@ -9,21 +9,10 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.findings import (
-    ApplicationAdvice,
-    Diagnosis,
-    Evidence,
-    Finding,
-    IdAtFault,
-    PartitionAtFault,
-    Severity,
-    Skipped,
-    Source,
-    Weight,
-    diagnosis_document,
-)
+from srfix.recovery import Diagnosis, Finding, Severity, diagnosis_document
+from srfix.recovery.findings import ApplicationAdvice, Evidence, IdAtFault, PartitionAtFault, Skipped, Source, Weight
+from srfix.serde import Role, Subject, Topic
 from srfix.serde.registry.models import Json
-from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 from tests.recovery.staging import FINDING
 

@@ -10,15 +10,13 @@ from typing import Any, cast
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery import Diagnosis, Examination, Plan, Severity
 from srfix.recovery.actions import Register
-from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.findings import Diagnosis, IdAtFault, PartitionAtFault, Severity, Skipped, Source
-from srfix.recovery.repair import Plan
+from srfix.recovery.findings import IdAtFault, PartitionAtFault, Skipped, Source
 from srfix.recovery.repair.plan_file import Omission, PlannedFinding
+from srfix.serde import Role, Schema, Subject, Topic
 from srfix.serde.html import escaped
-from srfix.serde.registry import Schema
 from srfix.serde.spark import plan_read, plan_write
-from srfix.serde.subjects import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 from tests.recovery.facts.test_key_role import census, count
 from tests.recovery.staging import FINDING

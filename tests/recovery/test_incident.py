@@ -9,14 +9,12 @@ import pytest
 
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.recovery.findings import Severity, Weight
-from srfix.recovery.repair.planning.repairs import Keep
+from srfix.recovery import Keep, Severity
+from srfix.recovery.findings import Weight
 from srfix.recovery.repair.verify.events import Confirmed
-from srfix.serde.columns.text import parse_columns
+from srfix.serde import Role, Schema, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.registry.errors import IncompatibleSchemaError
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Role
 from tests.recovery.world import World, world_of
 
 NEXT_SCHEMA = Schema(text=internal_schema(parse_columns("USERID BIGINT, FULLNAME STRING, NICKNAME STRING")))

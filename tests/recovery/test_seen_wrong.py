@@ -14,16 +14,12 @@ from typing import TypeAlias
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.errors import PlanError
-from srfix.recovery.findings import Finding, Severity
+from srfix.recovery import Examination, Finding, Plan, PlanError, Severity, verify
 from srfix.recovery.repair.apply import AlreadyApplied, apply_plan
-from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.recovery.repair.rollback import roll_back
 from srfix.recovery.repair.verify.events import Confirmed, Event, Problem
-from srfix.recovery.repair.verify.verify import verify
-from srfix.serde.errors import SrfixError, UsageError
+from srfix.serde import SrfixError, UsageError
 from tests.recovery.worlds.cases import (
     CLICK,
     KEY,

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from srfix.fixtures.registry import FixtureRegistry
-from srfix.serde import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde import RegistryClient, RetryPolicy
 
 
 @pytest.fixture

@@ -6,12 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from unittest import mock
 
-from srfix.serde.arrow.decode import to_arrow
-from srfix.serde.arrow.row_wise import RowWise
-from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow
-from srfix.serde.errors import SrfixError
-from srfix.serde.interface import Deserializer, SerdeContext
+from srfix.serde import BadRow, Deserializer, SerdeContext, SrfixError, deserialize_many
+from srfix.serde.arrow import RowWise, to_arrow
 from srfix.serde.native import kernel
 from tests.serde.fuzz.same import same
 

@@ -8,10 +8,9 @@ from typing import Literal
 
 import fastavro
 
-from srfix.serde.errors import RegistryError
+from srfix.serde import RegistryError, Schema, Subject
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
-from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
-from srfix.serde.subjects.names import Subject
+from srfix.serde.registry.models import RegisteredSchema, SchemaVersion
 from srfix.serde.wire import SchemaId, frame_id
 
 URL = "http://registry.test"

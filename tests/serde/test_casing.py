@@ -45,16 +45,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.casing import (
-    CaseRule,
-    is_among,
-    is_same,
-    match_fields,
-    match_keys,
-    placements,
-    upper_camel,
-)
-from srfix.serde.errors import AmbiguousFieldError
+from srfix.serde import AmbiguousFieldError, CaseRule
+from srfix.serde.casing import is_among, is_same, match_fields, match_keys, placements, upper_camel
 from tests.strategies import names
 
 UNIQUE, EXACT, KSQLDB, KSQLDB_2020 = CaseRule.UNIQUE, CaseRule.EXACT, CaseRule.KSQLDB, CaseRule.KSQLDB_2020

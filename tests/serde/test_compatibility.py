@@ -21,8 +21,7 @@ from typing import Final
 
 import pytest
 
-from srfix.serde.compatibility import CompatibilityLevel, incompatibilities
-from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde import CompatibilityLevel, SchemaError, UsageError, incompatibilities
 from srfix.serde.registry.models import Json
 
 

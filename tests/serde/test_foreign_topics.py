@@ -14,11 +14,8 @@ import pyarrow as pa
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.arrow.decode import to_arrow
-from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import BadRow, RegistryClient, SerdeContext, deserialize_many
+from srfix.serde.arrow import to_arrow
 from srfix.serde.spark.worker.decode import PlanDecoder
 from tests.serde.foreign.checking import NUMBERS, SEED, Got, Planned, differences, drawn, planned, told
 from tests.serde.foreign.topics import ColumnAst

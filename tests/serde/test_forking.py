@@ -24,18 +24,13 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.ksqldb.client import KsqldbClient
+from srfix.serde import AvroSerializer, ById, RegistryClient, Role, SerdeContext, parse_columns
 from srfix.serde.bounds import UnknownIdBounds
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.confluent.avro import AvroSerializer as DropIn
+from srfix.serde.confluent import AvroSerializer as DropIn
 from srfix.serde.forking import ForkLock, PerProcess
 from srfix.serde.formats.json.budget import Shapes
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.single_flight import SingleFlight
 from srfix.serde.registry.unknown_ids import UnknownIds
-from srfix.serde.resolve.policies import ById
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects.names import Role
 from tests.serde.confluent import peers
 from tests.serde.fakes import MemoryRegistry
 from tests.serde.registry.conftest import ScriptedRegistry

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from srfix.serde import Columns, PayloadBoundError
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.columns.types import Columns
-from srfix.serde.errors import PayloadBoundError
 from srfix.serde.interface import Value
 from srfix.serde.json_values import JsonTexts, from_json, to_json
 from tests.strategies import columns_and_row

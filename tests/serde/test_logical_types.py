@@ -12,13 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.arrow.decode import to_arrow
-from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow, Reason
-from srfix.serde.casing import CaseRule
-from srfix.serde.interface import SerdeContext
-from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde import BadRow, CaseRule, Reason, SerdeContext, deserialize_many
+from srfix.serde.arrow import ValueWise, to_arrow
+from srfix.serde.spark import ReadPlan
 from tests.serde.logical_types import COLUMNS, REFUSED, WRITERS, Written, body, expected, ksqldb_expected
 from tests.serde.spark.jvm.plans import Json, logical, plan_of, record
 

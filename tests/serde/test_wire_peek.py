@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde import wire_peek
-from srfix.serde.errors import WireError
-from srfix.serde.subjects.names import Role
+from srfix.serde import Role, WireError, wire_peek
 from srfix.serde.wire import Headers, frame_guid, frame_id, parse, schema_id_header
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId, SchemaIdPeek, peek_headers
 

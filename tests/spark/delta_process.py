@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 import sys
 
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.spark.read.planning import plan_read
-from srfix.serde.spark.reading import bad_rows, good_rows, read_stream, replay
-from srfix.serde.spark.session.session import start_session
+from srfix.serde import RegistryClient, parse_columns
+from srfix.serde.spark import bad_rows, good_rows, plan_read, read_stream, replay, start_session
 
 
 def main() -> None:

@@ -23,16 +23,14 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow, Reason
-from srfix.serde.errors import EngineRefusedError
-from srfix.serde.interface import SerdeContext, Value
+from srfix.serde import BadRow, EngineRefusedError, Reason, SerdeContext, deserialize_many
+from srfix.serde.interface import Value
+from srfix.serde.spark import ReadPlan
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback, decoded_type
 from srfix.serde.spark._pyspark.columns import judged_payloads
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark.avro_limits import unending
 from srfix.serde.spark.jvm.read import JvmRead, jvm_read
-from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.releases import lacks_arrow
 
 __all__ = ["HAS_ARROW", "Compared", "Decoded", "Payloads", "compare", "jvm_decoded"]

@@ -10,16 +10,9 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
-from srfix.serde.spark.reading import from_registry
+from srfix.serde import AvroSerializer, RegistryClient, Role, SerdeContext, parse_columns
+from srfix.serde.spark import Engine, ReadPlan, from_registry, plan_read
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing
 
 __all__ = [

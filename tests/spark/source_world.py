@@ -12,11 +12,7 @@ from confluent_kafka import Producer
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.subjects.strategies import RecordSubject
+from srfix.serde import AvroSerializer, RecordSubject, RegistryClient, SerdeContext, parse_columns
 
 __all__ = ["COLUMNS", "LOWER", "Topic"]
 

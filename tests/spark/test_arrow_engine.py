@@ -14,14 +14,9 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.serializer import AvroSerializer
+from srfix.serde import AvroSerializer, RegistryClient, RetryPolicy, SerdeContext, parse_columns
+from srfix.serde.spark import ReadPlan, plan_read
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.releases import require_arrow
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id

@@ -13,10 +13,9 @@ from pyspark.sql import SparkSession
 
 from parts.jars import spark_jars
 from srfix.fixtures.fetching import fetch
-from srfix.serde.errors import EngineRefusedError
+from srfix.serde import EngineRefusedError
+from srfix.serde.spark import choose_engine, from_registry
 from srfix.serde.spark._pyspark import limits
-from srfix.serde.spark.choosing import choose_engine
-from srfix.serde.spark.reading import from_registry
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import frame_id
 from tests.serde.spark.jvm.plans import array, plan_of, record

@@ -9,14 +9,10 @@ import pytest
 from pyspark.sql import Observation, Row, SparkSession
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.batches.rows import Reason
-from srfix.serde.errors import BadRowError, UsageError
+from srfix.serde import BadRowError, Reason, Role, UsageError
 from srfix.serde.registry.errors import RegistryUnreachableError
-from srfix.serde.spark.counts import MAX_UNKNOWN_IDS, counts_of
-from srfix.serde.spark.errors.driver_errors import clear_errors
-from srfix.serde.spark.interface import reason_columns
-from srfix.serde.spark.reading import bad_rows, from_registry, good_rows
-from srfix.serde.subjects.names import Role
+from srfix.serde.spark import bad_rows, clear_errors, counts_of, from_registry, good_rows, reason_columns
+from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
 from srfix.serde.wire import frame_id
 from tests.spark.conftest import RAISED
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world

@@ -20,15 +20,12 @@ from pyspark.sql import SparkSession
 from parts.guarded_broker import GuardedBroker, Tls
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.census.spark import SparkCensus
+from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus, SparkCensus
+from srfix.recovery.census.interface import CensusProgress
 from srfix.recovery.census.spark_jobs import finished
 from srfix.recovery.census.spark_sql import peek_sql
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.serde.errors import AccessDeniedError, ClusterError, UsageError
+from srfix.serde import AccessDeniedError, ClusterError, Role, Topic, UsageError
 from srfix.serde.properties.kafka_client import Isolation
-from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import frame_guid, frame_id, schema_id_header
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, SchemaIdPeek, peek_headers
 from tests.stack.compaction import COMPACT, offsets, wait_until

@@ -9,9 +9,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.errors import BadRowError
-from srfix.serde.spark.errors.driver_errors import clear_errors
-from srfix.serde.spark.reading import bad_rows, good_rows
+from srfix.serde import BadRowError
+from srfix.serde.spark import bad_rows, clear_errors, good_rows
 from tests.spark.conftest import RAISED
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
 

@@ -16,10 +16,7 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.serializer import AvroSerializer
+from srfix.serde import AvroSerializer, RegistryClient, SerdeContext, parse_columns
 from tests.spark.conftest import RELEASE
 from tests.spark.reading_world import LOWER
 

@@ -13,14 +13,8 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow, Reason
-from srfix.serde.casing import CaseRule
-from srfix.serde.errors import ResolveError
-from srfix.serde.interface import SerdeContext
-from srfix.serde.spark.interface import OnBadRow, PlannedRefusal
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.reading import from_registry
+from srfix.serde import BadRow, CaseRule, Reason, ResolveError, SerdeContext, deserialize_many
+from srfix.serde.spark import OnBadRow, PlannedRefusal, ReadPlan, from_registry
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import SchemaId, frame_id
 from tests.bench import spark_data

@@ -21,17 +21,8 @@ from pyspark.sql import Row, SparkSession
 
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.deserializer import AvroDeserializer
-from srfix.serde.errors import EngineRefusedError
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema
-from srfix.serde.resolve.policies import ById
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.read.planning import NEWEST, plan_read
-from srfix.serde.spark.write.plan import plan_write
-from srfix.serde.spark.writing import to_registry
+from srfix.serde import AvroDeserializer, AvroSerializer, ById, EngineRefusedError, RegistryClient, Schema, SerdeContext
+from srfix.serde.spark import NEWEST, Engine, plan_read, plan_write, to_registry
 from srfix.serde.wire import frame_id
 from tests.serde.spark.jvm.plans import logical as avro_logical
 from tests.serde.spark.read.test_local_times import LOCAL_COLUMNS, LOCAL_UNITS, everywhere, local_body, meant

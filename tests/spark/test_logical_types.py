@@ -14,15 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import to_avro
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import print_columns
-from srfix.serde.errors import EngineRefusedError
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.spark.interface import Engine
+from srfix.serde import CaseRule, EngineRefusedError, RegistryClient, print_columns
+from srfix.serde.spark import NEWEST, Engine, ReadPlan, from_registry, plan_read
 from srfix.serde.spark.jvm.read import jvm_read
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import NEWEST, plan_read
-from srfix.serde.spark.reading import from_registry
 from srfix.serde.wire import frame_id
 from tests.serde.logical_types import REFUSED, Written, body, cases, expected
 from tests.serde.spark.jvm.plans import Json, logical, plan_of, record

@@ -13,14 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
+from srfix.serde import CaseRule, JsonSchemaSerializer, JsonSerializer, RegistryClient, SerdeContext, parse_columns
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.serializer import JsonSchemaSerializer, JsonSerializer
-from srfix.serde.spark.read.planning import plan_read
-from srfix.serde.spark.reading import from_registry
+from srfix.serde.spark import from_registry, plan_read
 from srfix.serde.spark.releases import require_arrow
 from tests.bench import spark_data
 from tests.spark.parity import HAS_ARROW, Payloads, compare

@@ -6,8 +6,7 @@ import time
 
 from pyspark.sql import SparkSession
 
-from srfix.serde.spark.progress import JobProgress
-from srfix.serde.spark.watching import watch_jobs
+from srfix.serde.spark import JobProgress, watch_jobs
 
 
 def test_a_job_is_told_of_while_it_runs_and_not_afterwards(spark: SparkSession) -> None:

@@ -14,14 +14,11 @@ from pyspark.sql import functions as F
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.batches.rows import Reason
-from srfix.serde.errors import UsageError
+from srfix.serde import Reason, Role, UsageError
+from srfix.serde.spark import Engine, OnBadRow, bad_rows, from_registry, good_rows, read_topic
 from srfix.serde.spark._pyspark import engines
 from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.frames import decode_frame
-from srfix.serde.spark.interface import Engine, OnBadRow
-from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_topic
-from srfix.serde.subjects.names import Role
 from tests.spark.reading_world import ENGINES, JVM_WITH_ARROW, EngineCase, World, frame, open_world
 
 

@@ -8,9 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde import RegistryClient, SerdeContext
+from srfix.serde.spark import NEWEST, plan_read
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import body
 from tests.serde.spark.jvm.plans import entries

@@ -11,11 +11,7 @@ from typing import Final
 from parts.jars import spark_jars
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.auth import BasicAuth
-from srfix.serde.registry.secret import Secret
-from srfix.serde.serializer import AvroSerializer
+from srfix.serde import AvroSerializer, BasicAuth, RegistryClient, Secret, SerdeContext
 from srfix.serde.spark.releases import lacks_arrow, lacks_source
 from tests.spark.conftest import RELEASE
 from tests.spark.reading_world import COLUMNS, LOWER

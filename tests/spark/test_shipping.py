@@ -25,13 +25,10 @@ from pyspark.sql import functions as F
 
 from parts.pyfiles import build
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.serializer import AvroSerializer
+from srfix.serde import AvroSerializer, RegistryClient, SerdeContext, parse_columns
+from srfix.serde.spark import plan_read
 from srfix.serde.spark._pyspark import shipping
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
-from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.releases import require_arrow
 from tests.spark.bare_python import SRFIX, python_without
 

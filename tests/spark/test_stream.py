@@ -22,16 +22,8 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.resolve.policies import DualSubject
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark.progress import StreamProgress
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
-from srfix.serde.spark.reading import read_stream
-from srfix.serde.spark.watching import watch_streams
-from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
+from srfix.serde import AvroSerializer, DualSubject, FixedSubject, RegistryClient, SerdeContext, TopicSubject
+from srfix.serde.spark import ReadPlan, StreamProgress, plan_read, read_stream, watch_streams
 from tests.spark.conftest import RELEASE
 from tests.spark.reading_world import ARROW, COLUMNS, ENGINES, JVM, JVM_WITH_ARROW, LOWER, EngineCase
 

@@ -10,13 +10,8 @@ from pyspark.sql import Row, SparkSession
 
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http import FixtureRegistry
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
-from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark import plan_read, plan_write
-from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.reading import from_registry
-from srfix.serde.spark.writing import to_registry
+from srfix.serde import AvroSerializer, RegistryClient, SerdeContext
+from srfix.serde.spark import Engine, from_registry, plan_read, plan_write, to_registry
 from tests.spark.reading_world import ENGINES, EngineCase, frame
 from tests.spark.source_world import Topic
 

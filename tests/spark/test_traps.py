@@ -20,13 +20,10 @@ from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
 
-from srfix.serde.errors import ColumnError, EngineRefusedError
-from srfix.serde.spark.interface import Engine
+from srfix.serde import ColumnError, EngineRefusedError
+from srfix.serde.spark import Engine, plan_write, start_session, to_registry
 from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.releases import lacks_source
-from srfix.serde.spark.session.session import start_session
-from srfix.serde.spark.write.plan import plan_write
-from srfix.serde.spark.writing import to_registry
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import MemoryRegistry
 from tests.serde.spark.jvm.plans import plan_of, record

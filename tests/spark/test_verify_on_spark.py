@@ -14,19 +14,14 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.census.interface import Census, CensusRequest
-from srfix.recovery.census.spark import SparkCensus
-from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery import Census, CensusRequest, Cluster, Plan, SparkCensus, verify
 from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.plan_file import Plan, PlannedFinding
+from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.on_spark import EveryRowOnSpark
-from srfix.recovery.repair.verify.verify import verify
-from srfix.serde.errors import RegistryError
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
-from srfix.serde.windowed import Window, WindowKind, join
+from srfix.serde import RegistryClient, RegistryError, RetryPolicy, Role, Subject, Topic, Window, WindowKind
+from srfix.serde.subjects.names import subject_for
+from srfix.serde.windowed import join
 from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.staging import APPLICATION, PHANTOM, STORE, W1, W2, R, clock, plan_of
 

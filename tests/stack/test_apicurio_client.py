@@ -19,10 +19,7 @@ import requests
 from parts.registries.apicurio import ApicurioRegistry
 from parts.registries.known import APICURIO
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.errors import RegistryError
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Schema
+from srfix.serde import RegistryClient, RegistryError, RetryPolicy, Schema
 from tests.serde.registry.test_implementations import (
     INTERNAL,
     PHANTOM,

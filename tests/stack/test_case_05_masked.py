@@ -10,10 +10,8 @@ import pytest
 from parts.streams.application import lose_state
 from parts.streams.model import StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.columns.text import parse_columns
+from srfix.serde import RegistryClient, Schema, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema
 from tests.stack.scene import ANN_ROW, BOB_ROW, Scene, diagnose, make_plan, srfix
 
 pytestmark = pytest.mark.stack

@@ -19,8 +19,7 @@ import pytest
 from parts.streams.application import lose_state
 from parts.streams.model import ProjectedColumn, Row, SerdeKind, StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema
+from srfix.serde import RegistryClient, Schema
 from tests.stack.scene import ANN, NEXT_COLUMNS, WRITER_SCHEMA, Scene, diagnose, repair, srfix
 
 pytestmark = pytest.mark.stack

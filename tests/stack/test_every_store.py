@@ -28,16 +28,11 @@ from parts.streams.every_store import (
     source_records,
 )
 from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.recovery.cluster import Cluster
+from srfix.recovery import Cluster
 from srfix.recovery.rebuild import Migration, StoreChange, migrate
 from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.directory import ApplicationState
-from srfix.recovery.state.formats import (
-    Headers,
-    decode_buffered_value,
-    decode_subscription,
-    decode_window_store_key,
-)
+from srfix.recovery.state.formats import Headers, decode_buffered_value, decode_subscription, decode_window_store_key
 from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat, open_stores
 from srfix.recovery.state.writing import Release, WrittenKind
 from srfix.recovery.state_jobs import ranges_to_compare

@@ -13,10 +13,9 @@ import pytest
 from confluent_kafka import Producer
 
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.recovery.census.interface import CensusProgress, CensusRequest
-from srfix.recovery.census.local import LocalCensus
-from srfix.serde.errors import ClusterError
-from srfix.serde.subjects.names import Topic
+from srfix.recovery import CensusRequest, LocalCensus
+from srfix.recovery.census.interface import CensusProgress
+from srfix.serde import ClusterError, Topic
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 

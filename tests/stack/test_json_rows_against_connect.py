@@ -15,9 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import Columns, Struct
+from srfix.serde import CaseRule, Columns, parse_columns
+from srfix.serde.columns.types import Struct
 from srfix.serde.connect.columns import connect_of
 from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from srfix.serde.formats import json as json_format

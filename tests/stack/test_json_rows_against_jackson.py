@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from srfix.serde.casing import CaseRule
+from srfix.serde import CaseRule, CoercionError, Column, IncompatibleTypeError, OutOfRangeError
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -29,13 +29,11 @@ from srfix.serde.columns.types import (
     TIME,
     TIMESTAMP,
     Array,
-    Column,
     ColumnType,
     Decimal,
     Map,
     Struct,
 )
-from srfix.serde.errors import CoercionError, IncompatibleTypeError, OutOfRangeError
 from srfix.serde.formats import json as json_format
 from tests.stack.avro_data import AvroData, avro_data
 

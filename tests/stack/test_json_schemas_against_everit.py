@@ -10,10 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import Columns
+from srfix.serde import Columns, SchemaError, parse_columns
 from srfix.serde.connect.columns import connect_of
-from srfix.serde.errors import SchemaError
 from srfix.serde.formats.json_schema.load import load
 from srfix.serde.formats.json_schema.nodes import MISSING, Node, NodeKind
 from srfix.serde.formats.json_schema.text import schema_text

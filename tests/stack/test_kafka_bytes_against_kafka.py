@@ -11,13 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde import windowed
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import DecodeError
+from srfix.serde import CaseRule, DecodeError, Window, WindowKind, parse_columns, windowed
 from srfix.serde.formats import kafka
 from srfix.serde.interface import Value
-from srfix.serde.windowed import Window, WindowKind
 from tests.stack.connect_process import float_text
 from tests.stack.connect_rows import Connect, Refused, connect
 from tests.stack.java_process import Json

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.facts.supplied import GivenTopology, Supplied
-from srfix.recovery.findings import Diagnosis, Severity
+from srfix.recovery import Diagnosis, Examination, Severity, Supplied
+from srfix.recovery.facts.supplied import GivenTopology
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.topology import parse_topologies
 from tests.recovery.world import World

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.state_directory import write_application, write_task
-from srfix.recovery.facts.reader import Reader, StreamsVersion
-from srfix.recovery.facts.supplied import Supplied
-from srfix.recovery.findings import Finding, Severity
+from srfix.recovery import Finding, Reader, Severity, StreamsVersion, Supplied
 from srfix.recovery.state.reading import read_state_directory
-from srfix.serde.errors import UsageError
-from srfix.serde.subjects.names import Role, subject_for
+from srfix.serde import Role, UsageError
+from srfix.serde.subjects.names import subject_for
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import APPLICATION, PHANTOM, PHANTOM_KEY, SOURCE_SUBJECT, STORE, W1, R
 from tests.recovery.world import V1, V2, World, world_of

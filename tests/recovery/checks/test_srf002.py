@@ -11,11 +11,9 @@ import pytest
 
 from srfix.fixtures.damage import restored_rows_not_yet_on_disk as damage
 from srfix.fixtures.state_directory import write_task
+from srfix.recovery import Keep, Reader, Severity, Supplied
 from srfix.recovery.checks import srf002
-from srfix.recovery.facts.reader import Reader
-from srfix.recovery.facts.supplied import Supplied
-from srfix.recovery.findings import Severity, Skipped
-from srfix.recovery.repair.planning.repairs import Keep
+from srfix.recovery.findings import Skipped
 from srfix.recovery.repair.verify.events import Confirmed
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.wire import frame_id

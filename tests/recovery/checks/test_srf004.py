@@ -10,14 +10,9 @@ import pytest
 
 from srfix.fixtures.damage import kept_rows_after_upgrade as damage
 from srfix.fixtures.state_directory import write_task
+from srfix.recovery import Keep, Plan, Reader, Severity, Supplied
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.facts.reader import Reader
-from srfix.recovery.facts.supplied import Supplied
-from srfix.recovery.findings import Severity
-from srfix.recovery.repair.plan_file import Plan
-from srfix.recovery.repair.planning.repairs import Keep
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Subject
+from srfix.serde import Schema, Subject
 from tests.recovery.checks.staged import of_state
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of

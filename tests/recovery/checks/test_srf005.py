@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.state_directory import write_task
-from srfix.recovery.facts.supplied import Supplied
-from srfix.recovery.findings import Finding, Severity
+from srfix.recovery import Finding, Severity, Supplied
 from srfix.recovery.state.reading import read_state_directory
-from srfix.serde.subjects.names import Role
+from srfix.serde import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1
 from tests.recovery.world import World, value

@@ -9,11 +9,9 @@ import pytest
 
 from srfix.fixtures.damage import global_table_on_an_affected_version as damage
 from srfix.fixtures.damage import shop
+from srfix.recovery import Reader, Severity, Supplied
 from srfix.recovery.census.uncounted import NoCensus
 from srfix.recovery.checks.interface import Width
-from srfix.recovery.facts.reader import Reader
-from srfix.recovery.facts.supplied import Supplied
-from srfix.recovery.findings import Severity
 from srfix.recovery.repair.verify.events import Confirmed
 from tests.recovery.checks.staged import examined, noted, of_state, of_topology, wrong
 from tests.recovery.world import World, world_of

@@ -9,8 +9,7 @@ import pytest
 
 from srfix.fixtures.damage import shop
 from srfix.fixtures.damage import store_without_logging as damage
-from srfix.recovery.facts.supplied import Supplied
-from srfix.recovery.findings import Severity
+from srfix.recovery import Severity, Supplied
 from tests.recovery.checks.staged import examined, noted, of_state, of_topology, wrong
 from tests.recovery.world import World, world_of
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from srfix.recovery.facts.supplied import Supplied
-from srfix.recovery.findings import Diagnosis, Severity
+from srfix.recovery import Diagnosis, Severity, Supplied
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo
-from srfix.serde.errors import UsageError
+from srfix.serde import UsageError
 from tests.recovery.staging import W1, R
 from tests.recovery.world import World, world_of
 

@@ -8,13 +8,10 @@ from dataclasses import replace
 import pytest
 
 from srfix.fixtures.damage import source_subject_polluted_by_internal_schema as damage
-from srfix.recovery.census.interface import CensusRequest
+from srfix.recovery import CensusRequest, CheckContext, Finding, Severity
 from srfix.recovery.checks import srf010
-from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.store_rows import StoreRows
-from srfix.recovery.findings import Finding, Severity
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Role
+from srfix.serde import Role, Schema
 from srfix.serde.wire import SchemaId
 from tests.recovery.checks.staged import examined, noted, of_topology, wrong
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2

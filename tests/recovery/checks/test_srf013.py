@@ -8,15 +8,13 @@ from dataclasses import replace
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery.census.interface import Census, CensusRequest
+from srfix.recovery import Census, CensusRequest, CheckContext, Examination, Finding, Severity, diagnose
 from srfix.recovery.checks.srf013 import check
-from srfix.recovery.diagnosis.diagnose import Examination, diagnose
 from srfix.recovery.facts.bodies import newest_bodies
 from srfix.recovery.facts.live_records import newest_live
-from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.stores import StoreFacts
-from srfix.recovery.findings import Evidence, Finding, Severity, Weight
-from srfix.serde.subjects.names import Role, Topic
+from srfix.recovery.findings import Evidence, Weight
+from srfix.serde import Role, Topic
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 

@@ -11,10 +11,9 @@ import pytest
 
 from srfix.fixtures.damage import store_rows_lost_their_schema as damage
 from srfix.fixtures.state_directory import write_application, write_task
+from srfix.recovery import Severity, Supplied
 from srfix.recovery.cluster import TopicConfigs
-from srfix.recovery.facts.supplied import Supplied
-from srfix.recovery.findings import Severity
-from srfix.serde.subjects.names import Role, Topic
+from srfix.serde import Role, Topic
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.staged import of_state
 from tests.recovery.staging import W1, R

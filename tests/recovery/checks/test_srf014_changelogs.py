@@ -11,13 +11,12 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.damage import changelog_ids_lost_by_the_registry as damage
 from srfix.fixtures.state_directory import write_application, write_database, write_task
+from srfix.recovery import CheckContext, Diagnosis, Reader, Severity, diagnose
 from srfix.recovery.diagnosis import changelogs
-from srfix.recovery.diagnosis.diagnose import diagnose
-from srfix.recovery.facts.reader import CheckContext, Reader
-from srfix.recovery.findings import Diagnosis, Severity, Skipped
+from srfix.recovery.findings import Skipped
 from srfix.recovery.state.formats import WindowStoreKey, encode_window_store_key
 from srfix.recovery.state.reading import read_state_directory
-from srfix.serde.subjects.names import Role
+from srfix.serde import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import W1
 from tests.recovery.world import World, said, world_of

@@ -8,9 +8,7 @@ import pytest
 
 from srfix.fixtures.damage import phantom_subject_may_not_be_written as damage
 from srfix.fixtures.damage import shop
-from srfix.recovery.diagnosis.diagnose import diagnose
-from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
-from srfix.recovery.findings import Diagnosis, Finding, Severity
+from srfix.recovery import CheckContext, Diagnosis, Finding, Reader, Severity, StreamsVersion, diagnose
 from srfix.serde.registry.errors import OperationNotPermittedError
 from tests.recovery.checks.staged import examined, of_topology, wrong
 from tests.recovery.checks.test_srf012 import set_mode

@@ -10,10 +10,9 @@ import pytest
 from srfix.fixtures.damage import shop
 from srfix.fixtures.damage import upgrade_refused_by_source_subject as damage
 from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.recovery import CheckContext, Finding, Reader, Severity, StreamsVersion
 from srfix.recovery.checks import srf004, srf016
-from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
-from srfix.recovery.findings import Finding, Severity
-from srfix.serde.registry.models import Schema
+from srfix.serde import Schema
 from tests.recovery.checks.staged import examined, of_topology, wrong
 from tests.recovery.world import World, world_of
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.recovery.facts.reader import Reader
-from srfix.recovery.findings import Finding, Severity
-from srfix.serde.subjects.names import Role
+from srfix.recovery import Finding, Reader, Severity
+from srfix.serde import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, PHANTOM_KEY, SOURCE_SUBJECT, W1
 from tests.recovery.world import World, value

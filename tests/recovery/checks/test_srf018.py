@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
+from srfix.recovery import Cluster, Diagnosis, Severity
 from srfix.recovery.cluster.answers import TopicConfigs
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.findings import Diagnosis, Severity
-from srfix.serde.subjects.names import Role, Topic
+from srfix.serde import Role, Topic
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1
 from tests.recovery.world import World, value
 

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery import Cluster, Survey
 from srfix.recovery.diagnosis.candidates import Candidates, find_candidates
 from srfix.recovery.diagnosis.weighing import weigh_all
-from srfix.recovery.facts.survey import Survey
-from srfix.serde.errors import AccessDeniedError, UsageError
-from srfix.serde.subjects.names import Topic
+from srfix.serde import AccessDeniedError, Topic, UsageError
 from tests.recovery.staging import R
 from tests.recovery.world import World, world_of
 

@@ -9,13 +9,8 @@ from uuid import UUID
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery.census.interface import Census, CensusRequest
-from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.diagnosis.diagnose import diagnose
-from srfix.recovery.facts.reader import CheckContext
-from srfix.serde.errors import AccessDeniedError, UsageError
-from srfix.serde.subjects.names import Role, Topic
+from srfix.recovery import Census, CensusRequest, CheckContext, Cluster, LocalCensus, diagnose
+from srfix.serde import AccessDeniedError, Role, Topic, UsageError
 from srfix.serde.wire import frame_guid, schema_id_header
 from tests.recovery.checks.staged import of_topology
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, graph

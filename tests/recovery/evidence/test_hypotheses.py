@@ -30,8 +30,7 @@ from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose
 from srfix.recovery.evidence.rules import MARGIN, POINTS, RULES, as_markdown
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Evidence, Weight
-from srfix.serde.errors import UsageError
-from srfix.serde.subjects.names import Topic
+from srfix.serde import Topic, UsageError
 from tests.recovery.world import World, value, world_of
 
 STORE = SuspectStore(application="shop", name="users-store")

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from srfix.fixtures.registry import FixtureRegistry
 from srfix.recovery.cluster import RawRecord
 from srfix.recovery.facts import DecodedPart, RecordDecoder
-from srfix.serde.registry import RegistryClient, Schema
-from srfix.serde.resolve import ById
-from srfix.serde.subjects import Role
+from srfix.serde import ById, RegistryClient, Role, Schema
 from srfix.serde.wire import prefix_id_bytes, schema_id_header
 
 LONG = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"}]}'

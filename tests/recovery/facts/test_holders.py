@@ -6,9 +6,7 @@ from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.cluster.topic_lookup import near_names
 from srfix.recovery.facts.holders import Holder, find_holders, list_holders
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Subject
+from srfix.serde import RegistryClient, Schema, Subject
 from srfix.serde.wire import SchemaId
 
 A = '{"type":"record","name":"A","fields":[]}'

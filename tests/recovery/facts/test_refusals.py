@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.errors import PlanError
+from srfix.recovery import PlanError
 from srfix.recovery.facts.refusals import RegistrationRefusal, foreseen_refusals
 from srfix.recovery.facts.stores import RoleFacts
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import ask_membership
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import RegistryClient, Role
 from srfix.serde.registry.errors import IncompatibleSchemaError, OperationNotPermittedError
-from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 from tests.recovery.checks.test_srf012 import set_mode
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R

@@ -6,8 +6,7 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.facts.subject_state import SubjectState, VersionState, read_subject_state
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.subjects.names import Subject
+from srfix.serde import RegistryClient, Subject
 from srfix.serde.wire import SchemaId
 from tests.recovery.staging import W1, W2
 

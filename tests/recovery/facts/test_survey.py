@@ -9,11 +9,8 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.facts.survey import Survey
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.subjects.names import Subject
+from srfix.recovery import Cluster, Survey
+from srfix.serde import RegistryClient, RetryPolicy, Subject
 from tests.recovery.staging import W1, W2
 
 MANY = 120

@@ -9,16 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery.census.interface import CensusRequest
-from srfix.recovery.diagnosis.diagnose import Examination, diagnose
+from srfix.recovery import CensusRequest, CheckContext, Examination, diagnose
 from srfix.recovery.facts.key_sample import sample_keys
-from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.windowed_keys import key_deserializer, key_without_window, window_of
-from srfix.serde.errors import DecodeError
-from srfix.serde.interface import SerdeContext
-from srfix.serde.resolve.policies import ById
-from srfix.serde.subjects.names import Role, Topic
-from srfix.serde.windowed import Window, WindowKind, join
+from srfix.serde import ById, DecodeError, Role, SerdeContext, Topic, Window, WindowKind
+from srfix.serde.windowed import join
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1, R
 from tests.recovery.world import World, value, world_of

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from srfix.recovery.facts import Supplied
+from srfix.recovery import Supplied
 from srfix.recovery.guard import Assumed, Forecast, NewSchema, foretell, look_through
-from srfix.serde.registry import Schema
-from srfix.serde.subjects import Subject
+from srfix.serde import Schema, Subject
 from tests.recovery.guard.offline import assumed, supplied
 from tests.recovery.staging import TABLE
 from tests.recovery.world import World, value

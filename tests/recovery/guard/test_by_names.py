@@ -13,13 +13,12 @@ from dataclasses import replace
 
 import pytest
 
-from srfix.recovery.facts import Reader, Supplied
-from srfix.recovery.findings import Severity
+from srfix.recovery import Reader, Severity, Supplied
 from srfix.recovery.guard import Assumed, Certainty, StoreKind, Wiring, foretell
 from srfix.recovery.guard.stores import guarded_stores, pseudo_topics, stores_of
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo
 from srfix.recovery.topology import parse_topologies
-from srfix.serde.errors import UsageError
+from srfix.serde import UsageError
 from tests.recovery.guard.offline import (
     AGGREGATE,
     DATA,

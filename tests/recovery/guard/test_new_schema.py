@@ -7,12 +7,10 @@ import re
 import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
-from srfix.recovery.facts import Reader, Supplied
-from srfix.recovery.findings import Severity
+from srfix.recovery import Reader, Severity, Supplied
 from srfix.recovery.guard import Certainty, foretell
 from srfix.recovery.guard.new_schema import topic_of
-from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Role, Subject
+from srfix.serde import Role, Subject, UsageError
 from tests.recovery.guard.offline import AGGREGATE, GLOBAL, assumed, only, supplied, told
 from tests.recovery.guard.seen import NEXT, OWN, SOURCE, WRITER, new, record, seen, stage
 from tests.recovery.staging import TABLE

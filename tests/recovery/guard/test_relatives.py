@@ -7,11 +7,10 @@ from pathlib import Path
 
 from srfix.fixtures.damage import global_store_restored_untransformed as damage
 from srfix.fixtures.state_directory import write_application, write_task
-from srfix.recovery.facts import Supplied
-from srfix.recovery.findings import Severity
+from srfix.recovery import Severity, Supplied
 from srfix.recovery.guard import Certainty, Moment
 from srfix.recovery.state.reading import read_state_directory
-from srfix.serde.registry import Schema
+from srfix.serde import Schema
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.test_srf018 import ConfiguredCluster
 from tests.recovery.guard.offline import assumed, forecast, supplied, told

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.guard.schema_file import parse_schema
-from srfix.serde.errors import UsageError
-from srfix.serde.registry import Schema, SchemaReference
+from srfix.serde import Schema, SchemaReference, UsageError
 
 RECORD = '{"type": "record", "name": "User", "fields": [{"name": "id", "type": "long"}]}'
 OBJECT = '{"type": "object", "properties": {"id": {"type": "integer"}}}'

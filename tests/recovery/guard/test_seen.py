@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
-from srfix.recovery.facts import Reader
-from srfix.recovery.findings import Severity
+from srfix.recovery import Reader, Severity
 from srfix.recovery.guard import Certainty, Wiring
-from srfix.serde.registry import Schema
-from srfix.serde.subjects import Role
+from srfix.serde import Role, Schema
 from tests.recovery.guard.offline import AGGREGATE, GLOBAL, assumed, only, subjects, told
 from tests.recovery.guard.seen import NEXT, OWN, PHANTOM, SOURCE, WRITER, seen, stage
 from tests.recovery.staging import TABLE

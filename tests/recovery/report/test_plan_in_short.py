@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery import Plan
 from srfix.recovery.actions import Action, Register, RestoreMode, SetMode, SoftDelete
-from srfix.recovery.repair import Plan
 from srfix.recovery.report import WritesInShort, writes_in_short
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.subjects import Subject
+from srfix.serde import RegistryClient, Subject
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, plan_of
 
 pytestmark = pytest.mark.core

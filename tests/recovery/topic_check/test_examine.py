@@ -8,16 +8,13 @@ from uuid import UUID, uuid4
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery.facts.survey import Survey
-from srfix.recovery.findings import Severity
+from srfix.recovery import Severity, Survey
 from srfix.recovery.topic_check.answers import Trouble
 from srfix.recovery.topic_check.lives import Lives, Standing
 from srfix.recovery.topic_check.question import Strategy, TopicReader
-from srfix.serde.errors import UsageError
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import RegistryClient, Role, UsageError
 from srfix.serde.registry.errors import VersionNotFoundError
 from srfix.serde.registry.models import SchemaVersion
-from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_guid, frame_id, schema_id_header
 from tests.recovery.checks.test_srf018 import ConfiguredCluster
 from tests.recovery.topic_check.looking import HOLDER, KEY, SUBJECT, TOPIC, USER, USER_2, look, only

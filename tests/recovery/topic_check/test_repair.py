@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
+from srfix.recovery import Keep, Plan, PlanError, plan_document
 from srfix.recovery.checks.interface import Width
-from srfix.recovery.errors import PlanError
-from srfix.recovery.repair.plan_file import Plan, plan_digest, plan_document, plan_from
-from srfix.recovery.repair.planning.repairs import Keep
+from srfix.recovery.repair.plan_file import plan_digest, plan_from
 from srfix.recovery.repair.planning.topics import make_topic_plan
 from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, Problem
 from srfix.recovery.topic_check.question import Strategy, TopicReader
-from srfix.serde.errors import UsageError
-from srfix.serde.registry.models import Schema
+from srfix.serde import Schema, UsageError
 from tests.recovery.staging import plan_of
 from tests.recovery.topic_check.looking import HOLDER, SUBJECT, TOPIC, USER, USER_2, look
 from tests.recovery.world import ONE_LONG_AND_NULL, World, clock, value, world_of

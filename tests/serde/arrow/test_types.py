@@ -6,10 +6,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from srfix.serde.arrow.types import arrow_schema, columns_from_arrow, reason_fields
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import Array, Column, Columns, Decimal, Map, Struct
-from srfix.serde.errors import ColumnError
+from srfix.serde import Column, ColumnError, Columns, parse_columns
+from srfix.serde.arrow import arrow_schema, columns_from_arrow, reason_fields
+from srfix.serde.columns.types import Array, Decimal, Map, Struct
 from tests.strategies import columns
 
 TYPES = [

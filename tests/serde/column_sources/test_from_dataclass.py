@@ -9,10 +9,8 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, NewType, Optional
 
 import pytest
 
-from srfix.serde.column_sources.from_dataclass import columns_from_dataclass
-from srfix.serde.columns.text import parse_columns, print_columns
+from srfix.serde import ColumnError, columns_from_dataclass, parse_columns, print_columns
 from srfix.serde.columns.types import BIGINT, INTEGER, STRING, Array, Decimal, Namespace
-from srfix.serde.errors import ColumnError
 
 OrderId = NewType("OrderId", int)
 Money = Annotated[decimal.Decimal, Decimal(10, 2)]

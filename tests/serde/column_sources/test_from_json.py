@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.column_sources.from_json import columns_from_json, infer_json
-from srfix.serde.columns.text import parse_columns, print_columns
+from srfix.serde import ColumnError, SchemaError, columns_from_json, parse_columns, print_columns
+from srfix.serde.column_sources.from_json import infer_json
 from srfix.serde.connect.columns import Dropped
-from srfix.serde.errors import ColumnError, SchemaError
 
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=3),

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from srfix.serde.columns.compare import DifferenceKind, compare_columns
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import Columns
-from srfix.serde.errors import ColumnError
+from srfix.serde import ColumnError, Columns, compare_columns, parse_columns
+from srfix.serde.columns.compare import DifferenceKind
 from tests.strategies import columns
 
 

@@ -11,20 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.columns import (
-    Array,
-    Column,
-    Columns,
-    ColumnType,
-    Decimal,
-    Map,
-    Namespace,
-    ScalarType,
-    Struct,
-    parse_columns,
-    print_columns,
-)
-from srfix.serde.errors import ColumnError
+from srfix.serde import Column, ColumnError, Columns, parse_columns, print_columns
+from srfix.serde.columns import Array, ColumnType, Decimal, Map, Namespace, ScalarType, Struct
 from tests.strategies import avro_names, column_types
 
 DESCRIBED = """

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from srfix.serde import ColumnError, parse_columns, print_columns
 from srfix.serde.columns.halves import check_key_columns, key_columns, require_string_keys
-from srfix.serde.columns.text import parse_columns, print_columns
-from srfix.serde.errors import ColumnError
 
 pytestmark = pytest.mark.core
 

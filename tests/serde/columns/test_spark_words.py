@@ -18,9 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from srfix.serde import Column, ColumnError, columns_from_spark, parse_columns, print_columns
 from srfix.serde.casing import declared_name
-from srfix.serde.column_sources.from_spark import columns_from_spark
-from srfix.serde.columns.text import parse_columns, print_columns
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -31,14 +30,12 @@ from srfix.serde.columns.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     Array,
-    Column,
     ColumnType,
     Decimal,
     Map,
     Struct,
 )
 from srfix.serde.columns.words import RESERVED_WORDS
-from srfix.serde.errors import ColumnError
 
 types = pytest.importorskip("pyspark.sql.types")
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from srfix.serde import Column, ColumnError, Columns, Role, parse_columns, print_columns, spark_schema
 from srfix.serde.arrow import arrow_schema
-from srfix.serde.column_sources import spark_schema
 from srfix.serde.columns.half import half_of
-from srfix.serde.columns.text import parse_columns, print_columns, print_type
+from srfix.serde.columns.text import print_type
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -29,8 +29,6 @@ from srfix.serde.columns.types import (
     TIME,
     TIMESTAMP,
     Array,
-    Column,
-    Columns,
     ColumnType,
     Decimal,
     Map,
@@ -38,8 +36,6 @@ from srfix.serde.columns.types import (
     Struct,
 )
 from srfix.serde.columns.words import RESERVED_WORDS, RESERVED_WORDS_SINCE, is_plain_name
-from srfix.serde.errors import ColumnError
-from srfix.serde.subjects import Role
 from tests.strategies import column_types, columns
 
 NON_RESERVED = """

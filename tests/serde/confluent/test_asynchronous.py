@@ -12,14 +12,8 @@ import pytest
 from confluent_kafka.schema_registry import AsyncSchemaRegistryClient
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde import RegistryClient, SerdeContext
-from srfix.serde.confluent import (
-    AsyncAvroDeserializer,
-    AsyncAvroSerializer,
-    AsyncJSONDeserializer,
-    AsyncJSONSerializer,
-)
-from srfix.serde.errors import ColumnError, RegistryError, ResolveError, UsageError
+from srfix.serde import ColumnError, RegistryClient, RegistryError, ResolveError, SerdeContext, UsageError
+from srfix.serde.confluent import AsyncAvroDeserializer, AsyncAvroSerializer, AsyncJSONDeserializer, AsyncJSONSerializer
 from srfix.serde.interface import Row
 from srfix.serde.registry.models import RegisteredSchema
 from srfix.serde.wire import frame_id

@@ -16,24 +16,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
-from srfix.serde.confluent.deserializer import ConfluentDeserializer
-from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
-from srfix.serde.confluent.serializer import ConfluentSerializer
-from srfix.serde.errors import (
+from srfix.serde import (
     DecodeError,
     EncodeError,
     MalformedHeaderError,
+    RegistryClient,
     ResolveError,
+    Role,
     SecretError,
     SrfixError,
     UsageError,
     WireError,
 )
+from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.deserializer import ConfluentDeserializer
+from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.registries.given import AnyClient
-from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import IncompatibleSchemaError, RegistryUnreachableError, SubjectNotFoundError
-from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing, frame_id, header_guid
 from tests.examples import examples
 from tests.serde.confluent import peers

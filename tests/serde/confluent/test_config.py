@@ -12,10 +12,9 @@ from confluent_kafka.schema_registry import json_schema as confluent_json
 from confluent_kafka.schema_registry.rule_registry import RuleRegistry
 from confluent_kafka.schema_registry.serde import ValidationRulesExecution
 
-from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
+from srfix.serde import SchemaError, UsageError
+from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.config import _KEYS, SerdeClass, settings
-from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
-from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.interface import SchemaLookup
 from srfix.serde.registries.confluent_schema import AnySchema
 from tests.serde.fakes import MemoryRegistry

@@ -16,9 +16,8 @@ from confluent_kafka.serialization import SerializationContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.batches import deserialize_many
+from srfix.serde import EncodeError, UsageError, deserialize_many
 from srfix.serde.confluent import AvroDeserializer, AvroSerializer
-from srfix.serde.errors import EncodeError, UsageError
 from tests.serde.confluent import peers
 
 UTC = datetime.UTC

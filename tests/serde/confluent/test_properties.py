@@ -10,9 +10,8 @@ import pytest
 from confluent_kafka.serialization import SerializationError
 from hypothesis import HealthCheck, event, given, settings
 
-from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
-from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
-from srfix.serde.errors import EncodeError, OutOfRangeError
+from srfix.serde import EncodeError, OutOfRangeError
+from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
 from tests.serde.confluent import peers
 from tests.serde.confluent.strategies import AvroCase, JsonCase, avro_cases, json_cases
 

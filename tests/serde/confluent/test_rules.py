@@ -9,10 +9,9 @@ from confluent_kafka.schema_registry import Rule, RuleKind, RuleMode, RuleSet, S
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
+from srfix.serde import RegistryClient, UsageError
+from srfix.serde.confluent import AvroDeserializer, AvroSerializer
 from srfix.serde.confluent.rules import Direction, check_rules
-from srfix.serde.errors import UsageError
-from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.models import Json
 from srfix.serde.wire import frame_id
 from tests.serde.confluent import peers

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from srfix.serde import CoercionError, Column, IncompatibleTypeError
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -29,7 +30,6 @@ from srfix.serde.columns.types import (
     TIME,
     TIMESTAMP,
     Array,
-    Column,
     ColumnType,
     Decimal,
     Map,
@@ -38,7 +38,6 @@ from srfix.serde.columns.types import (
 )
 from srfix.serde.connect.coercions import coercion, ensure_fit, refusal
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
-from srfix.serde.errors import CoercionError, IncompatibleTypeError
 from srfix.serde.interface import Value
 
 I8, I16, I32, I64 = ConnectType.INT8, ConnectType.INT16, ConnectType.INT32, ConnectType.INT64

@@ -7,7 +7,7 @@ import pickle
 import pytest
 from hypothesis import given
 
-from srfix.serde.columns.text import parse_columns
+from srfix.serde import Column, ColumnError, Columns, Role, SchemaError, parse_columns
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -19,8 +19,6 @@ from srfix.serde.columns.types import (
     TIME,
     TIMESTAMP,
     Array,
-    Column,
-    Columns,
     ColumnType,
     Decimal,
     Map,
@@ -42,8 +40,6 @@ from srfix.serde.connect.schema import (
     time,
     timestamp,
 )
-from srfix.serde.errors import ColumnError, SchemaError
-from srfix.serde.subjects.names import Role
 from tests.strategies import columns
 
 TEXT = primitive(ConnectType.STRING)

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
+from srfix.serde import CaseRule, EncodeError, parse_columns
 from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
-from srfix.serde.errors import EncodeError
 from srfix.serde.formats import avro
 from srfix.serde.formats import json as json_format
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.serde.connect.generations import Generation
-from srfix.serde.errors import UsageError
+from srfix.serde import Generation, UsageError
 
 
 class TestOf:

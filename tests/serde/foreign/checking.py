@@ -10,12 +10,9 @@ from random import Random, SystemRandom
 from typing import Any, Final
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.casing import CaseRule
+from srfix.serde import CaseRule, ColumnError, RegistryClient, SrfixError
 from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, Struct
-from srfix.serde.errors import ColumnError, SrfixError
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde.spark import NEWEST, ReadPlan, plan_read
 from srfix.serde.wire import frame_id
 from tests.serde.foreign.model import Bad, row_of
 from tests.serde.foreign.planning import columns_of, refusals

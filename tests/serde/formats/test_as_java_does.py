@@ -8,8 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
+from srfix.serde import CaseRule, parse_columns
 from srfix.serde.formats import avro, kafka
 
 pytestmark = pytest.mark.core

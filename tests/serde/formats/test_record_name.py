@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.serde.errors import SchemaError
+from srfix.serde import Schema, SchemaError
 from srfix.serde.formats.table import record_name
-from srfix.serde.registry.models import Schema
 
 ORDER = '{"type":"record","name":"Order","namespace":"com.example","fields":[]}'
 

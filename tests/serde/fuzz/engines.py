@@ -8,9 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from unittest import mock
 
-from srfix.serde import native
-from srfix.serde.batches import BadRow
-from srfix.serde.errors import SrfixError
+from srfix.serde import BadRow, SrfixError, native
 from tests.serde.fuzz.same import same
 
 __all__ = ["Raised", "are_same", "is_native", "outcome", "python_engine", "told_apart"]

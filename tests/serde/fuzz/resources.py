@@ -18,10 +18,8 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any, Final
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
+from srfix.serde import CaseRule, SrfixError, parse_columns
 from srfix.serde.engine import Decode
-from srfix.serde.errors import SrfixError
 from srfix.serde.formats import avro, json_schema
 from srfix.serde.formats import json as plain_json
 from tests.serde.avro_schemas import array, decimal, enum, fixed, map_of, numbered, record

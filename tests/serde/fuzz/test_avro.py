@@ -6,12 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
+from srfix.serde import AvroDeserializer, ById, CaseRule, EncodeError, SchemaDeserializer
 from srfix.serde.engine import Encode
-from srfix.serde.errors import EncodeError
 from srfix.serde.formats import avro
-from srfix.serde.resolve.policies import ById
 from tests.serde.confluent.strategies import AvroCase, avro_cases
 from tests.serde.fuzz.avro_reference import AvroReference, Beyond, Loose, Refused
 from tests.serde.fuzz.expected import Unfit, avro_row, must_feed

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.errors import DecodeError, EncodeError
+from srfix.serde import CaseRule, DecodeError, EncodeError
 from srfix.serde.formats import avro
 from tests.serde.confluent.strategies import AvroCase, avro_cases
 from tests.serde.fuzz.avro_reference import AvroReference, Refused

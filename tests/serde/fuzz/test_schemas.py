@@ -8,11 +8,8 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.deserializer import SchemaDeserializer
+from srfix.serde import ById, SchemaDeserializer, SerdeContext, columns_from_avro
 from srfix.serde.formats import avro, json_schema
-from srfix.serde.formats.avro.infer import columns_from_avro
-from srfix.serde.interface import SerdeContext
-from srfix.serde.resolve.policies import ById
 from srfix.serde.wire import frame_id
 from tests.serde.confluent.strategies import avro_cases, json_cases
 from tests.serde.fuzz.frames import GuidRegistry

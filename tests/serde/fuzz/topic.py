@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from srfix.serde.errors import SrfixError
-from srfix.serde.interface import Deserializer, SerdeContext
-from srfix.serde.registry.models import Schema
-from srfix.serde.subjects.names import Role
+from srfix.serde import Deserializer, Role, Schema, SerdeContext, SrfixError
 from tests.serde.fuzz.expected import agrees
 from tests.serde.fuzz.frames import Framed, GuidRegistry, framed
 from tests.serde.fuzz.harness import PER_CASE, Fuzz

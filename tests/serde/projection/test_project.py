@@ -8,14 +8,12 @@ from typing import TypeAlias
 
 import pytest
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
+from srfix.serde import AmbiguousFieldError, CaseRule, NothingFedError, ReaderSchema, parse_columns
 from srfix.serde.columns.types import STRING
 from srfix.serde.connect.coercions import Coercion
 from srfix.serde.connect.schema import ConnectType
-from srfix.serde.errors import AmbiguousFieldError, NothingFedError
 from srfix.serde.formats.avro.read.decoder import decoder
-from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
+from srfix.serde.formats.avro.read.resolution import resolved_root
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.json_schema.connect import connect_schema
 from srfix.serde.formats.json_schema.writer_type import JsonType

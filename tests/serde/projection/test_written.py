@@ -7,10 +7,8 @@ from typing import TypeAlias
 
 import pytest
 
-from srfix.serde.casing import CaseRule
+from srfix.serde import CaseRule, EncodeError, SchemaError, parse_columns
 from srfix.serde.columns.halves import struct_of
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.formats.avro.write.encoder import encoder
 from srfix.serde.formats.avro.write.tree import written

@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.errors import UsageError
-from srfix.serde.properties import (
-    ClientFile,
-    ReadOnlyClient,
-    parse_jaas,
-    read_client_file,
-    registry_settings,
-    to_java,
-    to_librdkafka,
-)
+from srfix.serde import ClientFile, UsageError, read_client_file
+from srfix.serde.properties import ReadOnlyClient, parse_jaas, registry_settings, to_java, to_librdkafka
 from srfix.serde.properties.client_file import sorted_out
 from srfix.serde.properties.java import read_properties_file
 from srfix.serde.properties.kafka_java import _quoted

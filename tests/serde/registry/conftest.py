@@ -20,8 +20,7 @@ from typing import Any, Literal
 import pytest
 import trustme
 
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde import RegistryClient, RetryPolicy
 
 REGISTRY_JSON = "application/vnd.schemaregistry.v1+json"
 

@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.auth import BasicAuth, BearerAuth, Credentials
-from srfix.serde.registry.secret import Secret
+from srfix.serde import BasicAuth, BearerAuth, RegistryClient, Secret, SecretError, UsageError
+from srfix.serde.registry.http.auth import Credentials
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 

@@ -18,9 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.errors import SecretError, UsageError
+from srfix.serde import RegistryClient, SecretError, UsageError
 from srfix.serde.properties import open_registry, registry_settings
-from srfix.serde.registry import RegistryClient
 from srfix.serde.registry.errors import RegistryUnreachableError
 from tests.serde.properties.java_stores import CA, CA_PEM, CHAIN, KEY, der, jks, key_der, key_store, trust_store
 

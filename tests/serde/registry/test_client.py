@@ -8,19 +8,9 @@ from typing import Final
 
 import pytest
 
-from srfix.serde.errors import UsageError
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import (
-    RegistryProtocolError,
-    SchemaNotFoundError,
-    SubjectNotFoundError,
-)
-from srfix.serde.registry.models import (
-    CompatibilityCheck,
-    Json,
-    Schema,
-    SubjectConfig,
-)
+from srfix.serde import RegistryClient, Schema, UsageError
+from srfix.serde.registry.errors import RegistryProtocolError, SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.registry.models import CompatibilityCheck, Json, SubjectConfig
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 TEXT = '{"type":"record","name":"Größe","fields":[{"name":"a","type":"int"}]}'

@@ -9,11 +9,9 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from srfix.serde.errors import UsageError
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import ClientCertificate, RegistryClient, Secret, UsageError
 from srfix.serde.registry.errors import RegistryUnreachableError
-from srfix.serde.registry.http.tls import ClientCertificate, client_context
-from srfix.serde.registry.secret import Secret
+from srfix.serde.registry.http.tls import client_context
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 PASSWORD = "s3cret-of-the-key"

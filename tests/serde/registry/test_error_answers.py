@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import RegistryClient, Schema
 from srfix.serde.registry.errors import (
     ERRORS_BY_CODE,
     ForbiddenError,
@@ -20,7 +20,6 @@ from srfix.serde.registry.errors import (
     UnauthorizedError,
     answer_error_class,
 )
-from srfix.serde.registry.models import Schema
 from tests.examples import examples
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 

@@ -20,7 +20,7 @@ from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
 from srfix.fixtures.registry.http.intercept import CutAfter, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import RegistryClient, RetryPolicy, Schema
 from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
     IncompatibleSchemaError,
@@ -29,8 +29,7 @@ from srfix.serde.registry.errors import (
     SubjectNotFoundError,
     SubjectSoftDeletedError,
 )
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Schema, answered_elsewhere
+from srfix.serde.registry.models import answered_elsewhere
 from tests.serde.fakes import Clock
 
 WRITER = (

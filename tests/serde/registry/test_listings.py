@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import RegistryClient, Schema, Subject
 from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
     RegistryAnswerError,
     SchemaNotFoundError,
     UnauthorizedError,
 )
-from srfix.serde.registry.models import Schema, SchemaVersion, answered_elsewhere
+from srfix.serde.registry.models import SchemaVersion, answered_elsewhere
 from srfix.serde.registry.paging import paged
-from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 from tests.serde.registry.conftest import ScriptedRegistry
 

@@ -11,12 +11,8 @@ from typing import Any
 
 import pytest
 
-from srfix.serde.errors import SrfixError
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import BasicAuth, BearerAuth, RegistryClient, Schema, Secret, SrfixError
 from srfix.serde.registry.errors import RegistryUnreachableError
-from srfix.serde.registry.http.auth import BasicAuth, BearerAuth
-from srfix.serde.registry.models import Schema
-from srfix.serde.registry.secret import Secret
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 PASSWORD = "s3cret@pass/word"

@@ -12,8 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import RegistryClient, SecretError, UsageError
 from srfix.serde.registry.errors import RegistryProtocolError, RegistryUnreachableError
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 

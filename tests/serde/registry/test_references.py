@@ -10,15 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde import bounds
-from srfix.serde.errors import SchemaError
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import RegistryClient, RetryPolicy, Schema, SchemaError, SchemaReference, Subject, bounds
 from srfix.serde.registry.errors import VersionNotFoundError
-from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
+from srfix.serde.registry.models import SchemaVersion
 from srfix.serde.registry.references import named_references, reference_texts, schema_references
 from srfix.serde.registry.schema_reads import SchemaReads
-from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.errors import UsageError
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import RegistryClient, RetryPolicy, Schema, UsageError
 from srfix.serde.registry.errors import (
     ForwardingError,
     OperationNotPermittedError,
@@ -22,8 +21,7 @@ from srfix.serde.registry.errors import (
     SubjectNotFoundError,
     UnknownLeaderError,
 )
-from srfix.serde.registry.http.retry import RetryPolicy, retry_after_s
-from srfix.serde.registry.models import Schema
+from srfix.serde.registry.http.retry import retry_after_s
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 

@@ -12,10 +12,8 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
 import pytest
 
 from srfix.fixtures.registry import Answer, Fault, FixtureRegistry
-from srfix.serde.registry.client import RegistryClient
+from srfix.serde import BasicAuth, RegistryClient, RetryPolicy
 from srfix.serde.registry.errors import RegistryAnswerError
-from srfix.serde.registry.http.auth import BasicAuth
-from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.single_flight import SingleFlight
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 

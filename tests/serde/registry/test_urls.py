@@ -10,12 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde.errors import UsageError
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.auth import BasicAuth
-from srfix.serde.registry.models import Schema, SubjectVersion, answered_elsewhere
-from srfix.serde.registry.secret import Secret
-from srfix.serde.subjects.names import Subject
+from srfix.serde import BasicAuth, RegistryClient, Schema, Secret, Subject, UsageError
+from srfix.serde.registry.models import SubjectVersion, answered_elsewhere
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 subject_names = st.text(min_size=1, max_size=40)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.serde.batches.rows import Reason
-from srfix.serde.errors import UsageError
-from srfix.serde.spark.counts import ReadCounts, counts_of
+from srfix.serde import Reason, UsageError
+from srfix.serde.spark import ReadCounts, counts_of
 
 METRICS: dict[str, object] = {
     "rows": 9,

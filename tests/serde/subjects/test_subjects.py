@@ -8,10 +8,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from srfix.serde.errors import UsageError
-from srfix.serde.subjects.names import (
+from srfix.serde import (
+    ApartFromTopicSubject,
+    Changelog,
+    ChangelogSubject,
+    FixedSubject,
+    MappedSubject,
+    RecordSubject,
     Role,
     Subject,
+    TemplateSubject,
+    TopicRecordSubject,
+    TopicSubject,
+    UsageError,
+)
+from srfix.serde.subjects.names import (
     SubjectStrategy,
     has_prefix,
     join_context,
@@ -21,19 +32,7 @@ from srfix.serde.subjects.names import (
     split_subject,
     subject_for,
 )
-from srfix.serde.subjects.strategies import (
-    ApartFromTopicSubject,
-    Changelog,
-    ChangelogSubject,
-    FixedSubject,
-    MappedSubject,
-    RecordSubject,
-    TemplateSubject,
-    TopicRecordSubject,
-    TopicSubject,
-    needs_record,
-    subject_of,
-)
+from srfix.serde.subjects.strategies import needs_record, subject_of
 
 topics = st.text(min_size=1)
 roles = st.sampled_from(Role)

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
+from srfix.serde import Column, ColumnError, Columns, Generation, Role, SchemaError, WrittenBy, columns_from_avro
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -18,19 +19,14 @@ from srfix.serde.columns.types import (
     TIME,
     TIMESTAMP,
     Array,
-    Column,
-    Columns,
     ColumnType,
     Decimal,
     Map,
     Struct,
 )
 from srfix.serde.connect.columns import Dropped
-from srfix.serde.connect.generations import Generation, WrittenBy
-from srfix.serde.errors import ColumnError, SchemaError
-from srfix.serde.formats.avro.infer import columns_from_avro, infer_avro
+from srfix.serde.formats.avro.infer import infer_avro
 from srfix.serde.formats.avro.internal_schema import internal_schema
-from srfix.serde.subjects.names import Role
 from tests.serde import avro_schemas as avro
 from tests.strategies import avro_columns
 

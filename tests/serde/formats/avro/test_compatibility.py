@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from srfix.recovery.facts.subject_state import VersionState
 from srfix.recovery.repair.planning.own_schemas import OwnVersion, leaves_room
-from srfix.serde.compatibility import _parse, incompatibilities
-from srfix.serde.errors import SchemaError
+from srfix.serde import Schema, SchemaError, incompatibilities
+from srfix.serde.compatibility import _parse
 from srfix.serde.formats.avro import compatibility as module
 from srfix.serde.formats.avro.compatibility import CompatibilityChecker
 from srfix.serde.formats.avro.schema import load
-from srfix.serde.registry.models import Schema
 from srfix.serde.wire import SchemaId
 from tests.examples import examples
 from tests.serde.avro_schemas import array, enum, map_of

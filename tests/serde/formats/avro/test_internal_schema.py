@@ -12,13 +12,10 @@ import fastavro
 import pytest
 from hypothesis import given
 
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import INTEGER, Array, Column, Columns, Map
-from srfix.serde.connect.generations import WrittenBy
-from srfix.serde.errors import ColumnError
+from srfix.serde import Column, ColumnError, Columns, Role, WrittenBy, parse_columns
+from srfix.serde.columns.types import INTEGER, Array, Map
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, key_full_name
-from srfix.serde.subjects.names import Role
 from tests.serde.avro_schemas import record
 from tests.strategies import avro_columns
 

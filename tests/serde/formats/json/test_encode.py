@@ -16,10 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import Columns
-from srfix.serde.errors import EncodeError
+from srfix.serde import CaseRule, Columns, EncodeError, parse_columns
 from srfix.serde.formats import json
 from srfix.serde.formats.json.text import compact_bytes, compact_text
 from tests.strategies import columns_and_row

@@ -22,9 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import CoercionError, IncompatibleTypeError, OutOfRangeError
+from srfix.serde import CaseRule, CoercionError, IncompatibleTypeError, OutOfRangeError, parse_columns
 from srfix.serde.formats import json
 from srfix.serde.interface import Value
 

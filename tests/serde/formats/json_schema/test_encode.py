@@ -7,9 +7,7 @@ from decimal import Decimal as Number
 
 import pytest
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import ColumnError, EncodeError, SchemaError
+from srfix.serde import CaseRule, ColumnError, EncodeError, SchemaError, parse_columns
 from srfix.serde.formats import json_schema
 
 _PREFIX = b"\0\0\0\0\x07"

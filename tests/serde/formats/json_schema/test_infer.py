@@ -11,14 +11,12 @@ from collections.abc import Callable
 
 import pytest
 
-from srfix.serde.columns.text import print_columns
+from srfix.serde import ColumnError, Role, SchemaError, columns_from_json_schema, print_columns
 from srfix.serde.connect.columns import Dropped
 from srfix.serde.connect.schema import ConnectType
-from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.formats.json_schema.connect import connect_schema
-from srfix.serde.formats.json_schema.infer import columns_from_json_schema, infer_json_schema
+from srfix.serde.formats.json_schema.infer import infer_json_schema
 from srfix.serde.registry.references import ReferenceText
-from srfix.serde.subjects.names import Role
 
 _DATE = "org.apache.kafka.connect.data.Date"
 _ONE_OF = "IO.CONFLUENT.CONNECT.JSON.ONEOF.FIELD"

@@ -9,11 +9,8 @@ import re
 import pytest
 from hypothesis import given
 
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import Columns
-from srfix.serde.errors import ColumnError
+from srfix.serde import ColumnError, Columns, Role, parse_columns
 from srfix.serde.formats import json_schema
-from srfix.serde.subjects.names import Role
 from tests.strategies import columns as any_columns
 
 _LOGICAL = '"title":"org.apache.kafka.connect.data.{}","connect.version":1,"connect.type":"{}"'

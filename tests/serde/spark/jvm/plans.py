@@ -6,15 +6,9 @@ import json
 from typing import TypeAlias
 from uuid import UUID
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import ResolveError
+from srfix.serde import CaseRule, ResolvedSchema, ResolveError, Role, Schema, parse_columns
 from srfix.serde.formats.table import Format
-from srfix.serde.registry.models import Schema
-from srfix.serde.resolve.resolved import ResolvedSchema
-from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.subjects.names import Role
+from srfix.serde.spark import PlannedRefusal, PlannedSchema, ReadPlan
 from srfix.serde.wire import SchemaId
 from tests.serde.avro_schemas import array, entries, enum, fixed, logical, record
 

@@ -13,11 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.batches.rows import Reason
-from srfix.serde.casing import CaseRule
-from srfix.serde.errors import EngineRefusedError, ResolveError, SubjectVersionError
+from srfix.serde import CaseRule, EngineRefusedError, Reason, ResolveError, SubjectVersionError
 from srfix.serde.formats.table import Format
-from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
+from srfix.serde.spark import PlannedRefusal, PlannedSchema
 from srfix.serde.spark.jvm.fixes import Bounds, EntriesToMap, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark.jvm.read import AFTER, MAX_SHAPES, JvmRead, jvm_read
 from srfix.serde.wire import SchemaId

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
-from srfix.serde.spark import choosing
-from srfix.serde.spark.choosing import choose_engine
-from srfix.serde.spark.interface import Engine
+from srfix.serde import EngineRefusedError, JarMissingError, WorkerPackageError
+from srfix.serde.spark import Engine, choose_engine, choosing
 from tests.serde.spark.jvm.plans import plan_of, record
 
 if TYPE_CHECKING:

@@ -9,13 +9,10 @@ from typing import Final
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde import ChangelogSubject, DualSubject, RegistryClient, TopicSubject
 from srfix.serde.formats.table import Format
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.resolve.policies import DualSubject
+from srfix.serde.spark import NEWEST, ReadPlan, plan_read
 from srfix.serde.spark.jvm.read import UNSEEN
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import NEWEST, plan_read
-from srfix.serde.subjects.strategies import ChangelogSubject, TopicSubject
 from tests.bench.shapes import SHAPES, Shape
 
 KSQLDB = (

@@ -16,9 +16,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow, Reason
-from srfix.serde.interface import SerdeContext
+from srfix.serde import BadRow, Reason, SerdeContext, deserialize_many
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import SchemaId, frame_id
 from tests.serde.spark.jvm.plans import Json, array, logical, plan_of, record

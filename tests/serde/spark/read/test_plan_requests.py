@@ -8,13 +8,11 @@ from typing import Final, Literal
 
 import pytest
 
+from srfix.serde import RegistryError, Schema, TopicSubject, UnderOneSubject
 from srfix.serde.bounds import PLANNING_REQUESTS
-from srfix.serde.errors import RegistryError
-from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
-from srfix.serde.resolve.policies import UnderOneSubject
+from srfix.serde.registry.models import RegisteredSchema, SchemaVersion
+from srfix.serde.spark import plan_read
 from srfix.serde.spark.read.plan_registry import Asked, side_by_side
-from srfix.serde.spark.read.planning import plan_read
-from srfix.serde.subjects.strategies import TopicSubject
 from tests.serde.avro_schemas import record
 from tests.serde.fakes import MemoryRegistry
 

@@ -9,13 +9,9 @@ from typing import Final
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import print_columns
-from srfix.serde.errors import ColumnError
+from srfix.serde import CaseRule, ColumnError, RegistryClient, SerdeContext, print_columns
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde.spark import NEWEST, plan_read
 from tests.serde.avro_schemas import DATE, MICROS, MILLIS, TIME_MILLIS, array, decimal, entries, logical, map_of, record
 from tests.serde.spark.jvm.plans import Json
 

@@ -16,17 +16,11 @@ from collections.abc import Iterator
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde import ColumnError, RegistryClient, Role, TopicSubject, UnderOneSubject, UsageError
 from srfix.serde.formats.table import Format
-from srfix.serde.registry.client import RegistryClient
-from srfix.serde.resolve.policies import UnderOneSubject
+from srfix.serde.spark import ReadPlan, from_registry, plan_read
 from srfix.serde.spark.read.kafka_options import kafka_options
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.read.topics import Plans, is_topic_of, topic_plans, topics_asked
-from srfix.serde.spark.reading import from_registry
-from srfix.serde.subjects.names import Role
-from srfix.serde.subjects.strategies import TopicSubject
 
 
 def plan(topic: str, columns: str = "ID BIGINT, NAME STRING", role: Role = Role.VALUE) -> ReadPlan:

@@ -8,8 +8,7 @@ from typing import cast
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde import ColumnError, UsageError, parse_columns
 from srfix.serde.spark.source.frame import FieldKind, SourceFrame, frame_of, spark_json
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import SourceOptions, source_options

@@ -7,12 +7,11 @@ import re
 
 import pytest
 
-from srfix.serde.errors import BadRowError, EngineRefusedError
-from srfix.serde.spark.errors.driver_errors import srfix_error_of
+from srfix.serde import BadRowError, EngineRefusedError
+from srfix.serde.spark import plan_write, srfix_error_of
 from srfix.serde.spark.frame_types import ddl, word_of
 from srfix.serde.spark.write.frame_row import bad_row_words, frame_row
 from srfix.serde.spark.write.jvm import JvmWrite, jvm_write
-from srfix.serde.spark.write.plan import plan_write
 from tests.serde.fakes import MemoryRegistry
 
 Json = dict[str, object]

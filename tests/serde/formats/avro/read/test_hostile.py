@@ -13,10 +13,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
+from srfix.serde import CaseRule, DecodeError, TruncatedBodyError, parse_columns
 from srfix.serde.engine import Decode
-from srfix.serde.errors import DecodeError, TruncatedBodyError
 from srfix.serde.formats.avro.read.body_walk import skim
 from srfix.serde.formats.avro.read.costs import Costs
 from srfix.serde.formats.avro.read.decoder import decoder

@@ -12,10 +12,7 @@ import fastavro
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.types import Columns
-from srfix.serde.errors import EncodeError, SchemaError
+from srfix.serde import CaseRule, Columns, EncodeError, SchemaError, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.formats.avro.read.decoder import decoder
 from srfix.serde.formats.avro.write.encoder import encoder

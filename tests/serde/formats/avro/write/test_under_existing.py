@@ -25,8 +25,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import ColumnError, EncodeError, SchemaError
+from srfix.serde import ColumnError, EncodeError, SchemaError, parse_columns
 from srfix.serde.formats.avro.write.under_existing import encoder_under
 from tests.serde import avro_schemas as avro
 
