@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -10,6 +12,12 @@ _shared = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], 
 settings.register_profile("test", _shared, max_examples=25, derandomize=True)
 settings.register_profile("everything", _shared, max_examples=100)
 settings.load_profile("test")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the garbage collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -87,7 +87,9 @@ ENDLESS: dict[str, Behaviour] = {
     "nothing": silent,
     "gzip": bomb(1),
     "gzip of gzip": bomb(2, b"gzip, gzip"),
-    "deflate": answer(zlib.compress(ZEROS * 8, 9), b"Content-Encoding: deflate"),
+    "deflate": lambda connection, head: answer(zlib.compress(ZEROS * 8, 1), b"Content-Encoding: deflate")(
+        connection, head
+    ),
     "a length of 10^18": answer(b"", b"Content-Length: 1000000000000000000"),
     "a negative length": answer(b"[]", b"Content-Length: -1"),
     "a chunk of 2^63": partial(chunk_size, b"7fffffffffffffff"),
