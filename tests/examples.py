@@ -6,8 +6,6 @@ from typing import Final
 
 from hypothesis import settings
 
-__all__ = ["IS_EVERYTHING", "examples"]
-
 IS_EVERYTHING: Final = settings.get_current_profile_name() == "everything"
 """Whether all there is runs, with new examples (`make everything`)."""
 

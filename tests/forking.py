@@ -20,8 +20,6 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
-__all__ = ["become", "end_as_python_does", "import_commands", "serve"]
-
 # What commands import when they run: of srfix whole rooms, and of others what takes long.
 _ROOMS: Final = ("serde", "recovery", "cli")
 _NOT_OF_COMMANDS: Final = ("spark", "confluent", "__main__", "reference")

@@ -10,16 +10,6 @@ from hypothesis.strategies import SearchStrategy
 
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 
-__all__ = [
-    "avro_columns",
-    "avro_names",
-    "column_types",
-    "columns",
-    "columns_and_row",
-    "names",
-    "values_of",
-]
-
 names: SearchStrategy[str] = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 """Any name a column can have, quoted."""
 avro_names: SearchStrategy[str] = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True)

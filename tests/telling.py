@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 import pytest
 
-__all__ = ["slow_but"]
-
 
 def slow_but(cases: Iterable[object], *telling: object, in_parts: bool = False) -> list[object]:
     """All of them, marked slow but for those that tell most.

@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Figures", "Route", "arguments", "gate", "measure", "table"]
-
 Route: TypeAlias = Callable[[], object]
 """One turn's work: one record, or one batch of them."""
 

@@ -20,18 +20,6 @@ from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
 from srfix.serde.resolve.policies import ById
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 
-__all__ = [
-    "BY_TOPIC",
-    "CTX",
-    "PREFIX",
-    "MemoryRegistry",
-    "bare_decoding",
-    "bare_encoding",
-    "by_id",
-    "confluent_client",
-    "versions",
-]
-
 TOPIC: Final = "bench"
 CTX: Final = SerializationContext(TOPIC, MessageField.VALUE)
 """What all serdes are called with."""

@@ -20,8 +20,6 @@ from srfix.serde import Columns, columns_from_avro, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Row, Value
 
-__all__ = ["SHAPES", "Shape", "lower_names", "upper_keys"]
-
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | int | float | bool | None"
 
 _NOW: Final = datetime.datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=datetime.UTC)

@@ -19,13 +19,6 @@ from tests.bench.spark_data import DDL, SCHEMAS, lower_schema
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = [
-    "decode_with_fastavro",
-    "decode_with_from_avro",
-    "encode_with_fastavro",
-    "encode_with_to_avro",
-]
-
 _NAMES: Final = [part.split()[0] for part in DDL.split(", ")]
 _ARROW: Final = pa.schema(
     [

@@ -21,8 +21,6 @@ import pyarrow.parquet as pq
 
 from srfix.serde.wire import frame_id
 
-__all__ = ["COLUMNS", "DDL", "SCHEMAS", "TOPIC", "lower_schema", "row", "shapes", "write_topic"]
-
 TOPIC: Final = "bench"
 COLUMNS: Final = (
     "ID BIGINT, NAME STRING, CITY STRING, NOTE STRING, AGE INT, SCORE DOUBLE, ACTIVE BOOLEAN, SEEN TIMESTAMP, "

@@ -29,8 +29,6 @@ from typing import Any, Final
 
 from tests.forking import become, end_as_python_does, import_commands, serve
 
-__all__ = ["Done", "attack", "judge"]
-
 CPU_S: Final = 30
 """What a command may compute. None that is attacked here has work for more than three seconds."""
 WALL_S: Final = 90.0

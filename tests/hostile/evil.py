@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
-__all__ = ["Behaviour", "EvilServer", "answer", "serving"]
-
 Behaviour: TypeAlias = Callable[[socket.socket, str], None]
 """Gets the connection after each request, with the request's head; when it returns the connection is read again."""
 

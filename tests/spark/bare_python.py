@@ -9,8 +9,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-__all__ = ["SRFIX", "python_without"]
-
 SRFIX: Final = ("srfix", "_srfix", "pyspark_srfix")
 """What is of srfix in an environment, however it was installed."""
 

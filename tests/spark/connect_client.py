@@ -49,8 +49,6 @@ from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.spark.writing import to_registry, write_stream, write_topic
 from srfix.serde.subjects.names import Topic
 
-__all__ = ["CHECKS", "SMOKE", "TOPIC"]
-
 TOPIC: Final = "connect-users"
 STATE: Final = Path(__file__).resolve().parents[1] / "recovery" / "state" / "data" / "kinds" / "2.6.3" / "state"
 ENGINES: Final[tuple[Engine, ...]] = ("jvm",) if lacks_arrow() else ("arrow", "jvm")

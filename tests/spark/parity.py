@@ -33,8 +33,6 @@ from srfix.serde.spark.avro_limits import unending
 from srfix.serde.spark.jvm.read import JvmRead, jvm_read
 from srfix.serde.spark.releases import lacks_arrow
 
-__all__ = ["HAS_ARROW", "Compared", "Decoded", "Payloads", "compare", "jvm_decoded"]
-
 HAS_ARROW: Final = lacks_arrow() is None
 _PLANS_A_JOB = 12
 

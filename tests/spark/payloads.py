@@ -10,8 +10,6 @@ import fastavro
 from srfix.serde.wire import frame_id
 from tests.serde.spark.jvm.plans import Json
 
-__all__ = ["payload_of"]
-
 
 def payload_of(schema_id: int, schema: Json, value: object) -> bytes:
     """A framed payload; logical types are left out of the way."""

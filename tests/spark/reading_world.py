@@ -15,19 +15,6 @@ from srfix.serde.spark import Engine, ReadPlan, from_registry, plan_read
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import Framing
 
-__all__ = [
-    "ARROW",
-    "COLUMNS",
-    "ENGINES",
-    "JVM",
-    "JVM_WITH_ARROW",
-    "EngineCase",
-    "Headers",
-    "World",
-    "frame",
-    "open_world",
-]
-
 COLUMNS: Final = parse_columns("ID BIGINT, NAME STRING")
 
 LOWER: Final = '{"type":"record","name":"user","fields":[{"name":"name","type":"string"},{"name":"id","type":"int"}]}'

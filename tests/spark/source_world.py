@@ -14,8 +14,6 @@ from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, RecordSubject, RegistryClient, SerdeContext, parse_columns
 
-__all__ = ["COLUMNS", "LOWER", "Topic"]
-
 COLUMNS: Final = "ID BIGINT, NAME STRING"
 LOWER: Final = (
     '{"type":"record","name":"user","fields":[{"name":"name","type":["null","string"],"default":null},'

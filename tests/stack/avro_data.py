@@ -17,8 +17,6 @@ from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from tests.stack.connect_process import ConnectJava
 from tests.stack.java_process import JavaProcess, Json, java_process, serve
 
-__all__ = ["AvroData", "avro_data", "to_json"]
-
 _STREAMS: Final = "3.9.2"
 
 

@@ -9,8 +9,6 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = ["avro_schemas", "bodies_of", "entries"]
-
 
 def entries(key: object, value: object, **more: object) -> dict[str, object]:
     """The array of entries that AvroData writes for a map."""

@@ -12,8 +12,6 @@ from typing import Any
 
 from tests.stack.java_process import Json, serve
 
-__all__ = ["ConnectJava", "float_text"]
-
 
 def float_text(value: float) -> str:
     """A fraction as it travels."""

@@ -24,8 +24,6 @@ from tests.stack.avro_data import to_json
 from tests.stack.connect_process import float_text
 from tests.stack.java_process import JavaProcess, Json, java_process
 
-__all__ = ["Connect", "Refused", "Written", "connect", "described", "to_value", "to_wire"]
-
 _STREAMS: Final = "3.9.2"
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()

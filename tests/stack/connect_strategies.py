@@ -28,8 +28,6 @@ from srfix.serde.connect.schema import (
 from srfix.serde.interface import Value
 from tests.strategies import values_of
 
-__all__ = ["connect_rows"]
-
 _SCALARS: Final[dict[ConnectType, SearchStrategy[object]]] = {
     ConnectType.INT8: st.integers(-128, 127),
     ConnectType.INT16: st.integers(-32768, 32767),

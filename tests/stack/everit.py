@@ -17,8 +17,6 @@ from srfix.serde.connect.schema import ConnectSchema
 from tests.stack.avro_data import to_json
 from tests.stack.java_process import JavaProcess, java_process, serve
 
-__all__ = ["Everit", "everit"]
-
 MAX_DEPTH: Final = 12
 """How deep a description goes: schemas may be recursive."""
 

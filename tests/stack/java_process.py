@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-__all__ = ["JavaProcess", "Json", "java_process", "serve"]
-
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 

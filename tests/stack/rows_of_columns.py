@@ -17,8 +17,6 @@ from srfix.serde.interface import Value
 from tests.stack.java_process import Json
 from tests.strategies import values_of
 
-__all__ = ["TABLE", "in_order", "rows_of", "settled", "unordered", "with_rows"]
-
 UTC: Final = datetime.UTC
 
 COLUMNS: Final[dict[str, tuple[str, list[list[Value]]]]] = {

@@ -25,8 +25,6 @@ from srfix.serde.wire import frame_id
 from tests.stack.command import run_srfix
 from tests.stack.scene import without_what_is_made
 
-__all__ = ["ANN", "ANN_ROW", "COLUMNS", "KEY_COLUMNS", "World", "deserialize", "new_world", "serialize"]
-
 USER_SCHEMA: Final = json.dumps(
     {
         "type": "record",
