@@ -89,7 +89,7 @@ check: $(DEV) $(KERNEL) ## While you work: ruff, who may import whom, mypy and t
 
 test: ## The tests (no Java, no Docker) but the slow ones; where there is a kernel, rules and formats in Python too
 	@$(MAKE) --no-print-directory --jobs=2 test-parts
-	$(PYTEST)
+	$(PYTEST) --snapshot-disable-unused
 ifneq ($(CARGO),)
 	SRFIX_ENGINE=python $(PYTEST) tests/serde/formats tests/serde/rules
 endif
@@ -117,7 +117,7 @@ golden: $(TESTS) ## Write the golden screens anew (tests/golden); look at the di
 
 smoke: stack-smoke spark-smoke ## A few tests on real Kafka Streams and on a real Spark, four minutes each at most
 
-lint: $(DEV) $(SPARK) $(KERNEL) docs ## ruff, who may import whom (import-linter), mypy (strict), code and tests; the site and its links; the kernel
+lint: $(DEV) $(SPARK) $(KERNEL) docs ## ruff, who may import whom (import-linter, tests/test_house.py), mypy (strict), code and tests; the site and its links; the kernel
 ifneq ($(CARGO),)
 	$(CARGO) fmt --check --manifest-path $(CRATE)/Cargo.toml
 	PYO3_PYTHON=$(abspath $(BIN)/python) $(CARGO) clippy --quiet --locked --all-targets --manifest-path $(CRATE)/Cargo.toml -- -D warnings
@@ -126,6 +126,7 @@ endif
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -n 2 -m "" tests/test_house.py tests/test_deep_documents.py
 
 $(DOCS): $(DEV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,docs]'

@@ -46,6 +46,7 @@ def uncaught(source: str) -> list[int]:
     return found
 
 
+@pytest.mark.slow  # and by `make lint`
 @pytest.mark.parametrize("room", ["serde", "recovery", "cli"])
 def test_no_json_is_parsed_where_its_depth_is_no_error(room: str) -> None:
     files = {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / room).rglob("*.py"))}

@@ -78,6 +78,7 @@ def modules() -> list[str]:
     return [name for name in found if "._pyspark." not in name]  # those need pyspark
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", modules())
 def test_the_examples_of_a_modules_docstrings_hold(name: str, registry: FixtureRegistry) -> None:
     module = importlib.import_module(name)

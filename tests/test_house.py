@@ -17,6 +17,9 @@ import pytest
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.explain.catalogue import CATALOGUE
 
+# `make lint` runs all of this, whatever its marks.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 ROOMS = {
     "serde": set[str](),

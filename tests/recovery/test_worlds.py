@@ -22,7 +22,7 @@ from tests.recovery.worlds.judging import PROPERTIES, is_a_trap, judge
 from tests.recovery.worlds.smallest import smallest
 from tests.recovery.worlds.world import World
 
-WORLDS = int(os.environ.get("SRFIX_WORLDS", "500" if IS_EVERYTHING else "150"))
+WORLDS = int(os.environ.get("SRFIX_WORLDS", "500" if IS_EVERYTHING else "100"))
 """How many worlds are judged, in all; a soak takes as many as it has time for."""
 A_SHARD = 500
 """How many of them one test judges: tests run side by side."""
