@@ -38,15 +38,9 @@ class TestGet:
         (row,) = lines("get", directory, "t1", "--store", "ts")
         assert (row["value"]["text"], row["timestamp"], row["task"]) == ("tv1", TS, "1_0")
 
-    def test_bytes_are_a_key_too(self) -> None:
-        assert keys(lines("get", OLD, "hex:7431", "--store", "ts")) == ["t1"]
-
     def test_a_windowed_key_has_a_row_for_each_window(self) -> None:
         rows = lines("get", OLD, "e1", "--store", "win", *LONG)
         assert [(row["window"]["start_ms"], row["value"]) for row in rows] == [(TS, {"N": 2}), (TS + 60_000, {"N": 1})]
-
-    def test_a_key_that_is_not_there_is_a_finding(self) -> None:
-        assert lines("get", OLD, "nobody", "--store", "ts", code=1) == []
 
     def test_a_key_that_is_none_is_refused(self) -> None:
         done = srfix("state", "get", OLD, "long:x", "--store", "ts")
@@ -217,13 +211,3 @@ class TestSize:
         done = srfix("state", "size", str(tmp_path), "--store", "ts")
         assert "compaction is switched off" in done.stdout
         assert "20 files on level 0" in done.stdout
-
-    def test_compression_and_compaction_are_told_where_options_lie_beside(self, tmp_path: Path) -> None:
-        shutil.copytree(OLD, tmp_path / "app")
-        real = Path(__file__).parents[2] / "recovery" / "state_report" / "data" / "2.6.3" / "OPTIONS-000010"
-        shutil.copy(real, tmp_path / "app" / "1_0" / "rocksdb" / "ts" / real.name)
-        done = srfix("state", "size", str(tmp_path), "--output", "json")
-        parts = {each["store"]: each for each in json.loads(done.stdout)["stores"]}
-        told = ("rocksdb", "compression", "compaction", "log_of_errors_alone")
-        assert [parts["ts"][name] for name in told] == [["5.18.4"], ["none"], ["universal"], True]
-        assert [parts["glob"][name] for name in told] == [[], [], [], None]
