@@ -19,6 +19,7 @@ from srfix.cli.command_line import cli
 from srfix.cli.command_table import COMMANDS
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.damage import shop
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.commands import KNOWN_OPTIONS, in_pieces
 from srfix.recovery.explain.catalogue import CATALOGUE
@@ -51,16 +52,6 @@ SECRET = "hunter22hunter22"
 """Given as a literal password; nothing may show it."""
 NAMES = ("shop", "a shop's `own`", 'the "shop"')
 """Applications; of hostile ones the commands must be quoted."""
-TOPOLOGY = """\
-Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KTABLE-SOURCE-0000000001
-    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-
-"""
 _BARE = re.compile(rf"\bsrfix (?:{'|'.join(COMMANDS)}) (?:-|[A-Z]{{3,}}\b|\S+\.json)")
 """A command with arguments, in running text: its place is between backquotes."""
 
@@ -82,7 +73,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("a folder") / "with 'quotes' in it"
     folder.mkdir()
-    (folder / "top ology.txt").write_text(TOPOLOGY)
+    (folder / "top ology.txt").write_text(shop.table_topology("users-store"))
     (folder / "client.properties").write_text("client.id=me\n")
     (folder / "srfix.toml").write_text('reader = "unknown"\n')
     with EmbeddedBroker(topics={"users": 1, "orders": 1, "bad": 1}) as broker, FixtureRegistry() as registry:
