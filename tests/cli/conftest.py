@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.wire import frame_id
+from tests.cli.damaged_stores import ROW, WRITER
 from tests.cli.forked import end_forking
 from tests.cli.kept_demo import Parts, registry_like, staged_parts
 
@@ -64,6 +68,23 @@ def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
     """A copy of the damaged registry, to be changed."""
     with registry_like(shared_parts.registry) as copy:
         yield copy
+
+
+@pytest.fixture
+def schemas() -> Iterator[FixtureRegistry]:
+    """A registry with the producer's schema as id 1."""
+    with FixtureRegistry() as running:
+        running.seed("users-value", WRITER)
+        yield running
+
+
+@pytest.fixture
+def where(schemas: FixtureRegistry) -> Iterator[dict[str, str]]:
+    """The variables that lead there, and to a topic that the application `shop` has read; nothing is wrong yet."""
+    with EmbeddedBroker(topics={"users": 1}) as broker:
+        broker.produce([ProducedRecord(topic="users", partition=0, key=b"k", value=frame_id(1, ROW))])
+        broker.commit("shop", {("users", 0): 1})
+        yield {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": schemas.url}
 
 
 @pytest.fixture

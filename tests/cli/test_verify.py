@@ -136,21 +136,6 @@ class TestWhatWasVerified:
         missing = [f"schema id {schema_id} is not registered here (40403)" for schema_id in (1, 2)]
         assert [what.partition(";")[0] for what in told.problems[1:]] == missing
 
-    def test_after_a_rollback_the_plan_is_not_applied(self, world: World) -> None:
-        world.repaired()
-        assert world.srfix("rollback", world.plan_file, "--yes").returncode == 0
-        told = world.verify(1)
-        assert "it was rolled back" in told.problems[0]
-        assert "Do not restart what is down yet" in " ".join(told.document["applications"][0]["advice"])
-
-    def test_a_version_that_was_purged_is_missing_though_no_row_carries_it(self, world: World) -> None:
-        world.repaired()
-        with world.client() as client:
-            client.delete_version(PHANTOM, 3, permanent=True)
-        told = world.verify(1)
-        (problem,) = told.problems
-        assert problem.startswith("schema id 2 is not registered here (40403); apply the plan, or")
-
     def test_a_plan_that_repairs_nothing_verifies_nothing(self, world: World) -> None:
         world.plan()
         document = json.loads(world.plan_file.read_text()) | {"findings": [], "actions": [], "applications": []}
@@ -247,18 +232,6 @@ class TestWhatThePlanLeftOut:
             client.delete_mode(read_only)
         keyed.registry.seed(read_only, KEY if read_only == PHANTOM_KEY else W1)
         assert keyed.verify(1).problems == [keys_miss]
-
-    def test_the_half_that_a_plan_does_not_speak_of_is_asked_too(self, keyed: World) -> None:
-        """Masked when the plan was made; a schema of the source that came later is missing."""
-        keyed.registry.seed(PHANTOM, W1)
-        assert [finding["role"] for finding in keyed.plan()["findings"]] == ["key"]
-        keyed.apply()
-        newest = keyed.registry.seed(SOURCE_SUBJECT, W2)
-        keyed.put((frame_id(2, b"\x06"), frame_id(newest, b"\x02\x00")))
-        keyed.commit(3)
-        missing, _keys_miss, unreadable = sorted(keyed.verify(1).problems)
-        assert missing == f"schema id {newest} is not registered here (40403); plan and apply again"
-        assert unreadable.startswith("users partition 0 offset 2 cannot be read: ")
 
 
 class TestKeysThatAReaderWritesOtherwise:
