@@ -12,10 +12,11 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.registry.models import Json
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import ROW, WRITER
 from tests.cli.forked import end_forking
-from tests.cli.kept_demo import Parts, registry_like, staged_parts
+from tests.cli.kept_demo import Parts, registry_like, srfix, staged_parts
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -61,6 +62,17 @@ def directory(plan: str, tmp_path: Path) -> Path:
     """Where the plan lies, and the journals go."""
     (tmp_path / "p.json").write_text(plan)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
+    """The registry after one undisturbed run of the plan."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    (directory / "p.json").write_text(plan)
+    with registry_like(shared_parts.registry) as copy:
+        done = srfix("apply", "p.json", "--yes", "--registry", copy.url, cwd=directory)
+        assert done.returncode == 0, done.stderr
+        return copy.dump()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import requests
 
-from srfix.fixtures.registry.http.intercept import Fault
+from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 from tests.documents import check
@@ -152,6 +152,16 @@ class TestRunning:
         with watching(shared_parts, registry, directory) as (process, url):
             wait_for(lambda: health(url)[0] == 200)
             assert ended(process, signal.SIGINT)[0] == 130
+
+    @pytest.mark.slow
+    def test_a_registry_that_is_away_makes_it_unhealthy(
+        self, shared_parts: Parts, registry: FixtureRegistry, directory: Path
+    ) -> None:
+        with watching(shared_parts, registry, directory, "-R", "max.retries=0") as (_process, url):
+            with registry.intercept(Fault(action=CutBefore())):
+                wait_for(lambda: health(url)[0] == 503 and health(url)[1]["reason"] == "no answer from: registry")
+                assert metric(url, 'srfix_up{end="registry"}') == 0
+            wait_for(lambda: health(url)[0] == 200)
 
     @pytest.mark.slow
     def test_a_port_that_is_taken_is_said(self, parts: Parts) -> None:
