@@ -15,7 +15,6 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.models import Json
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import ROW, WRITER
-from tests.cli.forked import end_forking
 from tests.cli.kept_demo import Parts, registry_like, srfix, staged_parts
 
 
@@ -24,13 +23,6 @@ def interrupts_arrive() -> None:
     """Who runs the tests in the background of a shell has SIGINT ignored, and what they start would ignore it too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def forking_ends() -> Iterator[None]:
-    """What commands are forked off ends with the tests."""
-    yield
-    end_forking()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.models import Json
-from tests.cli.forked import run_forked
+from tests.cli.forked import Limits, run_forked
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment, srfix
 
 
@@ -26,7 +26,7 @@ def run(
         timeout_s=TIMEOUT_S,
         env=environment(),
         cwd=directory,
-        most_file_bytes=room,
+        limits=Limits(file_bytes=room),
     )
 
 
