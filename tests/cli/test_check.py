@@ -49,7 +49,7 @@ class Parts:
         assert done.returncode == code, done.stdout + done.stderr
         assert self.registry.dump() == before
         document: dict[str, Any] = json.loads(done.stdout)
-        assert document["schema"] == "srfix.check/1"
+        assert (document["schema"], document["healthy"]) == ("srfix.check/1", code == 0)
         return document
 
 
@@ -110,6 +110,16 @@ class TestWhatCannotBeAsked:
 
 
 class TestTheReport:
+    def test_its_document_names_subjects_ids_and_holders(self, mirrored: Parts) -> None:
+        keys, values = mirrored.check("--reader", "connect", code=1)["findings"]
+        assert (keys["code"], keys["role"], keys["subject"]) == ("SRF020", "key", "source.users-key")
+        assert (values["role"], values["application"], values["store"]) == ("value", None, None)
+        ids = list(mirrored.staged.ids)
+        assert [fault["id"] for fault in values["schema_ids"]] == ids
+        assert {(holder["id"], holder["subject"]) for holder in values["holders"]} == {
+            (id_, "users-value") for id_ in ids
+        }
+
     def test_markdown_has_the_same(self, mirrored: Parts) -> None:
         done = mirrored.srfix("check", "source.users", "--details", "--output", "markdown")
         assert done.returncode == 1

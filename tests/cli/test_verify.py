@@ -233,6 +233,18 @@ class TestWhatThePlanLeftOut:
         keyed.registry.seed(read_only, KEY if read_only == PHANTOM_KEY else W1)
         assert keyed.verify(1).problems == [keys_miss]
 
+    def test_the_half_that_a_plan_does_not_speak_of_is_asked_too(self, keyed: World) -> None:
+        """Masked when the plan was made; a schema of the source that came later is missing."""
+        keyed.registry.seed(PHANTOM, W1)
+        assert [finding["role"] for finding in keyed.plan()["findings"]] == ["key"]
+        keyed.apply()
+        newest = keyed.registry.seed(SOURCE_SUBJECT, W2)
+        keyed.put((frame_id(2, b"\x06"), frame_id(newest, b"\x02\x00")))
+        keyed.commit(3)
+        missing, _keys_miss, unreadable = sorted(keyed.verify(1).problems)
+        assert missing == f"schema id {newest} is not registered here (40403); plan and apply again"
+        assert unreadable.startswith("users partition 0 offset 2 cannot be read: ")
+
 
 class TestKeysThatAReaderWritesOtherwise:
     """SRF005: no registration cures it, so a repair that holds is no clean bill."""

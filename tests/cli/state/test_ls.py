@@ -22,6 +22,14 @@ def listed(directory: Path) -> Any:
 
 
 class TestLs:
+    def test_it_has_each_task_with_its_stores_and_offsets(self) -> None:
+        (application,) = listed(DATA / "kinds" / "2.6.3" / "state")["applications"]
+        (task,) = [task for task in application["tasks"] if task["task"] == "1_0"]
+        (store,) = task["stores"]
+        assert (task["partition"], store["store"], store["kind"], store["databases"]) == (0, "ts", "key-value", 1)
+        assert store["changelog"] == f"{application['application']}-ts-changelog"
+        assert [(entry["topic"], entry["offset"]) for entry in task["checkpoint"]] == [("xe5dc1e-ts", 1)]
+
     def test_a_store_of_4_3_has_its_own_offsets(self) -> None:
         (application,) = listed(DATA / "kinds" / "4.3.1" / "state")["applications"]
         assert (application["streams"], application["in_use"]) == ("4.3 or later", False)

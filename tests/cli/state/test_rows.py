@@ -211,3 +211,13 @@ class TestSize:
         done = srfix("state", "size", str(tmp_path), "--store", "ts")
         assert "compaction is switched off" in done.stdout
         assert "20 files on level 0" in done.stdout
+
+    def test_compression_and_compaction_are_told_where_options_lie_beside(self, tmp_path: Path) -> None:
+        shutil.copytree(OLD, tmp_path / "app")
+        real = Path(__file__).parents[2] / "recovery" / "state_report" / "data" / "2.6.3" / "OPTIONS-000010"
+        shutil.copy(real, tmp_path / "app" / "1_0" / "rocksdb" / "ts" / real.name)
+        done = srfix("state", "size", str(tmp_path), "--output", "json")
+        parts = {each["store"]: each for each in json.loads(done.stdout)["stores"]}
+        told = ("rocksdb", "compression", "compaction", "log_of_errors_alone")
+        assert [parts["ts"][name] for name in told] == [["5.18.4"], ["none"], ["universal"], True]
+        assert [parts["glob"][name] for name in told] == [[], [], [], None]

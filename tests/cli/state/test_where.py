@@ -13,6 +13,7 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.state_directory import write_application, write_task
+from srfix.recovery.state.formats import WindowStoreKey, encode_window_store_key
 from srfix.serde.registry.models import Json
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import srfix
@@ -139,6 +140,19 @@ class TestHosts:
             server.cluster_status = None
             _code, document = asked(made, "--ksqldb", server.url)
             assert "ksql.heartbeat.enable=true" in document["not_looked_at"][0]
+
+    def test_a_windowed_key_has_a_newest_record_too(self, registry: FixtureRegistry) -> None:
+        topic = "xe5dc1e-app-win-changelog"
+        schema_id = registry.seed(f"{topic}-value", record_schema("a"))
+        window = encode_window_store_key(WindowStoreKey(key=b"w1", start_ms=60_000, sequence_number=0))
+        with EmbeddedBroker(topics={topic: 1}) as broker:
+            broker.produce([ProducedRecord(topic=topic, partition=0, key=window, value=frame_id(schema_id, b"x"))])
+            done = srfix(
+                *("state", "where", OLD, "w1", "--store", "win", "--output", "json"),
+                *("--bootstrap-servers", broker.bootstrap_servers, "--registry", registry.url),
+            )
+        reads = [each for each in json.loads(done.stdout)["reads"] if each["in_topic"]]
+        assert [(each["row"], each["schema_id"]) for each in reads] == [(f"the newest record of {topic}", schema_id)]
 
 
 class TestKeys:
