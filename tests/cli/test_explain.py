@@ -99,6 +99,8 @@ class TestATrace:
         assert code == ExitCode.REFUSED
         assert result.stdout.startswith("Not recognised")
         assert "srfix diagnose" in result.stdout
+        code, result = run("-", "--output", "json", stdin="hello")
+        assert (code, json.loads(result.stdout)["recognised"]) == (ExitCode.REFUSED, False)
 
     @pytest.mark.parametrize("text", ["", " \n\n"])
     def test_nothing_is_no_trace(self, text: str) -> None:
