@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.cli.forked import end_forking
-from tests.cli.kept_demo import Parts, registry_like, staged_parts
+from srfix.serde.registry.models import Json
+from srfix.serde.wire import frame_id
+from tests.cli.damaged_stores import ROW, WRITER
+from tests.cli.kept_demo import Parts, registry_like, srfix, staged_parts
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,13 +23,6 @@ def interrupts_arrive() -> None:
     """Who runs the tests in the background of a shell has SIGINT ignored, and what they start would ignore it too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def forking_ends() -> Iterator[None]:
-    """What commands are forked off ends with the tests."""
-    yield
-    end_forking()
 
 
 @pytest.fixture(scope="session")
@@ -59,11 +56,39 @@ def directory(plan: str, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
+    """The registry after one undisturbed run of the plan."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    (directory / "p.json").write_text(plan)
+    with registry_like(shared_parts.registry) as copy:
+        done = srfix("apply", "p.json", "--yes", "--registry", copy.url, cwd=directory)
+        assert done.returncode == 0, done.stderr
+        return copy.dump()
+
+
 @pytest.fixture
 def registry(shared_parts: Parts) -> Iterator[FixtureRegistry]:
     """A copy of the damaged registry, to be changed."""
     with registry_like(shared_parts.registry) as copy:
         yield copy
+
+
+@pytest.fixture
+def schemas() -> Iterator[FixtureRegistry]:
+    """A registry with the producer's schema as id 1."""
+    with FixtureRegistry() as running:
+        running.seed("users-value", WRITER)
+        yield running
+
+
+@pytest.fixture
+def where(schemas: FixtureRegistry) -> Iterator[dict[str, str]]:
+    """The variables that lead there, and to a topic that the application `shop` has read; nothing is wrong yet."""
+    with EmbeddedBroker(topics={"users": 1}) as broker:
+        broker.produce([ProducedRecord(topic="users", partition=0, key=b"k", value=frame_id(1, ROW))])
+        broker.commit("shop", {("users", 0): 1})
+        yield {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": schemas.url}
 
 
 @pytest.fixture

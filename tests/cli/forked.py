@@ -9,6 +9,7 @@ Run as a script this is the process that is forked off: it is told about each co
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import resource
@@ -16,18 +17,51 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
 
 from tests.forking import become, end_as_python_does, import_commands, serve
-
-__all__ = ["Forked", "end_forking", "run_forked"]
 
 _lock = threading.Lock()
 _forking: tuple[socket.socket, subprocess.Popen[bytes]] | None = None
 """The way to the process that is forked off, started for the first command."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a command may take; None for as much as there is."""
+
+    file_bytes: int | None = None
+    """Beyond that no file that it writes may grow."""
+    cpu_s: int | None = None
+    memory_bytes: int | None = None
+    """Address space beyond what the process has when its imports are done."""
+
+    def impose(self) -> None:
+        """On this process."""
+        if self.file_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_bytes,) * 2)
+        if self.cpu_s is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (self.cpu_s, self.cpu_s + 1))
+        if self.memory_bytes is not None:
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + self.memory_bytes,) * 2)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class End(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    """Negative for a signal."""
+    cpu_s: float
+    """User and system time."""
+    peak_bytes: int
+    """Its largest resident set."""
 
 
 class Forked:
@@ -40,32 +74,36 @@ class Forked:
         streams: tuple[int, int, int],
         env: Mapping[str, str],
         cwd: Path | None,
-        most_file_bytes: int | None = None,
+        limits: Limits = Limits(),
     ) -> None:
         """
         :param arguments: the first is its own name.
         :param streams: its standard streams; the caller closes its own ends.
-        :param most_file_bytes: beyond what no file that it writes may grow.
         """
         global _forking
         self._arguments = arguments
-        told: dict[str, object] = {"argv": arguments, "env": dict(env), "cwd": os.fspath(cwd or Path.cwd())}
-        told["most_file_bytes"] = most_file_bytes
+        told = {"argv": arguments, "env": dict(env), "cwd": os.fspath(cwd or Path.cwd()), "limits": asdict(limits)}
         self._answers, theirs = socket.socketpair()
-        with theirs, _lock:
-            _forking = _forking or _start()
-            socket.send_fds(_forking[0], [json.dumps(told).encode()], [theirs.fileno(), *streams])
+        with theirs, _lock, tempfile.TemporaryFile() as orders:  # a message has a largest size
+            orders.write(json.dumps(told).encode())
+            orders.flush()
+            if _forking is None or _forking[1].poll() is not None:
+                _forking = _start()
+            socket.send_fds(_forking[0], [b"go"], [theirs.fileno(), orders.fileno(), *streams])
         self._lines = self._answers.makefile("r")
         self.pid = int(self._lines.readline())
 
-    def wait(self, timeout_s: float) -> int:
-        """Its exit code, negative for a signal.
-
+    def wait(self, timeout_s: float) -> End:
+        """
         :raises subprocess.TimeoutExpired: if it does not end in time; it is killed.
+        :raises EOFError: if the process that it was forked off was killed, for want of memory.
         """
         self._answers.settimeout(timeout_s)
         try:
-            return int(self._lines.readline().split()[0])
+            told = self._lines.readline().split()
+            if not told:
+                raise EOFError
+            return End(int(told[0]), float(told[1]), int(told[2]))
         except TimeoutError:
             os.kill(self.pid, signal.SIGKILL)
             raise subprocess.TimeoutExpired(self._arguments, timeout_s) from None
@@ -81,14 +119,14 @@ def run_forked(
     timeout_s: float,
     env: Mapping[str, str],
     cwd: Path | None,
-    most_file_bytes: int | None = None,
+    limits: Limits = Limits(),
 ) -> subprocess.CompletedProcess[str]:
     """As `subprocess.run` of the installed command with these arguments (the first is its own name), all piped.
 
     :raises subprocess.TimeoutExpired: if it does not end in time; it is killed.
     """
     (in_r, in_w), (out_r, out_w), (err_r, err_w) = os.pipe(), os.pipe(), os.pipe()
-    command = Forked(arguments, streams=(in_r, out_w, err_w), env=env, cwd=cwd, most_file_bytes=most_file_bytes)
+    command = Forked(arguments, streams=(in_r, out_w, err_w), env=env, cwd=cwd, limits=limits)
     for descriptor in (in_r, out_w, err_w):
         os.close(descriptor)
     said: dict[str, str] = {}
@@ -100,7 +138,7 @@ def run_forked(
     for thread in readers:
         thread.start()
     try:
-        code = command.wait(timeout_s)
+        code = command.wait(timeout_s).code
     finally:
         for thread in readers:
             thread.join()
@@ -140,16 +178,18 @@ def _start() -> tuple[socket.socket, subprocess.Popen[bytes]]:
         process = subprocess.Popen(
             command, stdin=theirs.fileno(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=kept
         )
+    atexit.register(end_forking)
     return ours, process
 
 
 def _main() -> None:
     main = import_commands()
-    message, streams = serve(socket.socket(fileno=os.dup(0)))
-    told = json.loads(message)
+    _message, (orders, *streams) = serve(socket.socket(fileno=os.dup(0)))
+    with os.fdopen(orders, "rb") as file:
+        file.seek(0)
+        told: dict[str, Any] = json.load(file)
     become(told, streams)
-    if told["most_file_bytes"] is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (told["most_file_bytes"],) * 2)
+    Limits(**told["limits"]).impose()
     end_as_python_does(main())
 
 

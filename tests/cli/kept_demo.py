@@ -195,11 +195,11 @@ def staged_parts() -> Iterator[Parts]:
 
 
 @contextmanager
-def registry_like(original: FixtureRegistry) -> Iterator[FixtureRegistry]:
-    """A registry of its own with the same content, ids included."""
+def registry_like(original: FixtureRegistry, copy: FixtureRegistry | None = None) -> Iterator[FixtureRegistry]:
+    """A registry of its own, or `copy`, with the same content, ids included."""
     subjects: Any = original.dump()["subjects"]
     versions = sorted((version["id"], subject, version["schema"]) for subject, of in subjects.items() for version in of)
-    with FixtureRegistry() as copy:
+    with FixtureRegistry() if copy is None else copy as copy:
         for _schema_id, subject, text in versions:
             copy.seed(subject, text)
         assert copy.dump() == original.dump()

@@ -78,7 +78,7 @@ def on_terminal(
             is_asked = True
             if typed != CTRL_C:
                 os.write(terminal, typed.encode())
-    code = process.wait(TIMEOUT_S)
+    code = process.wait(TIMEOUT_S).code
     os.close(terminal)
     text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
     return Screen(code=code, text=text, columns=columns)

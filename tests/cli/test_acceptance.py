@@ -113,15 +113,6 @@ class TestDiagnose:
         )
         assert done.stdout.endswith("\n}\n1 finding, 1 store examined, 3 things not looked at.\n")
 
-    def test_the_next_command_carries_along_what_the_person_chose(self, demo: KeptDemo) -> None:
-        """SRF004 is only found where 2.7 is said: a plan without that would find nothing to do."""
-        done = srfix("diagnose", "--details", "--streams-version", "2.7", env=demo.environment)
-        report = told(done, 1)
-        assert report.endswith(
-            "  srfix plan --streams-version 2.7 --also SRF004 -o plan.json\n  srfix apply plan.json\n  srfix verify plan.json\n"
-        )
-        assert "SRF004, breaks on upgrade: " in report
-
 
 class TestPlan:
     def test_a_plan_that_has_something_to_do_is_1_when_details_are_asked_for(

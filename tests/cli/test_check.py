@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import (
-    latest_version_does_not_resolve_old_records,
     latest_version_is_soft_deleted,
     mirrored_topic_under_a_renamed_subject,
     producers_name_subjects_by_the_record,
@@ -50,18 +49,18 @@ class Parts:
         assert done.returncode == code, done.stdout + done.stderr
         assert self.registry.dump() == before
         document: dict[str, Any] = json.loads(done.stdout)
-        assert document["schema"] == "srfix.check/1"
+        assert (document["schema"], document["healthy"]) == ("srfix.check/1", code == 0)
         return document
 
 
 @contextmanager
-def staged(damage: ModuleType, *, is_healthy: bool = False) -> Iterator[Parts]:
+def staged(damage: ModuleType) -> Iterator[Parts]:
     with (
         EmbeddedBroker(topics=damage.TOPICS) as broker,
         FixtureRegistry() as registry,
         RegistryClient(registry.url) as client,
     ):
-        topic = damage.stage(broker, client, is_healthy=is_healthy)
+        topic = damage.stage(broker, client)
         registry.forget_requests()
         yield Parts(broker=broker, registry=registry, staged=topic)
 
@@ -70,56 +69,6 @@ def staged(damage: ModuleType, *, is_healthy: bool = False) -> Iterator[Parts]:
 def mirrored() -> Iterator[Parts]:
     with staged(MIRRORED) as parts:
         yield parts
-
-
-def found(document: Mapping[str, Any]) -> list[tuple[str, str, str, list[int]]]:
-    return [
-        (each["code"], each["role"], each["subject"], [fault["id"] for fault in each["schema_ids"]])
-        for each in document["findings"]
-    ]
-
-
-DAMAGES = (
-    (MIRRORED, "connect", ["SRF020", "SRF020"]),
-    (BY_RECORD, "ksqldb", ["SRF020"]),
-    (latest_version_is_soft_deleted, "latest", ["SRF020"]),
-    (latest_version_does_not_resolve_old_records, "latest", ["SRF020"]),
-)
-
-
-@pytest.mark.parametrize(("damage", "reader", "codes"), DAMAGES, ids=lambda part: getattr(part, "__name__", None))
-class TestEachDamage:
-    def test_it_is_found_under_its_code_alone_and_its_healthy_twin_gives_none(
-        self, damage: ModuleType, reader: str, codes: list[str]
-    ) -> None:
-        with staged(damage) as parts:
-            document = parts.check("--reader", reader, code=1)
-            assert [each["code"] for each in document["findings"]] == codes
-            assert not document["healthy"]
-        with staged(damage, is_healthy=True) as parts:
-            document = parts.check("--reader", reader, code=0)
-            assert document["findings"] == []
-            assert document["healthy"]
-
-
-class TestTheReader:
-    def test_a_mirrored_topic_lacks_both_subjects_and_the_holders_are_named(self, mirrored: Parts) -> None:
-        first, second = mirrored.staged.ids
-        document = mirrored.check("--reader", "connect", code=1)
-        assert found(document) == [
-            ("SRF020", "key", "source.users-key", [mirrored.staged.key_id]),
-            ("SRF020", "value", "source.users-value", [first, second]),
-        ]
-        assert {(h["id"], h["subject"]) for h in document["findings"][1]["holders"]} == {
-            (first, "users-value"),
-            (second, "users-value"),
-        }
-        explanation = document["findings"][1]["explanation"]
-        assert "carry schema id 1 (1 record: 1 in partition 0); schema id 2 (1 record: 1 in partition 1)" in explanation
-        assert "The subject that the reader asks, source.users-value, does not exist (40401)" in explanation
-        assert "Schema ids 1 and 2 stand under users-value: the topic looks mirrored" in explanation
-        assert document["findings"][1]["application"] is None
-        assert document["findings"][1]["store"] is None
 
 
 class TestWhatCannotBeAsked:
@@ -161,6 +110,16 @@ class TestWhatCannotBeAsked:
 
 
 class TestTheReport:
+    def test_its_document_names_subjects_ids_and_holders(self, mirrored: Parts) -> None:
+        keys, values = mirrored.check("--reader", "connect", code=1)["findings"]
+        assert (keys["code"], keys["role"], keys["subject"]) == ("SRF020", "key", "source.users-key")
+        assert (values["role"], values["application"], values["store"]) == ("value", None, None)
+        ids = list(mirrored.staged.ids)
+        assert [fault["id"] for fault in values["schema_ids"]] == ids
+        assert {(holder["id"], holder["subject"]) for holder in values["holders"]} == {
+            (id_, "users-value") for id_ in ids
+        }
+
     def test_markdown_has_the_same(self, mirrored: Parts) -> None:
         done = mirrored.srfix("check", "source.users", "--details", "--output", "markdown")
         assert done.returncode == 1
@@ -210,13 +169,6 @@ class TestTheRepair:
             assert undone.returncode == 0, undone.stderr
             assert parts.registry.dump() == untouched
 
-    def test_the_command_that_a_finding_prints_makes_the_plan(self, tmp_path: Path) -> None:
-        with staged(MIRRORED) as parts:
-            (finding,) = parts.check("--reader", "connect", "--role", "value", code=1)["findings"]
-            command = finding["next"].split("`")[1]
-            assert command == "srfix plan --reader connect --role value --topic source.users -o plan.json"
-            assert parts.srfix(*command.split()[1:], cwd=tmp_path).returncode == 0
-
     def test_the_price_says_whose_subject_it_is(self, mirrored: Parts) -> None:
         done = mirrored.srfix("plan", "--topic", "source.users", "--output", "json")
         assert "The subject is that of topic source.users itself" in " ".join(json.loads(done.stdout)["price"])
@@ -229,33 +181,11 @@ class TestTheRepair:
             assert "srfix registers no live version for this" in done.stderr
             assert not (tmp_path / "plan.json").exists()
 
-    def test_a_note_is_planned_on_request_alone(self, mirrored: Parts) -> None:
-        asked = ("plan", "--topic", "source.users", "--reader", "plain", "--output", "json")
-        passed = json.loads(mirrored.srfix(*asked).stdout)
-        assert passed["actions"] == []
-        assert len(passed["passed_over"]) == 2
-        assert json.loads(mirrored.srfix(*asked, "--also", "SRF020").stdout)["actions"] != []
-
-    def test_the_plan_as_commands_names_the_subject(self, mirrored: Parts) -> None:
-        done = mirrored.srfix("plan", "--topic", "source.users", "--as-shell")
-        assert done.returncode == 0
-        assert "/subjects/source.users-value/versions" in done.stdout
-
 
 def test_values_without_a_schema_are_no_clean_bill_of_health() -> None:
-    def write(broker: EmbeddedBroker, *values: bytes) -> None:
-        broker.produce(ProducedRecord(topic="t", partition=0, key=b"k", value=value) for value in values)
-
     with EmbeddedBroker(topics={"t": 1}) as broker, FixtureRegistry() as registry:
-        run: Callable[..., subprocess.CompletedProcess[str]] = Parts(
-            broker=broker,
-            registry=registry,
-            staged=None,  # type: ignore[arg-type]
-        ).srfix
-        empty = run("check", "t")
-        assert empty.returncode == 2
-        assert "it holds no record, so that there is nothing to read" in " ".join(empty.stdout.split())
-        write(broker, b'{"a":1}')
-        done = run("check", "t")
-        assert done.returncode == 2
-        assert "none of them names a schema" in done.stdout
+        broker.produce([ProducedRecord(topic="t", partition=0, key=b"k", value=b'{"a":1}')])
+        env = {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": registry.url}
+        done = srfix("check", "t", env=env)
+    assert done.returncode == 2
+    assert "none of them names a schema" in done.stdout

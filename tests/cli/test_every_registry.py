@@ -8,7 +8,6 @@ installed one does the same is tested elsewhere (`test_acceptance`).
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts
 from tests.serde.fakes import Clock
-from tests.serde.registry.test_proxy import TunnelProxy
 from tests.telling import slow_but
 
 
@@ -74,8 +72,6 @@ class Reached:
     urls: str
     properties: tuple[str, ...] = ()
     """What `-R` gives."""
-    context: str = ""
-    """What stands before the names of its subjects, such as `:.shop:`."""
 
 
 class Told:
@@ -145,7 +141,7 @@ def the_story(parts: Parts, reached: Reached, capture: pytest.CaptureFixture[str
     checks = run("doctor")["checks"]
     assert [check["what"] for check in checks if check["part"] == "registry" and check["outcome"] == "denied"] == []
     [internal] = run("subjects")["subjects"]
-    assert internal["subject"] == f"{reached.context}{parts.staged.phantom_subject}"
+    assert internal["subject"] == parts.staged.phantom_subject
     assert internal["class"] == "changelog without a topic"
     assert (registry.dump(), registry.writes) == (before, 0)
 
@@ -253,17 +249,11 @@ class TestFollowerAlone:
             assert leader.dump() == before
 
 
-def folder_of_certificates(folder: Path) -> None:
-    """ca.pem, server.pem (certificate and key) and client.pem, likewise, of a private authority."""
+@contextmanager
+def tls_and_a_password(parts: Parts, folder: Path) -> Iterator[Reached]:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(folder / "ca.pem")
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(folder / "server.pem")
-    authority.issue_cert("me@example.org").private_key_and_cert_chain_pem.write_to_path(folder / "client.pem")
-
-
-@contextmanager
-def tls_and_a_password(parts: Parts, folder: Path) -> Iterator[Reached]:
-    folder_of_certificates(folder)
     (folder / "password").write_text("p:w")
     with FixtureRegistry(tls=(folder / "server.pem", folder / "server.pem"), basic_auth={"me": "p:w"}) as registry:
         damaged(parts, registry)
@@ -272,33 +262,6 @@ def tls_and_a_password(parts: Parts, folder: Path) -> Iterator[Reached]:
             urls=registry.url,
             properties=("ssl.ca.location=ca.pem", "basic.auth.user.info=me:file:password"),
         )
-
-
-@contextmanager
-def a_client_certificate_through_a_proxy(parts: Parts, folder: Path) -> Iterator[Reached]:
-    folder_of_certificates(folder)
-    files = (folder / "server.pem", folder / "server.pem")
-    with FixtureRegistry(tls=files, client_ca=folder / "ca.pem") as registry, closing_proxy() as proxy:
-        damaged(parts, registry)
-        properties = ("ssl.ca.location=ca.pem", "ssl.certificate.location=client.pem", f"proxy={proxy.url()}")
-        yield Reached(registry=registry, urls=registry.url, properties=properties)
-        assert proxy.asked
-
-
-@contextmanager
-def closing_proxy() -> Iterator[TunnelProxy]:
-    proxy = TunnelProxy(demands=None)
-    try:
-        yield proxy
-    finally:
-        proxy.stop()
-
-
-@contextmanager
-def a_token(parts: Parts, folder: Path) -> Iterator[Reached]:
-    with FixtureRegistry(bearer_tokens={"me": "t0ken"}) as registry:
-        damaged(parts, registry)
-        yield Reached(registry=registry, urls=registry.url, properties=("bearer.auth.token=t0ken",))
 
 
 @contextmanager
@@ -324,23 +287,6 @@ def a_token_that_changes_while_it_runs(parts: Parts, folder: Path) -> Iterator[R
 
 
 @contextmanager
-def the_first_of_two_dead(parts: Parts, folder: Path) -> Iterator[Reached]:
-    with FixtureRegistry() as registry, socket.create_server(("127.0.0.1", 0)) as nobody:
-        damaged(parts, registry)
-        dead = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        nobody.close()
-        yield Reached(registry=registry, urls=f"{dead},{registry.url}")
-
-
-@contextmanager
-def a_follower_before_its_leader(parts: Parts, folder: Path) -> Iterator[Reached]:
-    with FixtureRegistry() as leader, leader.follower() as follower:
-        damaged(parts, leader)
-        yield Reached(registry=leader, urls=f"{follower.url},{leader.url}")
-        assert follower.writes
-
-
-@contextmanager
 def the_url_of_a_context(parts: Parts, folder: Path) -> Iterator[Reached]:
     with FixtureRegistry(emulate="8.2") as registry:
         registry.seed("users-value", '"string"')  # another schema with the same id, in the default context
@@ -348,22 +294,10 @@ def the_url_of_a_context(parts: Parts, folder: Path) -> Iterator[Reached]:
         yield Reached(registry=registry, urls=f"{registry.url}/contexts/.shop")
 
 
-@contextmanager
-def subjects_of_a_context(parts: Parts, folder: Path) -> Iterator[Reached]:
-    with FixtureRegistry() as registry:
-        damaged(parts, registry, context=":.shop:")
-        yield Reached(registry=registry, urls=registry.url, context=":.shop:")
-
-
 WAYS: tuple[Callable[[Parts, Path], AbstractContextManager[Reached]], ...] = (
     tls_and_a_password,
-    a_client_certificate_through_a_proxy,
-    a_token,
     a_token_that_changes_while_it_runs,
-    the_first_of_two_dead,
-    a_follower_before_its_leader,
     the_url_of_a_context,
-    subjects_of_a_context,
 )
 
 

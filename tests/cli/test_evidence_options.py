@@ -9,19 +9,9 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.damage import shop
 from tests.cli.kept_demo import Parts
 from tests.recovery.ksqldb.server import ksqldb_server
-
-TOPOLOGY = f"""\
-Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KTABLE-SOURCE-0000000001
-    Processor: KTABLE-SOURCE-0000000001 (stores: [{damage.STORE}])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-
-"""
 
 
 @pytest.fixture
@@ -49,10 +39,6 @@ class TestStateDir:
     def test_it_is_conclusive_evidence(self, parts: Parts, state_dir: Path) -> None:
         assert evidence(diagnosis(parts, "--state-dir", state_dir), "state-directory") == [("users", "conclusive")]
 
-    def test_the_applications_folder_will_do(self, parts: Parts, state_dir: Path) -> None:
-        document = diagnosis(parts, "--state-dir", state_dir / damage.APPLICATION)
-        assert evidence(document, "state-directory") == [("users", "conclusive")]
-
     def test_the_configuration_file_may_name_several(self, parts: Parts, state_dir: Path, tmp_path: Path) -> None:
         config = tmp_path / "srfix.toml"
         config.write_text(f'state-dir = ["{state_dir}"]\n')
@@ -70,19 +56,9 @@ class TestStateDir:
 
 class TestTopology:
     def test_it_is_conclusive_for_the_application_that_is_named(self, parts: Parts, tmp_path: Path) -> None:
-        (tmp_path / "topology.txt").write_text(TOPOLOGY)
+        (tmp_path / "topology.txt").write_text(shop.table_topology(damage.STORE))
         document = diagnosis(parts, "--topology", tmp_path / "topology.txt", "--application", damage.APPLICATION)
         assert evidence(document, "topology") == [("users", "conclusive")]
-
-    @pytest.mark.parametrize("content", ["hello\n", "\xff"])
-    def test_a_file_of_something_else_is_refused_in_a_sentence(
-        self, parts: Parts, tmp_path: Path, content: str
-    ) -> None:
-        (tmp_path / "topology.txt").write_text(content, encoding="latin-1")
-        done = parts.srfix("diagnose", "--topology", tmp_path / "topology.txt")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "topology.txt" in done.stderr
-        assert "Traceback" not in done.stderr
 
 
 class TestKsqldb:
@@ -119,7 +95,7 @@ class TestNoAutoRegister:
     def asked(self, parts: Parts, tmp_path: Path) -> tuple[str | Path, ...]:
         """A store of which no subject stands, told by its topology."""
         printed = tmp_path / "topology.txt"
-        printed.write_text(TOPOLOGY.replace(damage.STORE, "other-store"))
+        printed.write_text(shop.table_topology("other-store"))
         return ("--topology", printed, "--application", damage.APPLICATION, "--store", "other-store")
 
     def test_a_put_that_is_refused_is_found(self, parts: Parts, asked: tuple[str | Path, ...]) -> None:

@@ -68,13 +68,6 @@ class TestACode:
 
 
 class TestATrace:
-    def test_from_standard_input(self) -> None:
-        code, result = run("-", stdin=TRACE)
-        assert code == ExitCode.OK
-        assert result.stdout.startswith("SRF001: The incident")
-        assert "app-users-changelog-value" in result.stdout
-        assert "--application app --store users" in result.stdout
-
     def test_from_a_file_even_one_that_powershell_wrote(self, tmp_path: Path) -> None:
         for encoding in ("utf-8", "utf-8-sig", "utf-16"):
             file = tmp_path / f"{encoding}.log"
@@ -106,6 +99,8 @@ class TestATrace:
         assert code == ExitCode.REFUSED
         assert result.stdout.startswith("Not recognised")
         assert "srfix diagnose" in result.stdout
+        code, result = run("-", "--output", "json", stdin="hello")
+        assert (code, json.loads(result.stdout)["recognised"]) == (ExitCode.REFUSED, False)
 
     @pytest.mark.parametrize("text", ["", " \n\n"])
     def test_nothing_is_no_trace(self, text: str) -> None:

@@ -11,18 +11,8 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.models import Json
-from tests.cli.forked import run_forked
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix
-
-
-@pytest.fixture(scope="module")
-def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
-    """The registry after one run with room enough."""
-    directory = tmp_path_factory.mktemp("undisturbed")
-    (directory / "p.json").write_text(plan)
-    with registry_like(shared_parts.registry) as copy:
-        assert run("apply", directory, copy).returncode == 0
-        return copy.dump()
+from tests.cli.forked import Limits, run_forked
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment, srfix
 
 
 def run(
@@ -36,7 +26,7 @@ def run(
         timeout_s=TIMEOUT_S,
         env=environment(),
         cwd=directory,
-        most_file_bytes=room,
+        limits=Limits(file_bytes=room),
     )
 
 

@@ -15,13 +15,13 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery import AppliedInPartError, Plan, load_plan
+from srfix.recovery import AppliedInPartError, load_plan
 from srfix.recovery.actions.actions import perform
 from srfix.recovery.repair.apply import StepFound, apply_plan, settle_in_flight
 from srfix.recovery.repair.journal import read_journal
 from srfix.serde import RegistryClient, RetryPolicy
 from srfix.serde.registry.models import Json
-from tests.cli.kept_demo import Parts, srfix, wait_for
+from tests.cli.kept_demo import Parts, registry_like, srfix, wait_for
 from tests.cli.test_kill import WRITES
 
 PATIENT_S = 60.0
@@ -54,36 +54,6 @@ class HeldRegistry(FixtureRegistry):
         super().close()
 
 
-@pytest.fixture(scope="module")
-def plan_path(shared_parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plan for the staged damage."""
-    path = tmp_path_factory.mktemp("plan") / "p.json"
-    assert shared_parts.srfix("plan", "-o", path).returncode == 0
-    return path
-
-
-@pytest.fixture
-def plan(plan_path: Path) -> Plan:
-    return load_plan(plan_path)
-
-
-def seeded(copy: FixtureRegistry, original: FixtureRegistry) -> FixtureRegistry:
-    """`copy`, not started yet, with what the other holds."""
-    subjects = original.dump()["subjects"]
-    assert isinstance(subjects, dict)
-    versions = [
-        (version["id"], subject, version["schema"])
-        for subject, held in subjects.items()
-        if isinstance(held, list)
-        for version in held
-        if isinstance(version, dict)
-    ]
-    for _id, subject, text in sorted(versions, key=str):
-        copy.seed(subject, str(text))
-    assert copy.dump() == original.dump()
-    return copy
-
-
 def client(registry: FixtureRegistry, *, attempts: int) -> RegistryClient:
     """One that waits no longer between its attempts than it must."""
     retry = RetryPolicy(max_attempts=attempts, sleep=lambda _seconds: None)
@@ -94,32 +64,20 @@ def clock() -> str:
     return "2020-06-16T03:00:00+00:00"
 
 
-@pytest.fixture(scope="module")
-def undisturbed(
-    shared_parts: Parts, plan_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, Json], int]:
-    """The registry after one undisturbed run, and how many requests that took."""
-    journal = tmp_path_factory.mktemp("undisturbed") / "journal"
-    with seeded(FixtureRegistry(), shared_parts.registry) as registry, RegistryClient(registry.url) as patient:
-        list(apply_plan(load_plan(plan_path), patient, journal, clock=clock))
-        return registry.dump(), len(registry.requests)
-
-
 class TestAWriteThatArrivesAfterAll:
     @pytest.mark.parametrize("step", range(1, 7))
     def test_between_the_two_looks_of_the_next_run_is_no_change_by_others(
         self,
-        shared_parts: Parts,
-        plan: Plan,
-        undisturbed: tuple[dict[str, Json], int],
-        tmp_path: Path,
+        registry: FixtureRegistry,
+        directory: Path,
+        repaired: dict[str, Json],
         monkeypatch: pytest.MonkeyPatch,
         step: int,
     ) -> None:
-        journal = tmp_path / "journal"
+        plan, journal = load_plan(directory / "p.json"), directory / "journal"
         action = next(action for action in plan.actions if action.step == step)
         method, path, call = WRITES[step - 1]
-        with seeded(FixtureRegistry(), shared_parts.registry) as registry, client(registry, attempts=1) as hasty:
+        with client(registry, attempts=1) as hasty:
             with (
                 registry.intercept(Fault(method=method, path=path, calls=(call,), action=CutBefore())),
                 pytest.raises(AppliedInPartError),
@@ -136,7 +94,7 @@ class TestAWriteThatArrivesAfterAll:
             monkeypatch.setattr("srfix.recovery.repair.apply.settle_in_flight", looks)
             events = list(apply_plan(plan, hasty, journal, clock=clock))
             assert events[0] == StepFound(action=action)
-            assert registry.dump() == undisturbed[0]
+            assert registry.dump() == repaired
 
 
 @pytest.mark.slow
@@ -144,24 +102,22 @@ class TestAWriteThatArrivesAfterTheRepairIsOver:
     def test_leaves_the_level_none_which_verify_sees(
         self,
         shared_parts: Parts,
-        plan_path: Path,
-        undisturbed: tuple[dict[str, Json], int],
-        tmp_path: Path,
+        directory: Path,
+        repaired: dict[str, Json],
     ) -> None:
         """No client can call a request back: the first PUT is given up on, sent again, and carried out much later."""
-        (tmp_path / "p.json").write_text(plan_path.read_text())
         held = HeldRegistry("PUT", "/config/")
-        with seeded(held, shared_parts.registry) as registry:
+        with registry_like(shared_parts.registry, held) as registry:
             to = ("--registry", registry.url, "-R", "max.retries=0")
             hasty = ("-R", "http.read.timeout.ms=2000")
-            assert srfix("apply", "p.json", "--yes", *to, *hasty, cwd=tmp_path).returncode == 3
-            assert srfix("apply", "p.json", "--yes", *to, cwd=tmp_path).returncode == 0
-            assert registry.dump() == undisturbed[0]
+            assert srfix("apply", "p.json", "--yes", *to, *hasty, cwd=directory).returncode == 3
+            assert srfix("apply", "p.json", "--yes", *to, cwd=directory).returncode == 0
+            assert registry.dump() == repaired
             writes = registry.writes
             held.released.set()
             wait_for(lambda: registry.writes == writes + 1)
-            assert registry.dump() != undisturbed[0]
-            seen = shared_parts.srfix("verify", "p.json", *to, cwd=tmp_path)
+            assert registry.dump() != repaired
+            seen = shared_parts.srfix("verify", "p.json", *to, cwd=directory)
         assert seen.returncode == 1, seen.stderr
         words = " ".join(seen.stdout.split())
         assert "its configuration is compatibilityLevel=NONE where none of its own stood before the repair" in words

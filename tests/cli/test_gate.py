@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +11,15 @@ import pytest
 from srfix.cli.commands.shared import judge
 from srfix.cli.options import Gate, Selection
 from srfix.cli.output import Paragraph
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped
 from srfix.serde.subjects import Role, Subject
-from srfix.serde.wire import frame_id
-from tests.cli.damaged_stores import INTERNAL, WRITER
+from tests.cli.damaged_stores import INTERNAL, PHANTOM
 from tests.cli.kept_demo import Parts, srfix
 
-PHANTOM = "shop-users-store-changelog-value"
 OTHER = "shop-clients-store-changelog-value"
 ORPHAN = "dead-store-changelog-value"
 ENTRY = {"code": "SRF001", "application": "shop", "store": "users-store", "role": "value", "severity": "broken"}
-
-
-@pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as running:
-        running.seed("users-value", WRITER)
-        yield running
-
-
-@pytest.fixture
-def where(registry: FixtureRegistry, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A topic and an application that reads it; nothing is wrong yet."""
-    with EmbeddedBroker(topics={"users": 1}) as broker:
-        broker.produce([ProducedRecord(topic="users", partition=0, key=b"k", value=frame_id(1, b"\x02\x06Ada"))])
-        broker.commit("shop", {("users", 0): 1})
-        yield {
-            "SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers,
-            "SRFIX_REGISTRY": registry.url,
-            "SRFIX_BASELINE": "",
-        }
 
 
 SELECTION = Selection(application=None, store=None, sources={}, reader="unknown", streams_version=None)
@@ -75,14 +50,14 @@ class TestQuiet:
         done = srfix("diagnose", "--quiet", env=where)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
-    def test_nor_what_was_given_in_vain(self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path) -> None:
+    def test_nor_what_was_given_in_vain(self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path) -> None:
         properties = tmp_path / "client.properties"
         properties.write_text(f"bootstrap.servers={where['SRFIX_BOOTSTRAP_SERVERS']}\nmy.own=x\nkey.deserializer=a.B\n")
         vain = ("--ignore", "nothing-*", "--source", "gone-store=users", "--kafka-config", str(properties))
         done = srfix("diagnose", "--quiet", *vain, env=where)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert "gone-store" in srfix("diagnose", *vain, env=where).stderr
-        registry.seed(PHANTOM, INTERNAL)
+        schemas.seed(PHANTOM, INTERNAL)
         done = srfix("diagnose", "--quiet", *vain, env=where)
         assert done.returncode == 1
         assert "--source for the store 'gone-store' was not used" in done.stderr
@@ -93,8 +68,8 @@ class TestQuiet:
         assert (done.returncode, done.stderr) == (0, "")
         assert json.loads(done.stdout)["summary"]["healthy"] is True
 
-    def test_what_was_not_looked_at_is_said_and_stays_2(self, where: dict[str, str], registry: FixtureRegistry) -> None:
-        registry.seed(ORPHAN, INTERNAL)
+    def test_what_was_not_looked_at_is_said_and_stays_2(self, where: dict[str, str], schemas: FixtureRegistry) -> None:
+        schemas.seed(ORPHAN, INTERNAL)
         done = srfix("diagnose", "--quiet", env=where)
         assert done.returncode == 2
         assert "not everything could be looked at" in done.stdout
@@ -113,10 +88,8 @@ class TestQuiet:
 
 
 class TestFailOn:
-    def test_what_is_less_bad_is_shown_and_does_not_fail(
-        self, where: dict[str, str], registry: FixtureRegistry
-    ) -> None:
-        registry.seed(PHANTOM, INTERNAL)
+    def test_what_is_less_bad_is_shown_and_does_not_fail(self, where: dict[str, str], schemas: FixtureRegistry) -> None:
+        schemas.seed(PHANTOM, INTERNAL)
         lesser = srfix("diagnose", "--reader", "plain", env=where)  # SRF001 is a note then, SRF004's like may stand
         assert lesser.returncode == 0
         noted = srfix("diagnose", "--reader", "plain", "--fail-on", "note", env=where)
@@ -143,8 +116,8 @@ class TestFailOn:
 
 
 class TestBaseline:
-    def test_what_is_written_is_known(self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path) -> None:
-        registry.seed(PHANTOM, INTERNAL)
+    def test_what_is_written_is_known(self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path) -> None:
+        schemas.seed(PHANTOM, INTERNAL)
         file = tmp_path / "known.json"
         done = srfix("diagnose", "--write-baseline", file, env=where)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -160,18 +133,18 @@ class TestBaseline:
         assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 
     def test_the_document_calls_nothing_healthy_that_is_known(
-        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+        self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path
     ) -> None:
-        registry.seed(PHANTOM, INTERNAL)
+        schemas.seed(PHANTOM, INTERNAL)
         file = baseline(tmp_path / "known.json", ENTRY, ENTRY | {"store": "gone"})
         told: dict[str, Any] = json.loads(srfix("diagnose", "--baseline", file, "--output", "json", env=where).stdout)
         entry = {name: value for name, value in ENTRY.items() if name != "severity"}
         assert told["baseline"] == {"file": str(file), "known": [entry], "gone": [entry | {"store": "gone"}]}
         assert told["summary"]["healthy"] is False
 
-    def test_what_is_new_fails(self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path) -> None:
-        registry.seed(PHANTOM, INTERNAL)
-        registry.seed(OTHER, INTERNAL)
+    def test_what_is_new_fails(self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path) -> None:
+        schemas.seed(PHANTOM, INTERNAL)
+        schemas.seed(OTHER, INTERNAL)
         file = baseline(tmp_path / "known.json", ENTRY)
         assert srfix("diagnose", "--baseline", file, env=where).returncode == 1
         other = baseline(tmp_path / "other.json", ENTRY | {"role": "key"}, ENTRY | {"code": "SRF011"})
@@ -179,9 +152,9 @@ class TestBaseline:
         assert done.returncode == 1
 
     def test_what_is_worse_than_written_down_fails(
-        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+        self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path
     ) -> None:
-        registry.seed(PHANTOM, INTERNAL)
+        schemas.seed(PHANTOM, INTERNAL)
         file = baseline(tmp_path / "known.json", ENTRY | {"severity": "litter"})
         done = srfix("diagnose", "--baseline", file, env=where)
         assert done.returncode == 1
@@ -195,9 +168,9 @@ class TestBaseline:
         assert done.stderr.count("\n") == 1
 
     def test_nothing_is_said_of_what_was_not_asked_for_or_is_acknowledged(
-        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+        self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path
     ) -> None:
-        registry.seed(PHANTOM, INTERNAL)
+        schemas.seed(PHANTOM, INTERNAL)
         file = baseline(tmp_path / "known.json", ENTRY, ENTRY | {"application": "billing"})
         done = srfix("diagnose", "--baseline", file, "--application", "shop", env=where)
         assert (done.returncode, "--baseline" in done.stderr) == (0, False)
@@ -206,9 +179,9 @@ class TestBaseline:
         assert (ignored.returncode, "no longer occurs" in ignored.stderr) == (0, False)
 
     def test_what_was_not_looked_at_stays_2_and_takes_nothing_back(
-        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+        self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path
     ) -> None:
-        registry.seed(ORPHAN, INTERNAL)
+        schemas.seed(ORPHAN, INTERNAL)
         file = baseline(tmp_path / "known.json", ENTRY)
         done = srfix("diagnose", "--baseline", file, "--quiet", env=where)
         assert done.returncode == 2
@@ -240,9 +213,9 @@ class TestBaseline:
         assert said in done.stderr
 
     def test_one_to_write_and_one_to_read_are_not_both_taken(
-        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+        self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path
     ) -> None:
-        registry.seed(PHANTOM, INTERNAL)
+        schemas.seed(PHANTOM, INTERNAL)
         known = baseline(tmp_path / "known.json")
         new = tmp_path / "new.json"
         both = srfix("diagnose", "--baseline", known, "--write-baseline", new, env=where)

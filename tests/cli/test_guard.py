@@ -13,29 +13,20 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
+from srfix.fixtures.damage import shop
 from tests.cli.kept_demo import Parts, srfix
 from tests.cli.test_bad_input import sentence
 
 PHANTOM = f"{damage.APPLICATION}-{damage.STORE}-changelog-value"
 SOURCE = "users-value"
 SAID = ("--application", "shop", "--streams-version", "2.6.3", "--reader", "connect")
-TABLE = """\
-Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KTABLE-SOURCE-0000000001
-    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-
-"""
 
 
 @pytest.fixture
 def topology(tmp_path: Path) -> Path:
     """A table over `users`."""
     path = tmp_path / "topology.txt"
-    path.write_text(TABLE)
+    path.write_text(shop.table_topology("users-store"))
     return path
 
 
@@ -80,11 +71,6 @@ class TestByNames:
         done = srfix("guard", "--topology", topology, *SAID, "--output", "json")
         assert [each["certainty"] for each in document(done, 2)["foretold"]] == ["cannot be told from here"]
 
-    def test_an_upgrade_is_told_beside_the_restore(self, topology: Path) -> None:
-        done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--to", "3.9", "--output", "json")
-        moments = [(each["code"], each["moment"]) for each in document(done, 1)["foretold"]]
-        assert moments == [("SRF001", "restore"), ("SRF004", "upgrade"), ("SRF016", "upgrade")]
-
     def test_what_a_person_acknowledged_is_named_and_no_reason_to_fail(self, topology: Path) -> None:
         said = ("--topology", topology, *SAID, "--optimization", "all", "--ignore", "shop-*")
         done = srfix("guard", *said)
@@ -106,7 +92,7 @@ class TestByNames:
 class TestWithClusterAndRegistry:
     def test_the_incident_is_certain(self, parts: Parts, tmp_path: Path) -> None:
         topology = tmp_path / "topology.txt"
-        topology.write_text(TABLE.replace("users-store", damage.STORE))
+        topology.write_text(shop.table_topology(damage.STORE))
         said = ("--application", damage.APPLICATION, "--streams-version", "2.6.3", "--reader", "connect")
         found = document(parts.srfix("guard", "--topology", topology, *said, "--output", "json"), 1)
         (broken,) = [each for each in found["foretold"] if each["role"] == "value"]
@@ -131,11 +117,6 @@ class TestSchema:
             done = own_parts.srfix(*words, *(["--yes"] if words[0] == "apply" else []), cwd=tmp_path)
             assert done.returncode == 0, done.stderr
         assert document(own_parts.srfix("guard", *said), 0)["foretold"] == []
-
-    def test_a_topology_needs_neither_cluster_nor_registry(self, topology: Path, schema: Path) -> None:
-        said = ("--topology", topology, *SAID, "--optimization", "all", "--subject", SOURCE, "--schema", schema)
-        (each,) = document(srfix("guard", *said, "--output", "json"), 1)["foretold"]
-        assert (each["code"], each["subject"]) == ("SRF001", "shop-users-store-changelog-value")
 
 
 TOPOLOGY = ("--topology", "{topology}", "--application", "shop")

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from srfix.cli.main import main
-from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry import governed
 from srfix.fixtures.registry.http.server import FixtureRegistry
@@ -25,12 +24,11 @@ from srfix.recovery.commands import Given, GivenOption, positional, srfix_comman
 from srfix.serde import bounds
 from srfix.serde.printable import COMMAND_IN_TEXT, MESSAGE, is_printable
 from srfix.serde.wire import frame_id
-from tests.cli.damaged_stores import INTERNAL, WRITER
+from tests.cli.damaged_stores import WRITER, world_of
 from tests.cli.test_printed_commands import parsed, strings
 from tests.serde.test_printable import HOSTILE, seen
 from tests.telling import slow_but
 
-ROW = b"\x02\x06Ada"
 _OUR_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 UNSEEN = "".join(text for text in HOSTILE if text != "\ud800")
 PASTEABLE = (
@@ -56,31 +54,17 @@ APPLICATIONS = (*PASTEABLE, f"evil{UNSEEN}", "long" * 5_000)
 
 
 @contextmanager
-def world_of(*applications: str) -> Iterator[tuple[EmbeddedBroker, FixtureRegistry, tuple[str, ...]]]:
-    """A broken store of each application, an undecided one, an orphan, and rows that do not decode."""
-    with ExitStack() as stack:
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
+def hostile_world(*applications: str) -> Iterator[tuple[EmbeddedBroker, FixtureRegistry, tuple[str, ...]]]:
+    """The stores of applications that no registry would take, with hostile documentation, rows and values."""
+    hostile = WRITER[:-1] + f', "doc": {json.dumps(UNSEEN)}}}'
+    row = frame_id(1, bytes([2, 2 * len(UNSEEN.encode())]) + UNSEEN.encode())[:60]
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(governed, "checked_subject", lambda subject, **_: subject)
-        broker = stack.enter_context(EmbeddedBroker(topics={"users": 1, "orders": 1, "bad": 1}))
-        registry = stack.enter_context(FixtureRegistry())
-        hostile = WRITER[:-1] + f', "doc": {json.dumps(UNSEEN)}}}'
-        for topic in ("users", "orders", "bad"):
-            registry.seed(f"{topic}-value", hostile)
-            rows = [frame_id(1, ROW), frame_id(1, bytes([2, 2 * len(UNSEEN.encode())]) + UNSEEN.encode())[:60]]
-            rows += [UNSEEN.encode(), frame_id(1, ROW[:-1])] if topic == "bad" else []
-            broker.produce(
-                ProducedRecord(topic=topic, partition=0, key=f"{UNSEEN}{number}".encode(), value=row)
-                for number, row in enumerate(rows)
-            )
-        for name in applications:
-            registry.seed(f"{name}-users-store-changelog-value", INTERNAL)
-            broker.commit(name, {("users", 0): 1})
-            registry.seed(f"desk{name}-store-changelog-value", INTERNAL)
-            broker.commit(f"desk{name}", {("users", 0): 1, ("orders", 0): 1})
-            registry.seed(f"gone{name}-store-changelog-value", INTERNAL)
-        registry.seed("rough-bad-store-changelog-value", hostile)
-        broker.commit("rough", {("bad", 0): 3})
-        yield broker, registry, ("--bootstrap-servers", broker.bootstrap_servers, "--registry", registry.url)
+        with world_of(*applications, writer=hostile, rows=[row], bad=[UNSEEN.encode()], key=UNSEEN) as (
+            broker,
+            registry,
+        ):
+            yield broker, registry, ("--bootstrap-servers", broker.bootstrap_servers, "--registry", registry.url)
 
 
 def commands_of(document: str) -> set[str]:
@@ -124,7 +108,7 @@ TELLING = slow_but(REPORTS, *REPORTS[2:4], *REPORTS[7:9], REPORTS[13])
 
 @pytest.fixture(scope="module")
 def where() -> Iterator[tuple[str, ...]]:
-    with world_of("\n```\ntouch pwned\n", *APPLICATIONS[-2:]) as (_broker, _registry, options):
+    with hostile_world("\n```\ntouch pwned\n", *APPLICATIONS[-2:]) as (_broker, _registry, options):
         yield options
 
 
@@ -156,7 +140,7 @@ class TestCommands:
     @pytest.mark.slow
     def test_each_names_what_was_meant(self, capsys: pytest.CaptureFixture[str]) -> None:
         found: set[str] = set()
-        with world_of(*APPLICATIONS) as (broker, registry, where):
+        with hostile_world(*APPLICATIONS) as (broker, registry, where):
             for arguments in (("diagnose",), ("diagnose", "--reader", "connect"), ("plan",), ("subjects",)):
                 main([*arguments, *where, "--output", "json"])
                 found |= commands_of(capsys.readouterr().out)

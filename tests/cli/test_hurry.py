@@ -28,11 +28,6 @@ class TestScan:
         assert sum(partition["records"] for partition in partitions) == 3
         assert {p["stopped_early"] is None for p in partitions} >= {False}
 
-    def test_limits_that_are_not_reached_change_nothing(self, parts: Parts) -> None:
-        usual = parts.srfix("scan", "users")
-        done = parts.srfix("scan", "users", "--deadline", "600", "--max-records", "14")
-        assert (done.returncode, done.stdout) == (0, usual.stdout)
-
 
 class TestDiagnose:
     def test_nothing_found_in_what_was_read_is_no_clean_bill_of_health(self, parts: Parts) -> None:

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.wire import frame_id
-from tests.cli.damaged_stores import INTERNAL, WRITER
-from tests.cli.kept_demo import document, srfix
+from tests.cli.damaged_stores import INTERNAL, PHANTOM
+from tests.cli.kept_demo import srfix
 
 ORPHAN = "dead-store-changelog-value"
-PHANTOM = "shop-users-store-changelog-value"
 
 
-@pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as running:
-        running.seed("users-value", WRITER)
-        running.seed(ORPHAN, INTERNAL)
-        yield running
-
-
-@pytest.fixture
-def where(registry: FixtureRegistry) -> Iterator[dict[str, str]]:
-    """One topic, one application that reads it, and a dead one's orphan."""
-    with EmbeddedBroker(topics={"users": 1}) as broker:
-        broker.produce([ProducedRecord(topic="users", partition=0, key=b"k", value=frame_id(1, b"\x02\x06Ada"))])
-        broker.commit("shop", {("users", 0): 1})
-        yield {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": registry.url}
+@pytest.fixture(autouse=True)
+def orphan(schemas: FixtureRegistry) -> None:
+    """Beside the application that lives, a dead one's subject."""
+    schemas.seed(ORPHAN, INTERNAL)
 
 
 class TestAnOrphan:
@@ -50,21 +34,10 @@ class TestAnOrphan:
         assert "Ignored: 1 thing not looked at, by --ignore dead-*.\n" in done.stdout
         assert done.stderr.endswith(", 1 ignored.\n")
 
-    def test_the_document_has_subject_and_pattern(self, where: dict[str, str]) -> None:
-        done = srfix("diagnose", "--ignore", "dead-*", "--output", "json", env=where)
-        told = document(done.stdout)
-        assert [(each["subject"], each["pattern"]) for each in told["ignored"]] == [(ORPHAN, "dead-*")]
-        assert (told["summary"]["ignored"], told["summary"]["healthy"]) == (1, True)
-
-    def test_a_pattern_that_matches_nothing_is_said(self, where: dict[str, str]) -> None:
-        done = srfix("diagnose", "--ignore", "daed-*", env=where)
-        assert done.returncode == 2
-        assert done.stderr.startswith("--ignore daed-*: nothing was found or left out")
-
 
 class TestABrokenStore:
-    def test_it_is_shown_with_its_severity(self, where: dict[str, str], registry: FixtureRegistry) -> None:
-        registry.seed(PHANTOM, INTERNAL)
+    def test_it_is_shown_with_its_severity(self, where: dict[str, str], schemas: FixtureRegistry) -> None:
+        schemas.seed(PHANTOM, INTERNAL)
         assert srfix("diagnose", env=where).returncode == 1
         done = srfix("diagnose", "--ignore", "shop-*", "--ignore", ORPHAN, env=where)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -74,9 +47,9 @@ class TestABrokenStore:
         assert "What to do" not in done.stdout
 
     def test_a_plan_leaves_it_out_and_says_so(
-        self, where: dict[str, str], registry: FixtureRegistry, tmp_path: Path
+        self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path
     ) -> None:
-        registry.seed(PHANTOM, INTERNAL)
+        schemas.seed(PHANTOM, INTERNAL)
         kept = srfix("plan", "-o", "p.json", "--ignore", "dead-*", env=where, cwd=tmp_path)
         assert (kept.returncode, (tmp_path / "p.json").exists()) == (0, True)
         assert PHANTOM in kept.stdout
@@ -96,13 +69,6 @@ class TestAnApplicationOfWhichNothingWasExamined:
         assert "the stores of application shop: none was examined." in done.stdout
         for option in ("--store NAME", "--state-dir DIR", "--topology FILE"):
             assert option in done.stdout
-
-    def test_nor_is_its_document(self, where: dict[str, str]) -> None:
-        told = document(srfix("diagnose", "--application", "shop", "--output", "json", env=where).stdout)
-        assert (told["summary"]["stores_examined"], told["summary"]["healthy"]) == ([], False)
-
-    def test_a_pattern_acknowledges_no_application(self, where: dict[str, str]) -> None:
-        assert srfix("diagnose", "--application", "shop", "--ignore", "*", env=where).returncode == 2
 
     def test_a_plan_says_it_too(self, where: dict[str, str]) -> None:
         done = srfix("plan", "--application", "shop", env=where)

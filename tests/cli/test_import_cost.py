@@ -82,6 +82,11 @@ def test_a_row_is_read_without_kafka_a_registry_or_a_codec() -> None:
     assert len(ours(modules)) < 160
 
 
+@pytest.mark.parametrize("arguments", [("--version",), ("explain", "SRF001", "--output", "json")])
+def test_explaining_itself_takes_neither_kafka_nor_an_http_client(arguments: tuple[str, ...]) -> None:
+    assert not (TAKES_LONG - {"rich"}) & loaded_by(*arguments)
+
+
 def test_a_diagnosis_asks_the_cluster_before_it_loads_what_its_report_takes() -> None:
     nobody = ("--bootstrap-servers", "localhost:1", "--registry", "http://localhost:1", "-X", "socket.timeout.ms=100")
     modules = loaded_by("diagnose", *nobody)

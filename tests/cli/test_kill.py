@@ -16,7 +16,7 @@ import pytest
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.models import Json
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, registry_like, srfix, wait_for
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment, srfix, wait_for
 from tests.telling import slow_but
 
 WRITES = (
@@ -30,18 +30,6 @@ WRITES = (
 """Method, path, and which of its like: the plan's six writes in order."""
 LAST_STEP = "delete the compatibility again: the subject had none of its own"
 REFUSED = Answer(status=422, body=json.dumps({"error_code": 42205, "message": "Subject is in read-only mode"}))
-
-
-@pytest.fixture(scope="module")
-def repaired(shared_parts: Parts, plan: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
-    """The registry after one undisturbed run."""
-    directory = tmp_path_factory.mktemp("undisturbed")
-    (directory / "p.json").write_text(plan)
-    with registry_like(shared_parts.registry) as copy:
-        done = apply(directory, copy)
-        assert done.returncode == 0, done.stderr
-        assert [(seen.method, seen.status) for seen in copy.write_log] == [(method, 200) for method, _, _ in WRITES]
-        return copy.dump()
 
 
 def apply(directory: Path, registry: FixtureRegistry, *more: str) -> subprocess.CompletedProcess[str]:

@@ -159,17 +159,11 @@ class TestPrecedence:
 class TestKafkaProperties:
     @pytest.mark.parametrize(
         ("name", "advice"),
-        [
-            ("sasl.login.callback.handler.class", "It names a Java class"),
-            ("key.deserializer", "It names a Java class"),
-            ("ssl.enabled.protocols", "Leave it out"),
-        ],
+        [("sasl.login.callback.handler.class", "It names a Java class"), ("ssl.enabled.protocols", "Leave it out")],
     )
     def test_what_only_java_has_is_refused_by_name_with_what_to_use(self, name: str, advice: str) -> None:
-        with pytest.raises(UsageError) as refusal:
+        with pytest.raises(UsageError, match=rf"^The Kafka property {name} is one of Java's.*{advice}") as refusal:
             connect("-X", f"{name}=topsecret")
-        assert refusal.value.message.startswith(f"The Kafka property {name} is one of Java's")
-        assert advice in refusal.value.message
         assert "topsecret" not in refusal.value.message
 
     def test_what_means_the_same_is_translated_or_kept(self) -> None:
@@ -185,14 +179,6 @@ class TestKafkaProperties:
             "sasl.password": "a=b",
         }
 
-    def test_a_properties_file_that_is_missing_or_malformed_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\.$"):
-            connect("--kafka-config", str(tmp_path / "none"))
-        file = tmp_path / "bad"
-        file.write_text("a=b\n\ntopsecret\n", encoding="utf-8")
-        with pytest.raises(UsageError, match=r"^Line 3 of the properties file '.*' is not key=value\.$"):
-            connect("--kafka-config", str(file))
-
     def test_a_jaas_entry_on_top_replaces_the_credentials_below_and_the_other_way_round(self, tmp_path: Path) -> None:
         file = tmp_path / "client.properties"
         module = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -206,31 +192,6 @@ class TestKafkaProperties:
             "sasl.username": "u",
             "sasl.password": "q",
         }
-
-    def test_all_that_cannot_be_taken_is_told_at_once(self, tmp_path: Path) -> None:
-        file = tmp_path / "client.properties"
-        file.write_text(
-            "sasl.jaas.config=com.example.vault.VaultLoginModule required path='topsecret';\n"
-            "ssl.truststore.location=/nowhere/trust.jks\nssl.keystore.password=topsecret\n"
-            "sasl.login.class=com.example.Login\nsasl.mechansim=PLAIN\n"
-            "basic.auth.credentials.source=USER_INFO\nssl.key.password=${vault:kafka:key}\n",
-            encoding="utf-8",
-        )
-        with pytest.raises(UsageError) as refusal:
-            connect("--kafka-config", str(file))
-        message = refusal.value.message
-        assert message.startswith("The configuration has 7 things that srfix cannot take:\n- ")
-        for words in (
-            "names com.example.vault.VaultLoginModule, which is Java code that srfix does not run",
-            "'/nowhere/trust.jks' of ssl.truststore.location cannot be used: No such file or directory",
-            "ssl.keystore.password is given and no ssl.keystore.location",
-            "sasl.login.class names Java code",
-            "nearly called sasl.mechanism",
-            "USER_INFO needs basic.auth.user.info",
-            "value of ssl.key.password cannot be resolved: ${vault:…} names no provider of config.providers",
-        ):
-            assert words in message
-        assert "topsecret" not in message
 
 
 class TestConnection:
@@ -255,17 +216,6 @@ class TestConnection:
             "sasl.password": "from env",
             "ssl.key.password": "from file",
         }
-
-    def test_its_repr_shows_no_secret(self) -> None:
-        connection = connect(
-            "-X",
-            "sasl.password=topsecret",
-            "-R",
-            "basic.auth.user.info=u:topsecret",
-            "--registry",
-            "http://u:topsecret@h",
-        )
-        assert "topsecret" not in repr(connection)
 
     def test_the_registry_client_shows_its_urls_without_credentials(self) -> None:
         with connect("--registry", "http://u:topsecret@h:8081").registry_client() as client:

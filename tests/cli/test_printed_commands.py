@@ -19,15 +19,15 @@ from srfix.cli.command_line import cli
 from srfix.cli.command_table import COMMANDS
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.damage import shop
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.commands import KNOWN_OPTIONS, in_pieces
 from srfix.recovery.explain.catalogue import CATALOGUE
 from srfix.serde.wire import frame_id
-from tests.cli.damaged_stores import INTERNAL, WRITER
+from tests.cli.damaged_stores import INTERNAL, ROW, WRITER, world_of
 from tests.cli.kept_demo import SRFIX, environment, srfix
 from tests.telling import slow_but
 
-ROW = b"\x02\x06Ada"
 NOT_REPEATED = frozenset(
     {
         "--output",
@@ -51,23 +51,13 @@ SECRET = "hunter22hunter22"
 """Given as a literal password; nothing may show it."""
 NAMES = ("shop", "a shop's `own`", 'the "shop"')
 """Applications; of hostile ones the commands must be quoted."""
-TOPOLOGY = """\
-Topologies:
-   Sub-topology: 0
-    Source: KSTREAM-SOURCE-0000000000 (topics: [users])
-      --> KTABLE-SOURCE-0000000001
-    Processor: KTABLE-SOURCE-0000000001 (stores: [users-store])
-      --> none
-      <-- KSTREAM-SOURCE-0000000000
-
-"""
 _BARE = re.compile(rf"\bsrfix (?:{'|'.join(COMMANDS)}) (?:-|[A-Z]{{3,}}\b|\S+\.json)")
 """A command with arguments, in running text: its place is between backquotes."""
 
 
 @dataclass(frozen=True)
 class World:
-    """A broken store of each application, an orphan, a store of two candidates, and unframed rows."""
+    """See `world_of`; and files in a folder whose name must be quoted."""
 
     broker: EmbeddedBroker
     registry: FixtureRegistry
@@ -82,25 +72,10 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("a folder") / "with 'quotes' in it"
     folder.mkdir()
-    (folder / "top ology.txt").write_text(TOPOLOGY)
+    (folder / "top ology.txt").write_text(shop.table_topology("users-store"))
     (folder / "client.properties").write_text("client.id=me\n")
     (folder / "srfix.toml").write_text('reader = "unknown"\n')
-    with EmbeddedBroker(topics={"users": 1, "orders": 1, "bad": 1}) as broker, FixtureRegistry() as registry:
-        for topic in ("users", "orders", "bad"):
-            registry.seed(f"{topic}-value", WRITER)
-            rows = [frame_id(1, ROW), *([b"{}", frame_id(1, ROW[:-1])] if topic == "bad" else [])]
-            broker.produce(
-                ProducedRecord(topic=topic, partition=0, key=f"k{number}".encode(), value=row)
-                for number, row in enumerate(rows)
-            )
-        for name in NAMES:
-            registry.seed(f"{name}-users-store-changelog-value", INTERNAL)
-            broker.commit(name, {("users", 0): 1})
-        registry.seed("desk-store-changelog-value", INTERNAL)
-        broker.commit("desk", {("users", 0): 1, ("orders", 0): 1})
-        registry.seed("rough-bad-store-changelog-value", WRITER)
-        broker.commit("rough", {("bad", 0): 3})
-        registry.seed("dead-store-changelog-value", INTERNAL)
+    with world_of(*NAMES, bad=[b"{}"]) as (broker, registry):
         yield World(broker=broker, registry=registry, folder=folder)
 
 
@@ -157,7 +132,7 @@ class TestEveryReport:
         [
             ("diagnose",),
             ("diagnose", "--source", "shop/users-store=users", "--reader", "connect", "--streams-version", "2.6.3"),
-            ("diagnose", "--source", "store=users", "--streams-version", "2.7"),
+            ("diagnose", "--source", "deskshop/store=users", "--streams-version", "2.7"),
             ("diagnose", "--max-records", "1", "--deadline", "60.5"),
             ("diagnose", "--application", NAMES[1]),
             ("diagnose", "--reader", "plain"),
@@ -208,7 +183,7 @@ class TestWhatWasGiven:
             *("--source", "users-store=users", "--reader", "connect", "--streams-version", "2.6.3"),
             *("-X", "client.id=it's me", "-X", f"sasl.password={SECRET}", "--kafka-config", "client.properties"),
             *("-R", f"basic.auth.user.info=me:{SECRET}", "-R", "max.retries=2", "--config", "srfix.toml"),
-            *("--engine", "local", "--deadline", "60", "--ignore", "dead-*", "--output", "json"),
+            *("--engine", "local", "--deadline", "60", "--ignore", "gone*", "--output", "json"),
             cwd=world.folder,
         )
         assert done.returncode == 1, done.stderr
@@ -230,7 +205,7 @@ class TestWhatWasGiven:
             assert (given["kafka_config"], given["deadline"], given["ignore"]) == (
                 "client.properties",
                 60.0,
-                ("dead-*",),
+                ("gone*",),
             )
             assert "--config srfix.toml" in command
             assert "--engine local" in command
@@ -255,12 +230,12 @@ class TestWhatWasGiven:
 
     def test_what_environment_and_file_gave_is_not_repeated(self, world: World) -> None:
         servers, registry = world.broker.bootstrap_servers, world.registry.url
-        (world.folder / "all.toml").write_text(f'registry = "{registry}"\nignore = ["dead-*"]\n')
+        (world.folder / "all.toml").write_text(f'registry = "{registry}"\nignore = ["gone*"]\n')
         variables = {"SRFIX_BOOTSTRAP_SERVERS": servers, "SRFIX_CONFIG": "all.toml", "SRFIX_READER": "connect"}
         done = srfix("diagnose", "--output", "json", env=variables, cwd=world.folder)
         plan = of("plan", printed(done))[0]
         assert not {"--registry", "--bootstrap-servers", "--config", "--reader", "--ignore"} & set(shlex.split(plan))
-        assert json.loads(done.stdout)["ignored"][0]["pattern"] == "dead-*"
+        assert json.loads(done.stdout)["ignored"][0]["pattern"] == "gone*"
 
     @pytest.mark.parametrize("url", ["http://me:{}@HOST", "http://{}@HOST"])
     def test_credentials_in_a_url_are_a_secret_too(self, world: World, url: str) -> None:

@@ -9,7 +9,7 @@ import trustme
 
 from srfix.cli.connection import Connection
 from srfix.serde import BearerAuth, ClientCertificate, RetryPolicy, Secret, UsageError
-from srfix.serde.properties.registry import RegistrySettings, registry_settings
+from srfix.serde.properties.registry import registry_settings
 
 URL = "http://registry:8081"
 
@@ -89,15 +89,3 @@ class TestRetries:
         connect().registry_client()
         assert made["retry"] == RetryPolicy()
         assert (made["auth"], made["client_certificate"], made["proxy"]) == (None, None, None)
-
-
-class TestRepr:
-    def test_no_secret_is_in_it(self) -> None:
-        settings = RegistrySettings(
-            urls="http://u:topsecret@r",
-            user_info="u:topsecret",
-            bearer_token="topsecret",
-            key_password="topsecret",
-            proxy="http://u:topsecret@p",
-        )
-        assert "topsecret" not in repr(settings)

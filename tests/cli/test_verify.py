@@ -136,21 +136,6 @@ class TestWhatWasVerified:
         missing = [f"schema id {schema_id} is not registered here (40403)" for schema_id in (1, 2)]
         assert [what.partition(";")[0] for what in told.problems[1:]] == missing
 
-    def test_after_a_rollback_the_plan_is_not_applied(self, world: World) -> None:
-        world.repaired()
-        assert world.srfix("rollback", world.plan_file, "--yes").returncode == 0
-        told = world.verify(1)
-        assert "it was rolled back" in told.problems[0]
-        assert "Do not restart what is down yet" in " ".join(told.document["applications"][0]["advice"])
-
-    def test_a_version_that_was_purged_is_missing_though_no_row_carries_it(self, world: World) -> None:
-        world.repaired()
-        with world.client() as client:
-            client.delete_version(PHANTOM, 3, permanent=True)
-        told = world.verify(1)
-        (problem,) = told.problems
-        assert problem.startswith("schema id 2 is not registered here (40403); apply the plan, or")
-
     def test_a_plan_that_repairs_nothing_verifies_nothing(self, world: World) -> None:
         world.plan()
         document = json.loads(world.plan_file.read_text()) | {"findings": [], "actions": [], "applications": []}

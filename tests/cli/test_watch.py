@@ -18,7 +18,6 @@ from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, srfix, wait_for
 from tests.documents import check
-from tests.recovery.watch.watching import NEXT_SCHEMA
 
 
 def where(parts: Parts, registry: FixtureRegistry) -> Mapping[str, str]:
@@ -155,29 +154,14 @@ class TestRunning:
             assert ended(process, signal.SIGINT)[0] == 130
 
     @pytest.mark.slow
-    def test_a_registry_that_is_away_makes_it_unhealthy_until_it_is_back(
+    def test_a_registry_that_is_away_makes_it_unhealthy(
         self, shared_parts: Parts, registry: FixtureRegistry, directory: Path
     ) -> None:
-        retry = ("-R", "max.retries=0")
-        with watching(shared_parts, registry, directory, "--allow", "p.json", *retry) as (process, url):
-            wait_for(lambda: metric(url, "srfix_ids_missing") == 0)
+        with watching(shared_parts, registry, directory, "-R", "max.retries=0") as (_process, url):
             with registry.intercept(Fault(action=CutBefore())):
-                wait_for(lambda: health(url)[0] == 503)
-                assert health(url)[1]["reason"] == "no answer from: registry"
+                wait_for(lambda: health(url)[0] == 503 and health(url)[1]["reason"] == "no answer from: registry")
                 assert metric(url, 'srfix_up{end="registry"}') == 0
-                registry.seed("users-value", NEXT_SCHEMA)
             wait_for(lambda: health(url)[0] == 200)
-            subject = shared_parts.staged.phantom_subject
-            wait_for(
-                lambda: (
-                    metric(url, f'srfix_registrations_total{{outcome="registered",subject="{subject}"}}') == 3
-                    or metric(url, f'srfix_registrations_total{{subject="{subject}",outcome="registered"}}') == 3
-                )
-            )
-            assert metric(url, 'srfix_outages_total{end="registry"}') == 1
-            _code, told, _err = ended(process, signal.SIGTERM)
-        kinds = [each["what"] for each in told if each["what"] != "look"]
-        assert kinds == ["registered", "outage", "outage-over", "new-versions", "registered"]
 
     @pytest.mark.slow
     def test_a_port_that_is_taken_is_said(self, parts: Parts) -> None:

@@ -1,33 +1,25 @@
 """An attack on the command: it runs in a process of its own under limits, and what it did is judged.
 
-As in `tests.cli.forked` the process is forked off one that has imported what commands import, so that a hundred attacks
-take a minute. Here each fork gets a limit on CPU time and on address space, its streams are files (so what it wrote is seen
-byte by byte), and what it used is told.
-
-Run as a script this is the process that is forked off.
+It is forked off as in `tests.cli.forked`, so that a hundred attacks take a minute; its streams are files, so that what it
+wrote is seen byte by byte.
 """
 
 # ruff: noqa: E501  (a case a line)
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import os
 import re
-import resource
 import signal
-import socket
 import subprocess
-import sys
 import tempfile
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.forking import become, end_as_python_does, import_commands, serve
+from tests.cli.forked import Forked, Limits
 
 CPU_S: Final = 30
 """What a command may compute. None that is attacked here has work for more than three seconds."""
@@ -95,14 +87,21 @@ def attack(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        told = {
-            "argv": ["srfix", *argv],
-            "env": {**kept, **(env or {})},
-            "cwd": os.fspath(cwd or Path.cwd()),
-            "cpu_s": cpu_s,
-            "memory": memory,
-        }
-        code, cpu, peak = _Forking.get().run(told, (given.fileno(), out.fileno(), err.fileno()), wall_s)
+        command = Forked(
+            ["srfix", *argv],
+            streams=(given.fileno(), out.fileno(), err.fileno()),
+            env={**kept, **(env or {})},
+            cwd=cwd,
+            limits=Limits(cpu_s=cpu_s, memory_bytes=memory),
+        )
+        try:
+            code, cpu, peak = command.wait(wall_s)
+        except subprocess.TimeoutExpired:
+            code, cpu, peak = -1000, wall_s, 0
+        except EOFError:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(command.pid, signal.SIGKILL)
+            code, cpu, peak = -1001, 0.0, 0
         out.seek(0)
         err.seek(0)
         return Done(args=argv, returncode=code, out=out.read(), err=err.read(), cpu_s=cpu, peak_bytes=peak)
@@ -136,72 +135,3 @@ def judge(
     if peak is not None:
         assert done.peak_bytes <= peak, text
     return done
-
-
-class _Forking:
-    """The process that is forked off, started for the first attack."""
-
-    _one: _Forking | None = None
-    _starting = threading.Lock()
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        root = str(Path(__file__).parents[2])
-        kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-        path = os.pathsep.join(filter(None, [root, kept.get("PYTHONPATH")]))
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", __file__], stdin=theirs.fileno(), env={**kept, "PYTHONPATH": path}
-            )
-        atexit.register(self._end)
-
-    @classmethod
-    def get(cls) -> _Forking:
-        with cls._starting:
-            if cls._one is None or cls._one._process.poll() is not None:
-                cls._one = cls()
-            return cls._one
-
-    def run(self, told: Mapping[str, Any], streams: tuple[int, int, int], wall_s: float) -> tuple[int, float, int]:
-        ours, theirs = socket.socketpair()
-        with ours:
-            with theirs, self._lock, tempfile.TemporaryFile() as orders:
-                orders.write(json.dumps(told).encode())
-                orders.flush()
-                socket.send_fds(self._control, [b"go"], [theirs.fileno(), orders.fileno(), *streams])
-            answers = ours.makefile("r")
-            pid = int(answers.readline())
-            ours.settimeout(wall_s)
-            try:
-                told_of = answers.readline().split()
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                return -1000, wall_s, 0
-            if not told_of:  # the machine was out of memory, and who waited for it was killed
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                return -1001, 0.0, 0
-            return int(told_of[0]), float(told_of[1]), int(told_of[2])
-
-    def _end(self) -> None:
-        self._control.close()
-        self._process.wait(30)
-
-
-def _main() -> None:
-    main = import_commands()
-    _message, (orders, *streams) = serve(socket.socket(fileno=os.dup(0)))
-    with os.fdopen(orders, "rb") as file:
-        file.seek(0)
-        told: dict[str, Any] = json.load(file)
-    become(told, streams)
-    resource.setrlimit(resource.RLIMIT_CPU, (told["cpu_s"], told["cpu_s"] + 1))
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + told["memory"],) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    end_as_python_does(main())
-
-
-if __name__ == "__main__":
-    _main()

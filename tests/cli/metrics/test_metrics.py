@@ -112,6 +112,12 @@ class TestFamilies:
         standing.take(Registered(subject=FINDING.subject, schema_ids=(SchemaId(8),), journal=Path("j")))
         assert told(standing)["srfix_ids_missing"] == {(): 0}
 
+    def test_registrations_and_outages_are_counted(self) -> None:
+        samples = told(everything())
+        registered = (("outcome", "registered"), ("subject", FINDING.subject))
+        assert samples["srfix_registrations_total"][registered] == 1
+        assert samples["srfix_outages_total"][(("end", "kafka"),)] == 1
+
 
 class TestHealth:
     def test_it_is_healthy_while_looks_end(self) -> None:

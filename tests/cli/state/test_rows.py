@@ -38,15 +38,9 @@ class TestGet:
         (row,) = lines("get", directory, "t1", "--store", "ts")
         assert (row["value"]["text"], row["timestamp"], row["task"]) == ("tv1", TS, "1_0")
 
-    def test_bytes_are_a_key_too(self) -> None:
-        assert keys(lines("get", OLD, "hex:7431", "--store", "ts")) == ["t1"]
-
     def test_a_windowed_key_has_a_row_for_each_window(self) -> None:
         rows = lines("get", OLD, "e1", "--store", "win", *LONG)
         assert [(row["window"]["start_ms"], row["value"]) for row in rows] == [(TS, {"N": 2}), (TS + 60_000, {"N": 1})]
-
-    def test_a_key_that_is_not_there_is_a_finding(self) -> None:
-        assert lines("get", OLD, "nobody", "--store", "ts", code=1) == []
 
     def test_a_key_that_is_none_is_refused(self) -> None:
         done = srfix("state", "get", OLD, "long:x", "--store", "ts")

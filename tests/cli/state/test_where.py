@@ -105,18 +105,6 @@ class TestReads:
             ("the newest record of users", newer, "users-value", None),
         ]
 
-    def test_what_everybody_can_read_is_no_finding(
-        self, tmp_path: Path, broker: EmbeddedBroker, registry: FixtureRegistry
-    ) -> None:
-        schema_id = registry.seed("users-value", record_schema("a"))
-        put(broker, frame_id(schema_id, b"x"))
-        code, document = asked(
-            directory(tmp_path, frame_id(schema_id, b"x")),
-            *("--bootstrap-servers", broker.bootstrap_servers, "--registry", registry.url),
-        )
-        # There is no phantom subject, so nobody has written under it: 2.7 or later runs.
-        assert (code, {each["error_code"] for each in document["reads"]}) == (0, {None, 40401})
-
     def test_without_a_registry_it_says_so(self, tmp_path: Path) -> None:
         _code, document = asked(directory(tmp_path, frame_id(7, b"x")))
         assert document["reads"] == []
