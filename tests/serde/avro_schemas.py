@@ -7,11 +7,6 @@ from typing import Any
 
 import fastavro
 
-__all__ = [
-    *("DATE", "MICROS", "MILLIS", "TIME_MILLIS", "UUID", "array", "body", "decimal", "entries", "enum", "fixed"),
-    *("logical", "map_of", "numbered", "record"),
-]
-
 
 def record(name: str = "R", /, **fields: Any) -> dict[str, Any]:
     """A record; fields by name."""

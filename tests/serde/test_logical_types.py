@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from srfix.serde import BadRow, CaseRule, Reason, SerdeContext, deserialize_many
 from srfix.serde.arrow import ValueWise, to_arrow
 from srfix.serde.spark import ReadPlan
+from tests.serde.avro_schemas import logical, record
 from tests.serde.logical_types import COLUMNS, REFUSED, WRITERS, Written, body, expected, ksqldb_expected
-from tests.serde.spark.jvm.plans import Json, logical, plan_of, record
+from tests.serde.spark.jvm.plans import Json, plan_of
 
 Engine = Callable[[ReadPlan, list[bytes]], list[object]]
 """A plan and payloads → the column's values; `REFUSED` for a bad row."""

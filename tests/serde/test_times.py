@@ -38,7 +38,7 @@ from srfix.serde.arrow import from_arrow, to_arrow
 from srfix.serde.columns import Times, parse_columns, with_times
 from srfix.serde.errors import ColumnError
 from srfix.serde.spark import plan_read, plan_write
-from tests.serde.spark.jvm.plans import logical, record
+from tests.serde.avro_schemas import logical, record
 
 COLUMNS: Final = "D DATE, T TIME, A TIMESTAMP, L ARRAY<TIMESTAMP>, M MAP<STRING, DATE>, S STRUCT<D DATE>"
 MICROSECONDS_AS_MILLISECONDS: Final = 1_700_000_000_000_000

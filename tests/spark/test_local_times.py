@@ -24,7 +24,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroDeserializer, AvroSerializer, ById, EngineRefusedError, RegistryClient, Schema, SerdeContext
 from srfix.serde.spark import NEWEST, Engine, plan_read, plan_write, to_registry
 from srfix.serde.wire import frame_id
-from tests.serde.spark.jvm.plans import logical as avro_logical
+from tests.serde.avro_schemas import logical as avro_logical
 from tests.serde.spark.read.test_local_times import LOCAL_COLUMNS, LOCAL_UNITS, everywhere, local_body, meant
 from tests.spark.reading_world import ARROW, ENGINES, JVM, EngineCase, frame
 from tests.spark.source_world import Topic

@@ -11,17 +11,6 @@ from confluent_kafka.schema_registry import avro as confluent_avro
 from confluent_kafka.schema_registry import json_schema as confluent_json
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-__all__ = [
-    "BY_TOPIC",
-    "Conf",
-    "context",
-    "mock_client",
-    "their_avro_deserializer",
-    "their_avro_serializer",
-    "their_json_deserializer",
-    "their_json_serializer",
-]
-
 Conf: TypeAlias = "Mapping[str, object] | None"
 TOPIC = "t"
 BY_TOPIC: Mapping[str, object] = {"subject.name.strategy": topic_subject_name_strategy}

@@ -12,8 +12,6 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = ["AvroCase", "JsonCase", "avro_cases", "json_cases"]
-
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 _Values: TypeAlias = Callable[[], SearchStrategy[object]]
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["HostileServer", "answer", "hostile_server", "without_end"]
-
 
 class HostileServer:
     """Reads a request's head, then sends the pieces, until there are no more or the client has hung up."""

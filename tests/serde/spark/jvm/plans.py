@@ -10,9 +10,6 @@ from srfix.serde import CaseRule, ResolvedSchema, ResolveError, Role, Schema, pa
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import PlannedRefusal, PlannedSchema, ReadPlan
 from srfix.serde.wire import SchemaId
-from tests.serde.avro_schemas import array, entries, enum, fixed, logical, record
-
-__all__ = ["Json", "array", "entries", "enum", "fixed", "logical", "plan_of", "planned", "record"]
 
 Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from srfix.serde import BadRow, Reason, SerdeContext, deserialize_many
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import SchemaId, frame_id
-from tests.serde.spark.jvm.plans import Json, array, logical, plan_of, record
+from tests.serde.avro_schemas import array, logical, record
+from tests.serde.spark.jvm.plans import Json, plan_of
 
 LOCAL_UNITS: Final = {"local-timestamp-millis": 10**3, "local-timestamp-micros": 10**6, "local-timestamp-nanos": 10**9}
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
