@@ -112,17 +112,6 @@ class TestEnumsAndFixed:
         assert not reads(two, one)
 
 
-class TestUnions:
-    def test_a_union_reads_what_a_branch_reads(self) -> None:
-        assert reads('["null","long"]', '"int"')
-        assert not reads('["null","long"]', '"string"')
-
-    def test_each_branch_of_the_writer_must_be_read(self) -> None:
-        assert reads('["null","long","string"]', '["null","int"]')
-        assert not reads('["null","long"]', '["null","string"]')
-        assert not reads('"string"', '["null","string"]')
-
-
 class TestWherePythonsLibraryDiffers:
     def test_an_error_is_a_record(self) -> None:
         error = json.dumps({"type": "error", "name": "R", "fields": []})

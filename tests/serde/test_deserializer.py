@@ -340,9 +340,3 @@ class TestWithoutSchemas:
         for read in (JsonDeserializer(), JsonDeserializer(columns, wrap=True), KafkaDeserializer(columns)):
             again = pickle.loads(pickle.dumps(read))
             assert (type(again), again.columns) == (type(read), read.columns)
-
-
-class TestConstruction:
-    def test_unusable_columns_are_refused_at_once(self, registry: MemoryRegistry) -> None:
-        with pytest.raises(ColumnError):
-            AvroDeserializer(ById(registry), columns=())

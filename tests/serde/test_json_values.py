@@ -7,6 +7,7 @@ import decimal
 import json
 import math
 import uuid
+from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -14,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import Columns, PayloadBoundError
-from srfix.serde.bounds import payload_bounds
 from srfix.serde.interface import Value
 from srfix.serde.json_values import JsonTexts, from_json, to_json
 from tests.strategies import columns_and_row
@@ -50,13 +50,17 @@ class TestJsonTexts:
         texts = JsonTexts()
         assert [texts(first), texts(second)] == [text_of(first), text_of(second)]
 
-    @pytest.mark.parametrize("levels", [payload_bounds().shown_levels + 2, 100_000])
-    def test_what_nests_too_deep_is_refused(self, levels: int) -> None:
-        value: Value = None
-        for _ in range(levels):
+    @pytest.mark.parametrize("shown", [JsonTexts(), lambda value: json.dumps(to_json(value))])
+    def test_what_nests_too_deep_is_refused(self, shown: Callable[[Value], str]) -> None:
+        value: Value = []
+        for _ in range(299):
             value = [value]
-        with pytest.raises(PayloadBoundError, match=r"nests deeper than"):
-            JsonTexts()(value)
+        assert shown(value) == "[" * 300 + "]" * 300
+        for more in (2, 100_000):
+            for _ in range(more):
+                value = [value]
+            with pytest.raises(PayloadBoundError, match="The row nests deeper than 300 levels"):
+                shown(value)
 
 
 class TestToJson:

@@ -120,10 +120,6 @@ class TestReasons:
 
 
 class TestDeserializeMany:
-    def test_rows_come_in_order_with_none_for_tombstones(self, registry: MemoryRegistry) -> None:
-        assert read(registry, [GOOD, None, GOOD]) == [ROW, None, ROW]
-        assert read(registry, []) == []
-
     @pytest.mark.parametrize(
         ("payload", "reason"),
         [
@@ -239,9 +235,6 @@ class TestDeserializeMany:
 
         contexts = [SerdeContext("orders", headers={"other": b"x"}) for _ in range(3)]
         assert len(list(deserialize_many([GOOD] * 3, contexts, answer, on_error="quarantine"))) == len(asked) == 3
-
-    def test_an_error_that_is_about_the_body_says_nothing_about_the_next(self, registry: MemoryRegistry) -> None:
-        assert read(registry, [GOOD[:-1], GOOD]) == [(0, Reason.TRUNCATED), ROW]
 
     def test_as_many_contexts_as_payloads_or_one(self, registry: MemoryRegistry) -> None:
         with pytest.raises(UsageError, match=r"^There are 2 contexts for 3 rows\. Pass one for all of them, or one "):
