@@ -16,7 +16,6 @@ import decimal
 import json
 import pickle
 import sys
-from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
@@ -241,19 +240,13 @@ class TestAsFastavro:
             assert {name: row[name] for name in expected} == expected
 
 
-@pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as registry:
-        registry.configure("users-value", {"compatibility": "NONE"})
-        yield registry
-
-
 def decoded(plan: ReadPlan, payload: bytes) -> Any:
     return PlanDecoder(pickle.loads(pickle.dumps(plan)))(pa.array([payload])).to_pylist()[0]
 
 
 class TestPlans:
     def _seed(self, registry: FixtureRegistry) -> bytes:
+        registry.configure("users-value", {"compatibility": "NONE"})
         first = registry.seed("users-value", json.dumps(OLD))
         registry.seed("users-value", json.dumps(NEW))
         return frame_id(first, body(OLD, WRITTEN))

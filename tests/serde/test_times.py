@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde import (
     AvroDeserializer,
     AvroSerializer,
@@ -91,12 +90,6 @@ ANY_TIMES: Final = {
     "time-millis": "int",
     "timestamp-millis": "long",
 }
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[RegistryClient]:
-    with FixtureRegistry() as server, RegistryClient(server.url) as client:
-        yield client
 
 
 class TestTheError:

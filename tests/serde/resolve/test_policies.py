@@ -42,6 +42,7 @@ from srfix.serde.subjects.strategies import (
 from srfix.serde.wire import SchemaId
 from tests.serde.fakes import URL, MemoryRegistry
 
+EMULATE = "8.2"
 TEXT = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 OTHER = '{"type":"record","name":"S","fields":[]}'
 PHANTOM = ChangelogSubject(application="app", store="store")
@@ -251,16 +252,6 @@ class TestOfRecords:
 class TestGuids:
     """Confluent 8.0 on: `GET /schemas/guids/{guid}`, and membership by content as for ids."""
 
-    @pytest.fixture
-    def server(self) -> Iterator[FixtureRegistry]:
-        with FixtureRegistry(emulate="8.2") as server:
-            yield server
-
-    @pytest.fixture
-    def client(self, server: FixtureRegistry) -> Iterator[RegistryClient]:
-        with RegistryClient(server.url) as client:
-            yield client
-
     @staticmethod
     def _guid(client: RegistryClient, subject: str, text: str = TEXT) -> UUID:
         guid = client.lookup(subject, Schema(text=text)).guid
@@ -269,21 +260,21 @@ class TestGuids:
 
     @pytest.mark.parametrize("policy", POLICIES)
     def test_every_policy_gives_the_writer_schema_and_says_the_guid(
-        self, server: FixtureRegistry, client: RegistryClient, policy: Policy
+        self, registry: FixtureRegistry, client: RegistryClient, policy: Policy
     ) -> None:
-        schema_id = server.seed("orders-value", TEXT)
+        schema_id = registry.seed("orders-value", TEXT)
         guid = self._guid(client, "orders-value")
         resolver = policy(client)
         resolved = resolver.resolve_guid(guid, topic="orders", role=Role.VALUE)
         assert (resolved.schema_id, resolved.guid, resolved.schema.text) == (None, guid, TEXT)
         assert resolved.registered_id in (None, schema_id)
         assert not resolved.ids_differ
-        asked = len(server.requests)
+        asked = len(registry.requests)
         assert resolver.resolve_guid(guid, topic="orders", role=Role.VALUE) == resolved
-        assert len(server.requests) == asked
+        assert len(registry.requests) == asked
 
-    def test_the_incident_is_the_same_by_guid(self, server: FixtureRegistry, client: RegistryClient) -> None:
-        server.seed("orders-value", TEXT)
+    def test_the_incident_is_the_same_by_guid(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        registry.seed("orders-value", TEXT)
         guid = self._guid(client, "orders-value")
         with pytest.raises(SubjectVersionError, match="Error retrieving Avro value schema version for") as caught:
             UnderOneSubject(client, PHANTOM).resolve_guid(guid, topic="orders", role=Role.VALUE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 
 import pytest
 
@@ -23,14 +22,9 @@ from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import FixedSubject, RecordSubject
 from srfix.serde.wire import Framing
 
+EMULATE = "8.2"
 COLUMNS = "ID BIGINT, NAME STRING"
 OTHER = '{"type":"record","name":"Other","fields":[{"name":"id","type":"long"}]}'
-
-
-@pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry(emulate="8.2") as registry:
-        yield registry
 
 
 class TestPlanWrite:
