@@ -13,6 +13,16 @@ def record(name: str = "R", /, **fields: Any) -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": [{"name": each, "type": type_} for each, type_ in fields.items()]}
 
 
+def field(name: str, type_: Any = "string", **more: Any) -> dict[str, Any]:
+    """A field that has more than a name and a type."""
+    return {"name": name, "type": type_, **more}
+
+
+def record_of(name: str, *fields: Any, **more: Any) -> dict[str, Any]:
+    """A record; fields as they are."""
+    return {"type": "record", "name": name, "fields": list(fields), **more}
+
+
 def numbered(*types: Any) -> dict[str, Any]:
     """A record R of the fields f0, f1, …"""
     return record(**{f"f{number}": type_ for number, type_ in enumerate(types)})

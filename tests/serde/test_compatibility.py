@@ -23,14 +23,11 @@ import pytest
 
 from srfix.serde import CompatibilityLevel, SchemaError, UsageError, incompatibilities
 from srfix.serde.registry.models import Json
+from tests.serde.avro_schemas import field, record_of
 
 
 def record(*fields: Json, name: str = "R", **more: Json) -> str:
-    return json.dumps({"type": "record", "name": name, "fields": [*fields], **more})
-
-
-def field(name: str, kind: Json = "string", **more: Json) -> Json:
-    return {"name": name, "type": kind, **more}
+    return json.dumps(record_of(name, *fields, **more))
 
 
 def reads(reader: str, writer: str) -> bool:
