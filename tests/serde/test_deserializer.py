@@ -43,11 +43,10 @@ from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind
 from srfix.serde.wire import frame_guid, frame_id
+from tests.serde.avro_schemas import record
 from tests.serde.fakes import MemoryRegistry
 
-TEXT = json.dumps(
-    {"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}, {"name": "Name", "type": "string"}]}
-)
+TEXT = json.dumps(record(id="int", Name="string"))
 VALUE = SerdeContext("orders")
 KEY = SerdeContext("orders", Role.KEY)
 BODY = b"\x0e\x06tea"

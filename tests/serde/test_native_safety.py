@@ -29,31 +29,19 @@ from srfix.serde.errors import SrfixError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer
+from tests.serde.avro_schemas import DATE, MICROS, UUID, array, enum, map_of, record
+from tests.serde.avro_schemas import decimal as decimal_type
 from tests.serde.fakes import MemoryRegistry
 
 pytestmark = pytest.mark.skipif(native.kernel() is None, reason="the kernel is not there")
 
 VALUE: Final = SerdeContext("t")
-_PART: Final = {"type": "record", "name": "P", "fields": [{"name": "A", "type": ["null", "int"]}]}
-_TYPES: Final[dict[str, object]] = {
-    "B": "boolean",
-    "I": "int",
-    "L": ["null", "long"],
-    "F": "float",
-    "S": "string",
-    "Y": "bytes",
-    "E": {"type": "enum", "name": "E", "symbols": ["ON", "OFF"]},
-    "D": {"type": "int", "logicalType": "date"},
-    "T": {"type": "long", "logicalType": "timestamp-micros"},
-    "N": {"type": "bytes", "logicalType": "decimal", "precision": 50, "scale": 2},
-    "U": {"type": "string", "logicalType": "uuid"},
-    "M": {"type": "map", "values": _PART},
-    "R": {"type": "array", "items": "P"},
-    "X": ["null", "string", "double"],
-}
 TEXT: Final = json.dumps(
-    {"type": "record", "name": "R", "fields": [{"name": name, "type": type_} for name, type_ in _TYPES.items()]}
-)
+    record(
+        B="boolean", I="int", L=["null", "long"], F="float", S="string", Y="bytes", E=enum("ON", "OFF"), D=DATE, T=MICROS,
+        N=decimal_type(50, 2), U=UUID, M=map_of(record("P", A=["null", "int"])), R=array("P"), X=["null", "string", "double"],
+    )
+)  # fmt: skip
 BODY: Final = (
     b"\1\x0e\2\x10\0\0\xc0\x3f\6tea\4\0\1\0\x80\x40\x80\x80\xb8\x99\xd9\xf5\xdf\5\4\4\xd2"
     b"H12345678-1234-5678-1234-567812345678\4\2k\2\2\2l\0\0\4\2\6\2\5\0\2\6tea"

@@ -39,8 +39,8 @@ from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
-from tests.serde.avro_schemas import record
-from tests.serde.fakes import MemoryRegistry, body, framed
+from tests.serde.avro_schemas import body, record
+from tests.serde.fakes import MemoryRegistry, framed
 
 USERS = SerdeContext("users")
 COLUMNS = "ID BIGINT, NAME STRING"

@@ -33,12 +33,11 @@ from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
+from tests.serde.avro_schemas import decimal, record
 from tests.serde.fakes import MemoryRegistry
 
 TOPIC = SerdeContext("t")
-DECIMAL = json.dumps({"type": "record", "name": "R", "fields": [
-    {"name": "A", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}}
-]})  # fmt: skip
+DECIMAL = json.dumps(record(A=decimal(9, 2)))
 
 
 @pytest.fixture

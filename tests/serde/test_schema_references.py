@@ -14,7 +14,8 @@ from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 from srfix.serde.wire import frame_id
-from tests.serde.fakes import MemoryRegistry, body
+from tests.serde.avro_schemas import body
+from tests.serde.fakes import MemoryRegistry
 
 CURRENCY = '{"type":"enum","name":"Currency","namespace":"shop","symbols":["EUR","DKK"]}'
 MONEY = (

@@ -43,9 +43,9 @@ from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
-from tests.serde.avro_schemas import DATE, MILLIS, array, field, record, record_of
+from tests.serde.avro_schemas import DATE, MILLIS, array, body, field, record, record_of
 from tests.serde.avro_schemas import decimal as decimal_type
-from tests.serde.fakes import MemoryRegistry, body, framed
+from tests.serde.fakes import MemoryRegistry, framed
 
 USERS = SerdeContext("users")
 OLD = record("User", id="long", mail=["null", "string"], home=record("Home", town="string"))

@@ -33,17 +33,12 @@ from srfix.serde.registry.models import Schema
 from srfix.serde.resolve.policies import ById, UnderOneSubject
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_guid, frame_id, parse
+from tests.serde.avro_schemas import DATE, record
 from tests.serde.fakes import MemoryRegistry
 
-TEXT = json.dumps(
-    {"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}, {"name": "Name", "type": "string"}]}
-)
-DATES = json.dumps(
-    {"type": "record", "name": "D", "fields": [{"name": "at", "type": {"type": "int", "logicalType": "date"}}]}
-)
-TWINS = json.dumps(
-    {"type": "record", "name": "T", "fields": [{"name": "id", "type": "int"}, {"name": "Id", "type": "int"}]}
-)
+TEXT = json.dumps(record(id="int", Name="string"))
+DATES = json.dumps(record("D", at=DATE))
+TWINS = json.dumps(record("T", id="int", Id="int"))
 VALUE = SerdeContext("orders")
 GOOD = frame_id(1, b"\x0e\x06tea")
 ROW = {"id": 7, "Name": "tea"}
