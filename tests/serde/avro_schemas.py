@@ -40,22 +40,18 @@ def decimal(precision: int, scale: int, type_: Any = "bytes") -> dict[str, Any]:
 
 
 def fixed(size: int, name: str = "F") -> dict[str, Any]:
-    """A fixed type."""
     return {"type": "fixed", "name": name, "size": size}
 
 
 def enum(*symbols: str, name: str = "E") -> dict[str, Any]:
-    """An enum."""
     return {"type": "enum", "name": name, "symbols": list(symbols)}
 
 
 def array(items: Any) -> dict[str, Any]:
-    """An array."""
     return {"type": "array", "items": items}
 
 
 def map_of(values: Any) -> dict[str, Any]:
-    """A map."""
     return {"type": "map", "values": values}
 
 

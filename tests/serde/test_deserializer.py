@@ -333,9 +333,3 @@ class TestWithoutSchemas:
             with pytest.raises(DecodeError, match=r"^A value of topic 'orders': ") as caught:
                 read(payload, VALUE)
             assert vars(caught.value)["role"] is Role.VALUE
-
-    def test_they_travel_to_another_process(self) -> None:
-        columns = parse_columns("ID INT KEY")
-        for read in (JsonDeserializer(), JsonDeserializer(columns, wrap=True), KafkaDeserializer(columns)):
-            again = pickle.loads(pickle.dumps(read))
-            assert (type(again), again.columns) == (type(read), read.columns)

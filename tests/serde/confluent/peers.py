@@ -38,7 +38,6 @@ def _conf(conf: Conf) -> dict[str, object]:
 def their_avro_serializer(
     client: SchemaRegistryClient, schema: str | Schema | None, conf: Conf = None, to_dict: object = None
 ) -> confluent_avro.AvroSerializer:
-    """confluent-kafka's, with the topic's subject."""
     made: confluent_avro.AvroSerializer = confluent_avro.AvroSerializer(client, schema, to_dict, _conf(conf))
     return made
 
@@ -46,7 +45,6 @@ def their_avro_serializer(
 def their_avro_deserializer(
     client: SchemaRegistryClient, schema: str | Schema | None = None, conf: Conf = None, *, names: bool = False
 ) -> confluent_avro.AvroDeserializer:
-    """confluent-kafka's, with the topic's subject."""
     made: confluent_avro.AvroDeserializer = confluent_avro.AvroDeserializer(client, schema, None, names, _conf(conf))
     return made
 
@@ -54,7 +52,6 @@ def their_avro_deserializer(
 def their_json_serializer(
     client: SchemaRegistryClient, schema: str | Schema | None, conf: Conf = None
 ) -> confluent_json.JSONSerializer:
-    """confluent-kafka's, with the topic's subject."""
     made: confluent_json.JSONSerializer = confluent_json.JSONSerializer(schema, client, None, _conf(conf))
     return made
 
@@ -62,6 +59,5 @@ def their_json_serializer(
 def their_json_deserializer(
     client: SchemaRegistryClient, schema: str | Schema | None = None, conf: Conf = None
 ) -> confluent_json.JSONDeserializer:
-    """confluent-kafka's, with the topic's subject."""
     made: confluent_json.JSONDeserializer = confluent_json.JSONDeserializer(schema, None, client, _conf(conf))
     return made

@@ -21,7 +21,6 @@ class AvroCase:
     """An Avro schema and values that fit it."""
 
     text: str
-    """The schema."""
     values: tuple[object, ...]
     """The values, not None: that is a tombstone."""
 
@@ -31,9 +30,7 @@ class JsonCase:
     """A JSON Schema and documents, valid and not."""
 
     text: str
-    """The schema."""
     documents: tuple[Json, ...]
-    """The documents."""
 
 
 _UTC = datetime.UTC

@@ -83,7 +83,6 @@ class HostileServer:
 
 @contextmanager
 def hostile_server(pieces: Callable[[], Iterable[bytes]], **options: Any) -> Iterator[HostileServer]:
-    """A running one."""
     server = HostileServer(pieces, **options)
     try:
         yield server

@@ -93,14 +93,6 @@ class TestLists:
 
 
 class TestConfig:
-    def test_all_fields_are_kept_as_answered(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.always({"compatibilityLevel": "FULL", "normalize": True, "alias": None})
-        config = client.config("s")
-        assert config == SubjectConfig(fields={"compatibilityLevel": "FULL", "normalize": True, "alias": None})
-        assert config is not None
-        assert config.compatibility == "FULL"
-        assert server.targets == ["GET /config/s", "GET /config/s?defaultToGlobal=true"]
-
     def test_a_level_that_is_not_in_force_is_no_own_one(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         """Apicurio 3.3.3 under a global BACKWARD: to write its NONE back would switch the checks off for good."""
         server.answers({"compatibilityLevel": "NONE"})

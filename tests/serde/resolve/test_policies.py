@@ -74,19 +74,17 @@ Policy: TypeAlias = Callable[[Any], Resolver]
 POLICIES: list[Policy] = [ById, UnderOneSubject, _dual]
 
 
+@pytest.mark.parametrize("policy", POLICIES)
 class TestEveryPolicy:
-    @pytest.mark.parametrize("policy", POLICIES)
     def test_it_gives_the_writer_schema(self, policy: Policy) -> None:
         resolved = policy(_registry("orders-value")).resolve(1, topic="orders", role=Role.VALUE)
         assert (resolved.schema_id, resolved.schema.text) == (1, TEXT)
 
-    @pytest.mark.parametrize("policy", POLICIES)
     def test_an_id_that_the_registry_does_not_know_says_what_to_check(self, policy: Policy) -> None:
         with pytest.raises(ResolveError, match=r"id 9, which a key of topic 'orders' .* 40403\)") as caught:
             policy(_registry("orders-key")).resolve(9, topic="orders", role=Role.KEY)
         assert not isinstance(caught.value, SubjectVersionError | DualSubjectError)
 
-    @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize("outage", OUTAGES)
     def test_an_outage_comes_through_as_it_is(self, policy: Policy, outage: RegistryError) -> None:
         registry = _registry("orders-value")
@@ -94,14 +92,12 @@ class TestEveryPolicy:
         with pytest.raises(type(outage)):
             policy(registry).resolve(1, topic="orders", role=Role.VALUE)
 
-    @pytest.mark.parametrize("policy", POLICIES)
     def test_it_travels_to_another_process(self, policy: Policy) -> None:
         resolver = policy(_registry("orders-value"))
         resolver.resolve(1, topic="orders", role=Role.VALUE)
         again = pickle.loads(pickle.dumps(resolver))
         assert again.resolve(1, topic="orders", role=Role.VALUE).schema.text == TEXT
 
-    @pytest.mark.parametrize("policy", POLICIES)
     def test_many_threads_ask_once(self, policy: Policy) -> None:
         registry = _registry("orders-value")
         resolver = policy(registry)

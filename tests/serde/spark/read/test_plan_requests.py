@@ -31,17 +31,14 @@ class HoldingRegistry(MemoryRegistry):
         self._barrier = threading.Barrier(together)
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-        """The version numbers."""
         self.calls.append(("versions", subject))
         return tuple(range(1, len(self.subjects.get(subject, [])) + 1))
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
-        """A version."""
         self._hold()
         return super().version(subject, version, deleted=deleted)
 
     def lookup(self, subject: str, schema: Schema, *, deleted: bool = False) -> SchemaVersion:
-        """The version that holds this content."""
         self._hold()
         return super().lookup(subject, schema, deleted=deleted)
 
@@ -77,11 +74,9 @@ class SlowRegistry(MemoryRegistry):
     """Answers an id when somebody else had the time to ask for it too."""
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-        """None."""
         return ()
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
-        """The schema behind an id."""
         answer = super().schema_by_id(schema_id, subject=subject)
         threading.Event().wait(0.05)
         return answer

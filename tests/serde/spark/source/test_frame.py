@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import cast
 
 import pytest
@@ -13,13 +14,9 @@ from srfix.serde.spark.source.frame import FieldKind, SourceFrame, frame_of, spa
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import SourceOptions, source_options
 from srfix.serde.spark.source.reads import with_columns
+from tests.serde.spark.source.test_options import options as options_of
 
-LEAST = {"bootstrap.servers": "broker:9092", "topic": "users", "registry": "http://registry:8081"}
-
-
-def options(**given: str) -> SourceOptions:
-    """Options by names whose dots are written as two underscores."""
-    return source_options(LEAST | {name.replace("__", "."): value for name, value in given.items()}, Use.SCHEMA)
+options = partial(options_of, Use.SCHEMA)
 
 
 def schema(*fields: tuple[str, object], nullable: bool = True) -> dict[str, object]:
