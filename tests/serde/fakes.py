@@ -95,3 +95,9 @@ class Clock:
 def framed(registry: MemoryRegistry, schema: object, value: object) -> bytes:
     """A value as fastavro writes it, behind its id, under `users-value`."""
     return frame_id(registry.seed("users-value", json.dumps(schema)), body(schema, value))
+
+
+def spark_struct(**fields: object) -> dict[str, object]:
+    """A StructType in its JSON form."""
+    parts = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in fields.items()]
+    return {"type": "struct", "fields": parts}

@@ -140,17 +140,18 @@ class TestInstants:
             assert engine(plan, _payloads(written)) == [wanted]
 
 
-class TestWords:
-    def test_a_refusal_names_the_type_what_it_is_and_the_column_that_takes_it(self) -> None:
-        plan = plan_of("A TIME", record(A=logical("long", "timestamp-micros")))
-        (bad,) = deserialize_many([_HEAD + b"\0"], _CONTEXT, plan.deserializer(), on_error="quarantine")
-        assert isinstance(bad, BadRow)
-        assert bad.reason is Reason.TYPE_MISMATCH
-        assert "The writer's type int64 (timestamp-micros) cannot be read as" in bad.error.message
-
-    def test_a_part_of_a_microsecond_is_named(self) -> None:
-        plan = plan_of("A TIMESTAMP", record(A=logical("long", "timestamp-nanos")))
-        (bad,) = deserialize_many([_HEAD + b"\2"], _CONTEXT, plan.deserializer(), on_error="quarantine")
-        assert isinstance(bad, BadRow)
-        assert bad.reason is Reason.OVERFLOW
-        assert "it is no whole microsecond, and TIMESTAMP has none finer" in bad.error.message
+@pytest.mark.parametrize(
+    ("column", "unit", "reason", "words"),
+    [
+        ("TIME", "micros", Reason.TYPE_MISMATCH, "The writer's type int64 (timestamp-micros) cannot be read as"),
+        ("TIMESTAMP", "nanos", Reason.OVERFLOW, "it is no whole microsecond, and TIMESTAMP has none finer"),
+    ],
+)
+def test_a_refusal_names_the_type_and_what_the_column_has_not(
+    column: str, unit: str, reason: Reason, words: str
+) -> None:
+    plan = plan_of(f"A {column}", record(A=logical("long", f"timestamp-{unit}")))
+    (bad,) = deserialize_many([_HEAD + b"\2"], _CONTEXT, plan.deserializer(), on_error="quarantine")
+    assert isinstance(bad, BadRow)
+    assert bad.reason is reason
+    assert words in bad.error.message

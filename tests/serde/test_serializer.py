@@ -471,14 +471,9 @@ class TestWithoutSchemas:
         assert payload is not None
         assert json.loads(payload) == {"ID": 7, "NAME": None}
         assert JsonSerializer()({"id": [7]}, VALUE) == b'{"id":[7]}'
-
-    def test_json_halves(self) -> None:
         write = JsonSerializer(HALVES)
-        assert write({"ID": 7}, KEY) == b"7"
-        assert write({"ID": None}, KEY) is None
-        payload = write({"NAME": "tea"}, VALUE)
-        assert payload is not None
-        assert json.loads(payload) == {"NAME": "tea", "QUANTITY": None}
+        assert (write({"ID": 7}, KEY), write({"ID": None}, KEY)) == (b"7", None)
+        assert json.loads(write({"NAME": "tea"}, VALUE) or b"") == {"NAME": "tea", "QUANTITY": None}
 
     def test_kafka(self) -> None:
         write = KafkaSerializer(parse_columns("ID BIGINT KEY"))

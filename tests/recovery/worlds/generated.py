@@ -92,7 +92,6 @@ class _Draft:
 
 @st.composite
 def worlds(draw: DrawFn) -> World:
-    """Any world."""
     draft = _Draft()
     for name in some(draw, tuple(FAMILIES), 1, 4):
         draft.topics[name] = _topic(draw, name)
@@ -323,7 +322,6 @@ def _in_the_registry(draw: DrawFn, world: World) -> World:
 
 
 def _with_what_is_said(draw: DrawFn, world: World) -> World:
-    """What the person says is true."""
     restored = [s for s in world.truth if s.topic in world.topics and f"{s.changelog}-value" in world.subjects]
     if restored and often(draw, 10):
         store = one(draw, restored)

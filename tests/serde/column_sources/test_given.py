@@ -31,16 +31,10 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
+from tests.serde.fakes import spark_struct
 
-NESTED: Final = {"type": "struct", "fields": [{"name": "b", "type": "double", "nullable": True, "metadata": {}}]}
-STRUCT: Final = {
-    "type": "struct",
-    "fields": [
-        {"name": "id", "type": "long", "nullable": False, "metadata": {}},
-        {"name": "a", "type": NESTED, "nullable": True, "metadata": {}},
-    ],
-}
-ONE: Final = {"type": "struct", "fields": STRUCT["fields"][:1]}
+STRUCT: Final = spark_struct(id="long", a=spark_struct(b="double"))
+ONE: Final = spark_struct(id="long")
 KEPT: Final = parse_columns("`id` BIGINT, `a` STRUCT<`b` DOUBLE>")
 UPPER: Final = parse_columns("ID BIGINT, A STRUCT<B DOUBLE>")
 

@@ -41,6 +41,7 @@ from srfix.serde.subjects.strategies import (
     TopicSubject,
 )
 from srfix.serde.wire import SchemaId
+from tests.serde.fakes import spark_struct
 
 LOWER = '{"type":"record","name":"U","fields":[{"name":"userId","type":"int"},{"name":"name","type":"string"}]}'
 UPPER = '{"type":"record","name":"K","fields":[{"name":"USERID","type":"long"},{"name":"NAME","type":"string"}]}'
@@ -221,8 +222,7 @@ class TestTheIncident:
 
 class TestColumns:
     def test_of_a_struct_type_stay_as_they_are_named(self, client: RegistryClient) -> None:
-        fields = [{"name": "userId", "type": "long", "nullable": True, "metadata": {}}]
-        struct: dict[str, object] = {"type": "struct", "fields": fields}
+        struct = spark_struct(userId="long")
         for given in (struct, json.dumps(struct)):
             assert print_columns(plan_read(client, "users", given).columns) == "`userId` BIGINT"
 

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
 from typing import Final
@@ -52,12 +52,10 @@ POLICIES: Final[Mapping[str, Callable[[RegistryClient], Resolver]]] = {
 
 
 @pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as registry:
-        registry.seed("users-value", SCHEMA)
-        registry.seed("users-value", AMBIGUOUS)
-        registry.seed("U", SCHEMA)
-        yield registry
+def registry(registry: FixtureRegistry) -> FixtureRegistry:
+    for subject, text in (("users-value", SCHEMA), ("users-value", AMBIGUOUS), ("U", SCHEMA)):
+        registry.seed(subject, text)
+    return registry
 
 
 class TestPickling:
