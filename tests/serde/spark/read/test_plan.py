@@ -60,7 +60,7 @@ def _ids(plan: ReadPlan) -> list[int]:
     return [planned.schema_id for planned in plan.schemas]
 
 
-class TestSubjectsOfAPolicy:
+class TestWhatIsAskedFor:
     @pytest.mark.parametrize("strategy", [RecordSubject(), TopicRecordSubject(), TemplateSubject("x-{record}")])
     def test_a_strategy_of_records_names_has_none_before_the_schema_is_known(
         self, client: RegistryClient, strategy: RecordSubject | TopicRecordSubject | TemplateSubject
@@ -69,8 +69,6 @@ class TestSubjectsOfAPolicy:
         dual = DualSubject(client, first=strategy, second=TopicSubject())
         assert dual.subjects(topic="users", role=Role.VALUE) == ("users-value",)
 
-
-class TestWhatIsAskedFor:
     def test_live_and_soft_deleted_versions_of_the_topics_own_subject(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
