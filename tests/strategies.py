@@ -23,7 +23,7 @@ def _decimals() -> SearchStrategy[Decimal]:
 def column_types(column_names: SearchStrategy[str] = names) -> SearchStrategy[ColumnType]:
     """Types, nested a few levels."""
     return st.recursive(
-        # ksqlDB's: TIMESTAMP_NTZ is of Avro alone (test_local_times).
+        # ksqlDB's: TIMESTAMP_NTZ is of Avro alone (test_logical_types).
         st.sampled_from([type_ for type_ in ScalarType if type_ is not ScalarType.TIMESTAMP_NTZ]) | _decimals(),
         lambda inner: (
             st.builds(Array, inner) | st.builds(Map, inner) | st.builds(Struct, _fields(column_names, inner, least=0))

@@ -7,15 +7,20 @@ from typing import Any
 
 import fastavro
 
-__all__ = [
-    *("DATE", "MICROS", "MILLIS", "TIME_MILLIS", "UUID", "array", "body", "decimal", "entries", "enum", "fixed"),
-    *("logical", "map_of", "numbered", "record"),
-]
-
 
 def record(name: str = "R", /, **fields: Any) -> dict[str, Any]:
     """A record; fields by name."""
     return {"type": "record", "name": name, "fields": [{"name": each, "type": type_} for each, type_ in fields.items()]}
+
+
+def field(name: str, type_: Any = "string", **more: Any) -> dict[str, Any]:
+    """A field that has more than a name and a type."""
+    return {"name": name, "type": type_, **more}
+
+
+def record_of(name: str, *fields: Any, **more: Any) -> dict[str, Any]:
+    """A record; fields as they are."""
+    return {"type": "record", "name": name, "fields": list(fields), **more}
 
 
 def numbered(*types: Any) -> dict[str, Any]:
@@ -35,22 +40,18 @@ def decimal(precision: int, scale: int, type_: Any = "bytes") -> dict[str, Any]:
 
 
 def fixed(size: int, name: str = "F") -> dict[str, Any]:
-    """A fixed type."""
     return {"type": "fixed", "name": name, "size": size}
 
 
 def enum(*symbols: str, name: str = "E") -> dict[str, Any]:
-    """An enum."""
     return {"type": "enum", "name": name, "symbols": list(symbols)}
 
 
 def array(items: Any) -> dict[str, Any]:
-    """An array."""
     return {"type": "array", "items": items}
 
 
 def map_of(values: Any) -> dict[str, Any]:
-    """A map."""
     return {"type": "map", "values": values}
 
 

@@ -11,8 +11,9 @@ from srfix.serde import RegistryClient, RetryPolicy
 
 
 @pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as registry:
+def registry(request: pytest.FixtureRequest) -> Iterator[FixtureRegistry]:
+    """Of the release that the test's module names in `EMULATE`."""
+    with FixtureRegistry(emulate=getattr(request.module, "EMULATE", "7.9")) as registry:
         yield registry
 
 

@@ -11,8 +11,6 @@ from srfix.serde.arrow import RowWise, to_arrow
 from srfix.serde.native import kernel
 from tests.serde.fuzz.same import same
 
-__all__ = ["must_agree", "python_engine"]
-
 _USERS = ("srfix.serde.formats.avro.read.kernel.kernel", "srfix.serde.formats.json.kernel.kernel")
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from io import BytesIO
 from typing import Literal
-
-import fastavro
 
 from srfix.serde import RegistryError, Schema, Subject
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.registry.models import RegisteredSchema, SchemaVersion
 from srfix.serde.wire import SchemaId, frame_id
+from tests.serde.avro_schemas import body
 
 URL = "http://registry.test"
 
@@ -34,14 +32,12 @@ class MemoryRegistry:
         return schema_id
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
-        """The schema behind an id."""
         self._called("schema_by_id", str(schema_id))
         if schema_id not in self.schemas:
             raise SchemaNotFoundError(404, 40403, f"Schema {schema_id} not found", f"{URL}/schemas/ids/{schema_id}")
         return RegisteredSchema(schema_id=SchemaId(schema_id), schema=self.schemas[schema_id])
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
-        """A version of a subject."""
         self._called("version", subject, str(version))
         ids = self.subjects.get(subject, [])
         number = len(ids) if version == "latest" else version
@@ -66,12 +62,10 @@ class MemoryRegistry:
         raise SchemaNotFoundError(404, 40403, "Schema not found", f"{URL}/subjects/{subject}")
 
     def register(self, subject: str, schema: Schema) -> SchemaId:
-        """Registers."""
         self._called("register", subject)
         return SchemaId(self.seed(subject, schema.text, schema_type=schema.schema_type))
 
     def count(self, call: str) -> int:
-        """How often a call came."""
         return sum(name == call for name, *_ in self.calls)
 
     def _called(self, *call: str) -> None:
@@ -98,13 +92,12 @@ class Clock:
         self.now += seconds
 
 
-def body(schema: object, value: object) -> bytes:
-    """The value as fastavro writes it."""
-    out = BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)  # type: ignore[arg-type]
-    return out.getvalue()
-
-
 def framed(registry: MemoryRegistry, schema: object, value: object) -> bytes:
-    """The same behind its id, under `users-value`."""
+    """A value as fastavro writes it, behind its id, under `users-value`."""
     return frame_id(registry.seed("users-value", json.dumps(schema)), body(schema, value))
+
+
+def spark_struct(**fields: object) -> dict[str, object]:
+    """A StructType in its JSON form."""
+    parts = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in fields.items()]
+    return {"type": "struct", "fields": parts}

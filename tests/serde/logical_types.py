@@ -24,8 +24,6 @@ from typing import Final
 
 from tests.serde.spark.jvm.plans import Json
 
-__all__ = ["COLUMNS", "REFUSED", "WRITERS", "Written", "body", "cases", "expected", "ksqldb_expected"]
-
 
 class _Refused:
     def __repr__(self) -> str:

@@ -13,30 +13,8 @@
 | unique | STRASSE | straße | STRASSE ← straße | ours |
 | exact | FOO | foo | FOO ← nothing | ours |
 | exact | FOO | FOO, foo | FOO ← FOO | ours |
-| ksqldb | FOO | foo | FOO ← foo | ConnectDataTranslator 0.13 |
-| ksqldb | FOO | FOO, foo | FOO ← foo: the last, over the exact one | ConnectDataTranslator 0.13 |
-| ksqldb | FOO | foo, FOO | FOO ← FOO: the last | ConnectDataTranslator 0.13 |
-| ksqldb | FOO | foo, Foo, fOO | FOO ← fOO: the last | ConnectDataTranslator 0.13 |
-| ksqldb | caseField | CASEFIELD | caseField ← nothing | ConnectDataTranslator 0.13 |
-| ksqldb | caseField | casefield | caseField ← nothing | ConnectDataTranslator 0.13 |
-| ksqldb | foo, FOO | foo | foo ← foo, FOO ← nothing | ConnectDataTranslator 0.13 |
-| ksqldb | foo, FOO | foo, Foo | foo ← foo, FOO ← Foo | ConnectDataTranslator 0.13 |
-| ksqldb | STRASSE | straße | STRASSE ← straße | Java's toUpperCase |
-| ksqldb-2020 | col1 | COL1 | col1 ← COL1 | ConnectDataTranslator 0.10 |
-| ksqldb-2020 | a, A | a | a ← a, A ← a | ConnectDataTranslator 0.10 |
-| ksqldb-2020 | a, A | a, A | a ← A, A ← A: the last | ConnectDataTranslator 0.10 |
-| ksqldb-2020 | FOO | FOO, foo | FOO ← foo: the last | ConnectDataTranslator 0.10 |
 
-Objects of JSON (`match_keys`); unique and exact are as above:
-
-| rule | columns | keys | fed | from |
-|---|---|---|---|---|
-| ksqldb | FOO | FOO, foo | FOO ← FOO: the exact one | KsqlJsonDeserializer |
-| ksqldb | FOO | foo, FOO | FOO ← FOO | KsqlJsonDeserializer |
-| ksqldb | FOO | foo, Foo | FOO ← Foo: the last | KsqlJsonDeserializer |
-| ksqldb | caseField | CASEFIELD | caseField ← nothing | KsqlJsonDeserializerTest |
-| ksqldb | foo, FOO | foo | foo ← foo, FOO ← foo: both | KsqlJsonDeserializer |
-| ksqldb-2020 | the same | | | KsqlJsonDeserializer 0.11 |
+ksqldb and ksqldb-2020, of Avro and JSON (`match_keys`), have their table in `rules/test_case_rules.py`.
 """
 
 from __future__ import annotations
@@ -68,21 +46,7 @@ class TestMatchFields:
             (EXACT, ["FOO"], ["foo"], {}),
             (EXACT, ["FOO"], ["FOO", "foo"], {"FOO": "FOO"}),
             (EXACT, ["FOO"], ["foo", "Foo"], {}),
-            (KSQLDB, ["FOO"], ["foo"], {"FOO": "foo"}),
-            (KSQLDB, ["FOO"], ["FOO", "foo"], {"FOO": "foo"}),
-            (KSQLDB, ["FOO"], ["foo", "FOO"], {"FOO": "FOO"}),
-            (KSQLDB, ["FOO"], ["foo", "Foo", "fOO"], {"FOO": "fOO"}),
-            (KSQLDB, ["caseField"], ["CASEFIELD"], {}),
-            (KSQLDB, ["caseField"], ["casefield"], {}),
-            (KSQLDB, ["caseField"], ["caseField"], {"caseField": "caseField"}),
-            (KSQLDB, ["foo", "FOO"], ["foo"], {"foo": "foo"}),
-            (KSQLDB, ["foo", "FOO"], ["foo", "Foo"], {"foo": "foo", "FOO": "Foo"}),
             (KSQLDB, ["STRASSE"], ["straße"], {"STRASSE": "straße"}),
-            (KSQLDB_2020, ["col1"], ["COL1"], {"col1": "COL1"}),
-            (KSQLDB_2020, ["a", "A"], ["a"], {"a": "a", "A": "a"}),
-            (KSQLDB_2020, ["a", "A"], ["a", "A"], {"a": "A", "A": "A"}),
-            (KSQLDB_2020, ["FOO"], ["FOO", "foo"], {"FOO": "foo"}),
-            (KSQLDB_2020, ["FOO"], ["bar"], {}),
         ],
     )
     def test_the_table_holds(self, rule: CaseRule, columns: list[str], fields: list[str], fed: dict[str, str]) -> None:
@@ -125,24 +89,6 @@ class TestPlacements:
 
 
 class TestMatchKeys:
-    @pytest.mark.parametrize("rule", [KSQLDB, KSQLDB_2020])
-    @pytest.mark.parametrize(
-        ("columns", "keys", "fed"),
-        [
-            (["FOO"], ["FOO", "foo"], {"FOO": "FOO"}),
-            (["FOO"], ["foo", "FOO"], {"FOO": "FOO"}),
-            (["FOO"], ["foo", "Foo"], {"FOO": "Foo"}),
-            (["FOO"], ["bar"], {}),
-            (["caseField"], ["CASEFIELD"], {}),
-            (["caseField"], ["caseField"], {"caseField": "caseField"}),
-            (["foo", "FOO"], ["foo"], {"foo": "foo", "FOO": "foo"}),
-            (["foo", "FOO"], ["foo", "fOO"], {"foo": "foo", "FOO": "fOO"}),
-            (["STRASSE"], ["straße"], {"STRASSE": "straße"}),
-        ],
-    )
-    def test_the_table_holds(self, rule: CaseRule, columns: list[str], keys: list[str], fed: dict[str, str]) -> None:
-        assert match_keys(columns, keys, rule, where="the object") == fed
-
     @given(name_lists, name_lists, st.sampled_from([UNIQUE, EXACT]))
     def test_our_own_rules_are_the_same_as_for_fields(
         self, columns: list[str], keys: list[str], rule: CaseRule

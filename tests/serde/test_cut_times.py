@@ -25,7 +25,7 @@ from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.write.plan import plan_write
-from tests.serde.spark.jvm.plans import logical, record
+from tests.serde.avro_schemas import logical, record
 
 COLUMNS: Final = parse_columns("A TIMESTAMP, T TIME, L ARRAY<TIMESTAMP>")
 AT: Final = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, datetime.UTC)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -61,10 +61,9 @@ READERS: dict[str, tuple[Callable[[str], Callable[..., bytes | None]], Make]] = 
 }
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with FixtureRegistry() as registry:
-        yield registry.url
+@pytest.fixture
+def url(registry: FixtureRegistry) -> str:
+    return registry.url
 
 
 @pytest.mark.parametrize("format_", READERS)

@@ -43,11 +43,10 @@ from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind
 from srfix.serde.wire import frame_guid, frame_id
+from tests.serde.avro_schemas import record
 from tests.serde.fakes import MemoryRegistry
 
-TEXT = json.dumps(
-    {"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}, {"name": "Name", "type": "string"}]}
-)
+TEXT = json.dumps(record(id="int", Name="string"))
 VALUE = SerdeContext("orders")
 KEY = SerdeContext("orders", Role.KEY)
 BODY = b"\x0e\x06tea"
@@ -334,15 +333,3 @@ class TestWithoutSchemas:
             with pytest.raises(DecodeError, match=r"^A value of topic 'orders': ") as caught:
                 read(payload, VALUE)
             assert vars(caught.value)["role"] is Role.VALUE
-
-    def test_they_travel_to_another_process(self) -> None:
-        columns = parse_columns("ID INT KEY")
-        for read in (JsonDeserializer(), JsonDeserializer(columns, wrap=True), KafkaDeserializer(columns)):
-            again = pickle.loads(pickle.dumps(read))
-            assert (type(again), again.columns) == (type(read), read.columns)
-
-
-class TestConstruction:
-    def test_unusable_columns_are_refused_at_once(self, registry: MemoryRegistry) -> None:
-        with pytest.raises(ColumnError):
-            AvroDeserializer(ById(registry), columns=())

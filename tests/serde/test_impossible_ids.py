@@ -3,7 +3,7 @@ ever asked for one, whoever meets it; a payload that carries one is one bad row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -32,11 +32,10 @@ ONE_LONG = b"\x02"
 
 
 @pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as running:
-        running.seed("users-value", TEXT)
-        running.forget_requests()
-        yield running
+def registry(registry: FixtureRegistry) -> FixtureRegistry:
+    registry.seed("users-value", TEXT)
+    registry.forget_requests()
+    return registry
 
 
 def _dual(client: RegistryClient) -> Resolver:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from srfix.serde import BadRow, CaseRule, Reason, SerdeContext, deserialize_many
 from srfix.serde.arrow import ValueWise, to_arrow
 from srfix.serde.spark import ReadPlan
+from tests.serde.avro_schemas import logical, map_of, record
 from tests.serde.logical_types import COLUMNS, REFUSED, WRITERS, Written, body, expected, ksqldb_expected
-from tests.serde.spark.jvm.plans import Json, logical, plan_of, record
+from tests.serde.spark.jvm.plans import Json, plan_of
 
 Engine = Callable[[ReadPlan, list[bytes]], list[object]]
 """A plan and payloads → the column's values; `REFUSED` for a bad row."""
@@ -53,6 +54,7 @@ SHAPES: Final[dict[str, tuple[Callable[[Json], Json], str, bytes, bytes, Callabl
     "nullable, null last": (lambda type_: [type_, "null"], "{}", b"\0", b"", lambda value: value),
     "array": (lambda type_: {"type": "array", "items": type_}, "ARRAY<{}>", b"\2", b"\0", lambda value: [value]),
     "struct": (lambda type_: record("S", A=type_), "STRUCT<A {}>", b"", b"", lambda value: {"A": value}),
+    "map": (map_of, "MAP<STRING, {}>", b"\2\2k", b"\0", lambda value: {"k": value}),
 }
 
 
@@ -73,14 +75,17 @@ def test_a_value_is_what_the_writer_meant_or_no_value(written: Written, engine: 
 
 @every_engine
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("column", ["TIMESTAMP", "TIMESTAMP_NTZ"])
 @pytest.mark.parametrize("unit", ["timestamp-millis", "timestamp-micros", "timestamp-nanos", "local-timestamp-micros"])
-def test_a_unit_counts_wherever_the_type_stands(unit: str, shape: str, engine: Engine) -> None:
+def test_a_unit_counts_wherever_the_type_stands(unit: str, column: str, shape: str, engine: Engine) -> None:
     (written,) = (each for each in WRITERS if each.word == f"long {unit}")
     type_of, column_of, before, behind, value_of = SHAPES[shape]
-    plan = plan_of(f"A {column_of.format('TIMESTAMP')}", record(A=type_of(written.type)))
+    plan = plan_of(f"A {column_of.format(column)}", record(A=type_of(written.type)))
     found = engine(plan, _payloads(written, before, behind))
     for value, got in zip(written.values, found, strict=True):
-        wanted = expected(written, "TIMESTAMP", value)
+        wanted = expected(written, column, value)
+        if shape == "map" and isinstance(got, list):
+            got = dict(got)  # Arrow's
         assert got == (REFUSED if wanted is REFUSED else value_of(wanted)), value
 
 
@@ -110,32 +115,43 @@ def test_under_ksqldbs_rules_a_number_of_a_unit_that_it_does_not_know_is_millise
     assert found == [ksqldb_expected(int(value), "TIMESTAMP") for value in written.values]
 
 
-_UNIT = {"timestamp-millis": 10**3, "timestamp-micros": 10**6, "timestamp-nanos": 10**9}
+_UNITS = {"millis": 10**3, "micros": 10**6, "nanos": 10**9}
+_COLUMNS = {"timestamp": "TIMESTAMP", "local": "TIMESTAMP_NTZ"}
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_800
+"""The years 1 and 10000."""
 
 
 class TestInstants:
-    @given(unit=st.sampled_from(sorted(_UNIT)), number=st.integers(-(2**63), 2**63 - 1))
-    def test_any_number_is_its_instant_in_every_engine(self, unit: str, number: int) -> None:
-        written = Written(
-            word="", type=logical("long", unit), values=(number,), counts="timestamp", per_second=_UNIT[unit]
-        )
-        plan = plan_of("A TIMESTAMP", record(A=written.type))
-        wanted = expected(written, "TIMESTAMP", number)
+    @given(
+        unit=st.sampled_from(sorted(_UNITS)),
+        counts=st.sampled_from(sorted(_COLUMNS)),
+        second=st.sampled_from([0, _FIRST_S, _LAST_S]) | st.integers(_FIRST_S, _LAST_S),
+        more=st.integers(-2_000, 2_000) | st.integers(-(2**63), 2**63 - 1),
+    )
+    def test_any_number_is_its_instant_or_clock_time_in_every_engine(
+        self, unit: str, counts: str, second: int, more: int
+    ) -> None:
+        number = min(max(second * _UNITS[unit] + more, -(2**63)), 2**63 - 1)
+        type_ = logical("long", f"{'local-' if counts == 'local' else ''}timestamp-{unit}")
+        written = Written(word="", type=type_, values=(number,), counts=counts, per_second=_UNITS[unit])
+        plan = plan_of(f"A {_COLUMNS[counts]}", record(A=type_))
+        wanted = expected(written, _COLUMNS[counts], number)
         for engine in ENGINES.values():
             assert engine(plan, _payloads(written)) == [wanted]
 
 
-class TestWords:
-    def test_a_refusal_names_the_type_what_it_is_and_the_column_that_takes_it(self) -> None:
-        plan = plan_of("A TIME", record(A=logical("long", "timestamp-micros")))
-        (bad,) = deserialize_many([_HEAD + b"\0"], _CONTEXT, plan.deserializer(), on_error="quarantine")
-        assert isinstance(bad, BadRow)
-        assert bad.reason is Reason.TYPE_MISMATCH
-        assert "The writer's type int64 (timestamp-micros) cannot be read as" in bad.error.message
-
-    def test_a_part_of_a_microsecond_is_named(self) -> None:
-        plan = plan_of("A TIMESTAMP", record(A=logical("long", "timestamp-nanos")))
-        (bad,) = deserialize_many([_HEAD + b"\2"], _CONTEXT, plan.deserializer(), on_error="quarantine")
-        assert isinstance(bad, BadRow)
-        assert bad.reason is Reason.OVERFLOW
-        assert "it is no whole microsecond, and TIMESTAMP has none finer" in bad.error.message
+@pytest.mark.parametrize(
+    ("column", "unit", "reason", "words"),
+    [
+        ("TIME", "micros", Reason.TYPE_MISMATCH, "The writer's type int64 (timestamp-micros) cannot be read as"),
+        ("TIMESTAMP", "nanos", Reason.OVERFLOW, "it is no whole microsecond, and TIMESTAMP has none finer"),
+    ],
+)
+def test_a_refusal_names_the_type_and_what_the_column_has_not(
+    column: str, unit: str, reason: Reason, words: str
+) -> None:
+    plan = plan_of(f"A {column}", record(A=logical("long", f"timestamp-{unit}")))
+    (bad,) = deserialize_many([_HEAD + b"\2"], _CONTEXT, plan.deserializer(), on_error="quarantine")
+    assert isinstance(bad, BadRow)
+    assert bad.reason is reason
+    assert words in bad.error.message

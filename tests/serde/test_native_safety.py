@@ -29,31 +29,19 @@ from srfix.serde.errors import SrfixError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer
+from tests.serde.avro_schemas import DATE, MICROS, UUID, array, enum, map_of, record
+from tests.serde.avro_schemas import decimal as decimal_type
 from tests.serde.fakes import MemoryRegistry
 
 pytestmark = pytest.mark.skipif(native.kernel() is None, reason="the kernel is not there")
 
 VALUE: Final = SerdeContext("t")
-_PART: Final = {"type": "record", "name": "P", "fields": [{"name": "A", "type": ["null", "int"]}]}
-_TYPES: Final[dict[str, object]] = {
-    "B": "boolean",
-    "I": "int",
-    "L": ["null", "long"],
-    "F": "float",
-    "S": "string",
-    "Y": "bytes",
-    "E": {"type": "enum", "name": "E", "symbols": ["ON", "OFF"]},
-    "D": {"type": "int", "logicalType": "date"},
-    "T": {"type": "long", "logicalType": "timestamp-micros"},
-    "N": {"type": "bytes", "logicalType": "decimal", "precision": 50, "scale": 2},
-    "U": {"type": "string", "logicalType": "uuid"},
-    "M": {"type": "map", "values": _PART},
-    "R": {"type": "array", "items": "P"},
-    "X": ["null", "string", "double"],
-}
 TEXT: Final = json.dumps(
-    {"type": "record", "name": "R", "fields": [{"name": name, "type": type_} for name, type_ in _TYPES.items()]}
-)
+    record(
+        B="boolean", I="int", L=["null", "long"], F="float", S="string", Y="bytes", E=enum("ON", "OFF"), D=DATE, T=MICROS,
+        N=decimal_type(50, 2), U=UUID, M=map_of(record("P", A=["null", "int"])), R=array("P"), X=["null", "string", "double"],
+    )
+)  # fmt: skip
 BODY: Final = (
     b"\1\x0e\2\x10\0\0\xc0\x3f\6tea\4\0\1\0\x80\x40\x80\x80\xb8\x99\xd9\xf5\xdf\5\4\4\xd2"
     b"H12345678-1234-5678-1234-567812345678\4\2k\2\2\2l\0\0\4\2\6\2\5\0\2\6tea"
@@ -66,45 +54,24 @@ _ROUNDS: Final = 4
 _TIMES: Final = 150
 
 
-@pytest.fixture
-def registry() -> MemoryRegistry:
-    registry = MemoryRegistry()
-    registry.seed("t-value", TEXT)
-    return registry
-
-
-@pytest.fixture
-def payload(registry: MemoryRegistry) -> bytes:
-    return b"\0\0\0\0\1" + BODY
-
-
-@pytest.fixture
-def deserialize(registry: MemoryRegistry) -> AvroDeserializer:
-    return AvroDeserializer(ById(registry))
-
-
-@pytest.fixture
-def serialize(registry: MemoryRegistry) -> AvroSerializer:
-    return AvroSerializer.for_schema(registry, TEXT)
-
-
-@pytest.fixture
-def row(deserialize: AvroDeserializer, payload: bytes) -> dict[str, Any]:
-    return deserialize.row(payload, VALUE)
-
-
 class _Serdes:
     """All that reads and writes, with something to read and write."""
 
-    def __init__(self, registry: MemoryRegistry, payload: bytes) -> None:
-        self.registry = registry
-        self.payload = payload
+    def __init__(self) -> None:
+        self.registry = registry = MemoryRegistry()
+        registry.seed("t-value", TEXT)
+        self.payload = payload = b"\0\0\0\0\1" + BODY
         self.deserialize = AvroDeserializer(ById(registry))
         self.in_columns = AvroDeserializer(ById(registry), columns=COLUMNS)
         self.serialize = AvroSerializer.for_schema(registry, TEXT)
         self.row = self.deserialize.row(payload, VALUE)
         self.payloads: list[bytes | None] = [payload, None, payload, payload[:-3], payload, b"junk", payload]
         self.array = pa.array(self.payloads, pa.binary())
+
+
+@pytest.fixture
+def serdes() -> _Serdes:
+    return _Serdes()
 
 
 class Meddler:
@@ -139,32 +106,31 @@ class TestRowsThatChange:
         ],
     )
     def test_a_map_that_changes_while_it_is_written_is_no_panic(
-        self, serialize: AvroSerializer, row: dict[str, Any], meddle: Callable[[dict[Any, Any]], object]
+        self, serdes: _Serdes, meddle: Callable[[dict[Any, Any]], object]
     ) -> None:
         for _ in range(3):
             with suppress(SrfixError, RuntimeError):
-                serialize(self.meddled(row, meddle), VALUE)
+                serdes.serialize(self.meddled(serdes.row, meddle), VALUE)
 
-    def test_a_list_that_changes_while_it_is_written_is_refused_or_whole(
-        self, serialize: AvroSerializer, deserialize: AvroDeserializer, row: dict[str, Any]
-    ) -> None:
+    def test_a_list_that_changes_while_it_is_written_is_refused_or_whole(self, serdes: _Serdes) -> None:
         items: list[Any] = []
         items += [{Meddler(lambda: items.append({"A": 5})): 1}, {"A": 2}]
-        written = serialize({**row, "R": items}, VALUE)
+        written = serdes.serialize({**serdes.row, "R": items}, VALUE)
         assert written is not None
-        found = deserialize.row(written, VALUE)["R"]
+        found = serdes.deserialize.row(written, VALUE)["R"]
         assert isinstance(found, list)
         assert found[:2] == [{"A": 1}, {"A": 2}]
 
-    def test_what_a_key_raises_is_raised(self, serialize: AvroSerializer, row: dict[str, Any]) -> None:
+    def test_what_a_key_raises_is_raised(self, serdes: _Serdes) -> None:
         def interrupt() -> None:
             raise KeyboardInterrupt
 
-        row["M"] = {"one": {Meddler(interrupt): 1}}
         with pytest.raises(KeyboardInterrupt):
-            serialize(row, VALUE)
+            serdes.serialize({**serdes.row, "M": {"one": {Meddler(interrupt): 1}}}, VALUE)
 
-    def test_a_row_is_written_within_a_row(self, serialize: AvroSerializer, row: dict[str, Any]) -> None:
+    def test_a_row_is_written_within_a_row(self, serdes: _Serdes) -> None:
+        serialize = serdes.serialize
+        row: dict[str, Any] = serdes.row
         whole = serialize(row, VALUE)
         inner: list[bytes | None] = []
         outer = serialize(
@@ -202,10 +168,7 @@ def few(*quick: str) -> list[Any]:
 
 class TestMemory:
     @pytest.mark.parametrize("work", few("a bad row is read", "a bad row is written"))
-    def test_nothing_is_kept_of_what_was_read_or_written(
-        self, registry: MemoryRegistry, payload: bytes, work: str
-    ) -> None:
-        serdes = _Serdes(registry, payload)
+    def test_nothing_is_kept_of_what_was_read_or_written(self, serdes: _Serdes, work: str) -> None:
         grown = []
         for _ in range(_ROUNDS):  # the first ones warm up
             before = _held(serdes)
@@ -217,8 +180,7 @@ class TestMemory:
         assert {name: growth for name, growth in least.items() if abs(growth) > _TIMES * 0.75} == {}
 
     @pytest.mark.slow
-    def test_the_process_does_not_grow(self, registry: MemoryRegistry, payload: bytes) -> None:
-        serdes = _Serdes(registry, payload)
+    def test_the_process_does_not_grow(self, serdes: _Serdes) -> None:
 
         def work() -> None:
             for _ in range(150):
@@ -252,8 +214,7 @@ def _resident_bytes() -> int:
 
 
 class TestThreads:
-    def test_threads_share_decoders_and_encoders(self, registry: MemoryRegistry, payload: bytes) -> None:
-        serdes = _Serdes(registry, payload)
+    def test_threads_share_decoders_and_encoders(self, serdes: _Serdes) -> None:
         expected = {name: repr(work(serdes)) for name, work in WORK.items()}
         wrong: list[str] = []
 
@@ -266,15 +227,14 @@ class TestThreads:
         assert not wrong
 
     @pytest.mark.slow
-    def test_a_list_of_payloads_may_change_while_it_is_read(self, registry: MemoryRegistry, payload: bytes) -> None:
-        serdes = _Serdes(registry, payload)
-        payloads: list[bytes | None] = [payload] * 2_000
+    def test_a_list_of_payloads_may_change_while_it_is_read(self, serdes: _Serdes) -> None:
+        payloads: list[bytes | None] = [serdes.payload] * 2_000
         stop = threading.Event()
 
         def change() -> None:
             while not stop.is_set():
                 del payloads[500:]
-                payloads.extend([None, b"x", payload] * 500)
+                payloads.extend([None, b"x", serdes.payload] * 500)
 
         def read() -> None:
             try:
@@ -289,7 +249,8 @@ class TestThreads:
 
         _in_threads([change, read])
 
-    def test_a_small_stack_holds_a_row_that_nests_as_deep_as_any_may(self, registry: MemoryRegistry) -> None:
+    def test_a_small_stack_holds_a_row_that_nests_as_deep_as_any_may(self) -> None:
+        registry = MemoryRegistry()
         text = '{"type":"record","name":"N","fields":[{"name":"next","type":["null","N"]}]}'
         schema_id = registry.seed("n", text)
         deserialize = AvroDeserializer(ById(registry))
@@ -324,9 +285,7 @@ def _in_threads(calls: list[Callable[[], object]]) -> None:
 class TestInterrupts:
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
     @pytest.mark.parametrize("work", few("many are read"))
-    def test_an_interrupt_comes_through_and_spoils_nothing(
-        self, registry: MemoryRegistry, payload: bytes, work: str
-    ) -> None:
+    def test_an_interrupt_comes_through_and_spoils_nothing(self, serdes: _Serdes, work: str) -> None:
         class Interrupt(BaseException):
             pass
 
@@ -336,7 +295,6 @@ class TestInterrupts:
             fired.append(number)
             raise Interrupt
 
-        serdes = _Serdes(registry, payload)
         expected, came_through = repr(WORK[work](serdes)), 0
         before = signal.signal(signal.SIGALRM, interrupt)
         try:
@@ -358,8 +316,7 @@ class TestInterrupts:
         assert repr(WORK[work](serdes)) == expected
 
     @pytest.mark.slow
-    def test_what_a_finalizer_does_between_rows_spoils_nothing(self, registry: MemoryRegistry, payload: bytes) -> None:
-        serdes = _Serdes(registry, payload)
+    def test_what_a_finalizer_does_between_rows_spoils_nothing(self, serdes: _Serdes) -> None:
         whole = serdes.serialize(serdes.row, VALUE)
         ran = []
 
@@ -368,7 +325,7 @@ class TestInterrupts:
                 self.self = self  # only the collector, which runs at any allocation, finds it
 
             def __del__(self) -> None:
-                ran.append(serdes.deserialize(payload, VALUE) == serdes.row)
+                ran.append(serdes.deserialize(serdes.payload, VALUE) == serdes.row)
                 ran.append(serdes.serialize(serdes.row, VALUE) == whole)
                 raise ValueError("a finalizer's own")
 
@@ -378,7 +335,7 @@ class TestInterrupts:
         try:
             for _ in range(300):
                 Finalized()
-                assert serdes.deserialize(payload, VALUE) == serdes.row
+                assert serdes.deserialize(serdes.payload, VALUE) == serdes.row
                 assert serdes.serialize(serdes.row, VALUE) == whole
                 assert to_arrow(serdes.payloads, VALUE, serdes.in_columns, on_error="quarantine").num_rows == 7
         finally:

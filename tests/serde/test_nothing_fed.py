@@ -39,15 +39,12 @@ from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
-from tests.serde.fakes import MemoryRegistry, body, framed
+from tests.serde.avro_schemas import body, record
+from tests.serde.fakes import MemoryRegistry, framed
 
 USERS = SerdeContext("users")
 COLUMNS = "ID BIGINT, NAME STRING"
 RULES = list(CaseRule)
-
-
-def record(name: str = "R", /, **fields: object) -> dict[str, object]:
-    return {"type": "record", "name": name, "fields": [{"name": key, "type": type_} for key, type_ in fields.items()]}
 
 
 USER = record("User", ID=["null", "long"], NAME=["null", "string"])

@@ -14,24 +14,15 @@ from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 from srfix.serde.wire import frame_id
-from tests.serde.fakes import MemoryRegistry, body
+from tests.serde.avro_schemas import body, enum, record
+from tests.serde.fakes import MemoryRegistry
 
-CURRENCY = '{"type":"enum","name":"Currency","namespace":"shop","symbols":["EUR","DKK"]}'
-MONEY = (
-    '{"type":"record","name":"Money","namespace":"shop","fields":[{"name":"amount","type":"long"},'
-    '{"name":"currency","type":"Currency"}]}'
-)
-ORDER = (
-    '{"type":"record","name":"Order","namespace":"orders","fields":[{"name":"price","type":"shop.Money"},'
-    '{"name":"paid","type":["null","shop.Money"],"default":null},{"name":"in","type":"shop.Currency"}]}'
-)
-INLINE = (
-    '{"type":"record","name":"Order","namespace":"orders","fields":[{"name":"price","type":{"type":"record","name":"Money",'
-    '"namespace":"shop","fields":[{"name":"amount","type":"long"},{"name":"currency","type":{"type":"enum","name":"Currency",'
-    '"symbols":["EUR","DKK"]}}]}},{"name":"paid","type":["null","shop.Money"],"default":null},'
-    '{"name":"in","type":"shop.Currency"}]}'
-)
-ROW = {"price": {"amount": 5, "currency": "DKK"}, "paid": {"amount": 4, "currency": "EUR"}, "in": "EUR"}
+CURRENCY = enum("EUR", "DKK", name="shop.Currency")
+MONEY = record("shop.Money", amount="long", currency="Currency")
+PAID, OF = ["null", "shop.Money"], "shop.Currency"
+ORDER = record("orders.Order", price="shop.Money", paid=PAID, of=OF)
+INLINE = record("orders.Order", price=record("shop.Money", amount="long", currency=CURRENCY), paid=PAID, of=OF)
+ROW = {"price": {"amount": 5, "currency": "DKK"}, "paid": {"amount": 4, "currency": "EUR"}, "of": "EUR"}
 CTX = SerdeContext("orders")
 
 
@@ -39,18 +30,19 @@ CTX = SerdeContext("orders")
 def registry() -> MemoryRegistry:
     """Currency (id 1), Money (2), which refers to it, Order (3), which refers to Money and through it to Currency."""
     made = MemoryRegistry()
-    made.seed("currency", CURRENCY)
-    made.seed("money", MONEY)
-    made.schemas[2] = Schema(
-        text=MONEY, references=(SchemaReference(name="shop.Currency", subject="currency", version=1),)
-    )
-    made.seed("orders-value", ORDER)
-    made.schemas[3] = Schema(text=ORDER, references=(SchemaReference(name="shop.Money", subject="money", version=1),))
+    made.seed("currency", json.dumps(CURRENCY))
+    for subject, schema, name, of in (
+        ("money", MONEY, "shop.Currency", "currency"),
+        ("orders-value", ORDER, "shop.Money", "money"),
+    ):
+        schema_id = made.seed(subject, json.dumps(schema))
+        references = (SchemaReference(name=name, subject=of, version=1),)
+        made.schemas[schema_id] = Schema(text=json.dumps(schema), references=references)
     return made
 
 
 def payload() -> bytes:
-    return frame_id(3, body(json.loads(INLINE), ROW))
+    return frame_id(3, body(INLINE, ROW))
 
 
 def resolvers(registry: MemoryRegistry) -> dict[str, Resolver]:
@@ -73,4 +65,5 @@ class TestReading:
 
 
 def test_columns_are_inferred_through_them() -> None:
-    assert columns_from_avro(ORDER, references=(CURRENCY, MONEY)) == columns_from_avro(INLINE)
+    order, inline, *parts = map(json.dumps, (ORDER, INLINE, CURRENCY, MONEY))
+    assert columns_from_avro(order, references=tuple(parts)) == columns_from_avro(inline)

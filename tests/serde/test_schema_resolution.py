@@ -16,7 +16,6 @@ import decimal
 import json
 import pickle
 import sys
-from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
@@ -44,51 +43,35 @@ from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
-from tests.serde.fakes import MemoryRegistry, body, framed
+from tests.serde.avro_schemas import DATE, MILLIS, array, body, field, record, record_of
+from tests.serde.avro_schemas import decimal as decimal_type
+from tests.serde.fakes import MemoryRegistry, framed
 
 USERS = SerdeContext("users")
-OLD = {
-    "type": "record",
-    "name": "User",
-    "fields": [
-        {"name": "id", "type": "long"},
-        {"name": "mail", "type": ["null", "string"]},
-        {"name": "home", "type": {"type": "record", "name": "Home", "fields": [{"name": "town", "type": "string"}]}},
-    ],
-}
-NEW = {
-    "type": "record",
-    "name": "User",
-    "fields": [
-        {"name": "id", "type": "long"},
-        {"name": "email", "type": ["null", "string"], "aliases": ["mail"], "default": None},
-        {
-            "name": "address",
-            "aliases": ["home"],
-            "type": {
-                "type": "record",
-                "name": "Address",
-                "aliases": ["Home"],
-                "fields": [
-                    {"name": "city", "type": "string", "aliases": ["town"]},
-                    {"name": "country", "type": "string", "default": "DE"},
-                ],
-            },
-        },
-        {"name": "points", "type": "int", "default": 7},
-        {"name": "tags", "type": {"type": "array", "items": "string"}, "default": ["new"]},
-        {"name": "note", "type": ["null", "string"], "default": None},
-        {"name": "born", "type": {"type": "int", "logicalType": "date"}, "default": 1},
-        {"name": "level", "type": "double", "default": 1.5},
-        {"name": "active", "type": "boolean", "default": True},
-        {
-            "name": "limit",
-            "type": {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
-            "default": "\u0001",
-        },
-        {"name": "since", "type": {"type": "long", "logicalType": "timestamp-millis"}, "default": 1000},
-    ],
-}
+OLD = record("User", id="long", mail=["null", "string"], home=record("Home", town="string"))
+NEW = record_of(
+    "User",
+    field("id", "long"),
+    field("email", ["null", "string"], aliases=["mail"], default=None),
+    field(
+        "address",
+        record_of(
+            "Address",
+            field("city", "string", aliases=["town"]),
+            field("country", "string", default="DE"),
+            aliases=["Home"],
+        ),
+        aliases=["home"],
+    ),
+    field("points", "int", default=7),
+    field("tags", array("string"), default=["new"]),
+    field("note", ["null", "string"], default=None),
+    field("born", DATE, default=1),
+    field("level", "double", default=1.5),
+    field("active", "boolean", default=True),
+    field("limit", decimal_type(4, 2), default="\u0001"),
+    field("since", MILLIS, default=1000),
+)
 WRITTEN = {"id": 1, "mail": "a@b", "home": {"town": "Ulm"}}
 READ = {
     "id": 1,
@@ -132,7 +115,7 @@ class TestDeserializer:
 
     def test_a_default_that_does_not_fit_is_said(self) -> None:
         registry = MemoryRegistry()
-        wrong = {**NEW, "fields": [*NEW["fields"], {"name": "n", "type": "int", "default": "x"}]}
+        wrong = record_of("User", *NEW["fields"], field("n", "int", default="x"))
         with pytest.raises(SchemaError, match="The default of the field n does not fit its type"):
             AvroDeserializer(ById(registry), reader_schema=json.dumps(wrong))(framed(registry, OLD, WRITTEN), USERS)
 
@@ -148,27 +131,22 @@ class TestDeserializer:
 
     def test_another_record_type_gets_no_defaults(self) -> None:
         registry = MemoryRegistry()
-        order = {"type": "record", "name": "Order", "fields": [{"name": "total", "type": "long"}]}
+        order = record("Order", total="long")
         read = AvroDeserializer(ById(registry), reader_schema=json.dumps(NEW))
         with pytest.raises(NothingFedError):
             read(framed(registry, order, {"total": 1}), USERS)
 
     def test_a_record_without_fields_that_avro_resolves_is_its_defaults(self) -> None:
         registry = MemoryRegistry()
-        empty = {"type": "record", "name": "ns.User", "fields": []}
-        reader = {**NEW, "fields": [{"name": "points", "type": "int", "default": 7}]}
+        empty = record("ns.User")
+        reader = record_of("User", field("points", "int", default=7))
         payload = framed(registry, empty, {})
         assert AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))(payload, USERS) == {"points": 7}
         strict = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader), strict=True)
         assert strict(payload, USERS) == {"points": 7}
 
     def test_types_that_nest_too_deep_for_the_stack_are_a_clear_error(self) -> None:
-        texts = tuple(
-            json.dumps(
-                {"type": "record", "name": f"R{n}", "fields": [{"name": "a", "type": f"R{n - 1}" if n else "int"}]}
-            )
-            for n in range(150)
-        )
+        texts = tuple(json.dumps(record(f"R{n}", a=f"R{n - 1}" if n else "int")) for n in range(150))
         load(texts[-1], texts[:-1])  # known since before the caller went deep
 
         def below(frames: int) -> None:
@@ -184,8 +162,7 @@ class TestDeserializer:
         registry = MemoryRegistry()
 
         def enum(*symbols: str, **more: str) -> dict[str, object]:
-            type_ = {"type": "enum", "name": "Colour", "symbols": list(symbols), **more}
-            return {"type": "record", "name": "R", "fields": [{"name": "c", "type": type_}]}
+            return record(c={"type": "enum", "name": "Colour", "symbols": list(symbols), **more})
 
         writer, reader = enum("RED", "GREEN", "BLUE"), enum("RED", "OTHER", default="OTHER")
         read = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))
@@ -220,9 +197,7 @@ def versions(draw: st.DrawFn) -> tuple[Any, Any, Any]:
         if not there or draw(st.booleans()):
             new["default"] = draw(TYPES[type_])
         reader.append(new)
-    named = {"type": "record", "name": "R"}
-    order = draw(st.permutations(reader))
-    return {**named, "fields": writer}, {**named, "fields": list(order)}, value
+    return record_of("R", *writer), record_of("R", *draw(st.permutations(reader))), value
 
 
 class TestAsFastavro:
@@ -241,19 +216,13 @@ class TestAsFastavro:
             assert {name: row[name] for name in expected} == expected
 
 
-@pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry() as registry:
-        registry.configure("users-value", {"compatibility": "NONE"})
-        yield registry
-
-
 def decoded(plan: ReadPlan, payload: bytes) -> Any:
     return PlanDecoder(pickle.loads(pickle.dumps(plan)))(pa.array([payload])).to_pylist()[0]
 
 
 class TestPlans:
     def _seed(self, registry: FixtureRegistry) -> bytes:
+        registry.configure("users-value", {"compatibility": "NONE"})
         first = registry.seed("users-value", json.dumps(OLD))
         registry.seed("users-value", json.dumps(NEW))
         return frame_id(first, body(OLD, WRITTEN))
@@ -276,7 +245,7 @@ class TestPlans:
 
     def test_a_reader_with_nothing_that_spark_has_gives_no_plan(self, client: RegistryClient) -> None:
         time = {"type": "int", "connect.name": "org.apache.kafka.connect.data.Time"}
-        reader = {"type": "record", "name": "User", "fields": [{"name": "at", "type": time}]}
+        reader = record("User", at=time)
         says = r"^reader_schema gives no columns: The schema does not include any .*->at: Spark"
         with pytest.raises(ColumnError, match=says):
             plan_read(client, "users", reader_schema=json.dumps(reader))
@@ -313,8 +282,7 @@ class TestPlans:
     def test_the_jvm_engine_refuses_a_default_that_java_has_no_word_for(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
-        old = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
-        new = {**old, "fields": [*old["fields"], {"name": "b", "type": "double", "default": "NaN"}]}
+        old, new = record(a="int"), record_of("R", field("a", "int"), field("b", "double", default="NaN"))
         registry.seed("users-value", json.dumps(old))
         plan = plan_read(client, "users", "`a` INT, `b` DOUBLE", reader_schema=json.dumps(new))
         with pytest.raises(Exception, match="Java does not take the default"):

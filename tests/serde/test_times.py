@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
 from srfix.serde import (
     AvroDeserializer,
     AvroSerializer,
@@ -38,7 +37,7 @@ from srfix.serde.arrow import from_arrow, to_arrow
 from srfix.serde.columns import Times, parse_columns, with_times
 from srfix.serde.errors import ColumnError
 from srfix.serde.spark import plan_read, plan_write
-from tests.serde.spark.jvm.plans import logical, record
+from tests.serde.avro_schemas import logical, record
 
 COLUMNS: Final = "D DATE, T TIME, A TIMESTAMP, L ARRAY<TIMESTAMP>, M MAP<STRING, DATE>, S STRUCT<D DATE>"
 MICROSECONDS_AS_MILLISECONDS: Final = 1_700_000_000_000_000
@@ -91,12 +90,6 @@ ANY_TIMES: Final = {
     "time-millis": "int",
     "timestamp-millis": "long",
 }
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[RegistryClient]:
-    with FixtureRegistry() as server, RegistryClient(server.url) as client:
-        yield client
 
 
 class TestTheError:

@@ -22,14 +22,10 @@ windows = (
 
 
 class TestWindow:
-    @pytest.mark.parametrize("start", [-1, MAX + 1, True, 1.0, None])
-    def test_a_start_that_is_no_time_is_refused(self, start: object) -> None:
-        with pytest.raises(UsageError, match="The start of a window must be a whole number"):
-            Window(start)  # type: ignore[arg-type]
-
     @pytest.mark.parametrize(
         ("window", "message"),
         [
+            *(((start,), "The start of a window must be a whole number") for start in (-1, MAX + 1, True, 1.0, None)),
             ((0, -1), "The end of a window must be"),
             ((0, MAX + 1), "The end of a window must be"),
             ((5, 4), r"A window cannot end \(4\) before it starts \(5\)\.$"),
@@ -37,9 +33,9 @@ class TestWindow:
             ((0, None, 2**31), "The sequence number of a window must be"),
         ],
     )
-    def test_what_no_window_can_be_is_refused(self, window: tuple[int, ...], message: str) -> None:
+    def test_what_no_window_can_be_is_refused(self, window: tuple[object, ...], message: str) -> None:
         with pytest.raises(UsageError, match=rf"^{message}"):
-            Window(*window)
+            Window(*window)  # type: ignore[arg-type]
 
     def test_the_size_gives_the_end(self) -> None:
         assert Window(60_000).with_size(60_000) == Window(60_000, 120_000)

@@ -29,19 +29,18 @@ class TestParse:
     def test_a_tombstone_is_not_an_error(self) -> None:
         assert wire.parse(None) is None
 
-    @given(ids, st.binary())
-    def test_what_frame_id_makes_is_taken_apart_again(self, schema_id: int, body: bytes) -> None:
-        frame = wire.parse(wire.frame_id(schema_id, body))
-        assert frame is not None
-        assert (frame.schema_id, frame.guid, frame.body) == (schema_id, None, body)
-        assert frame.framing is Framing.PREFIX_ID
-
-    @given(st.uuids(), st.binary())
-    def test_what_frame_guid_makes_is_taken_apart_again(self, guid: UUID, body: bytes) -> None:
-        frame = wire.parse(wire.frame_guid(guid, body))
-        assert frame is not None
-        assert (frame.schema_id, frame.guid, frame.body) == (None, guid, body)
-        assert frame.framing is Framing.PREFIX_GUID
+    @given(ids, st.uuids(), st.binary())
+    def test_what_is_framed_is_taken_apart_again(self, schema_id: int, guid: UUID, body: bytes) -> None:
+        by_id, by_guid = wire.parse(wire.frame_id(schema_id, body)), wire.parse(wire.frame_guid(guid, body))
+        assert by_id is not None
+        assert (by_id.schema_id, by_id.guid, by_id.body, by_id.framing) == (schema_id, None, body, Framing.PREFIX_ID)
+        assert by_guid is not None
+        assert (by_guid.schema_id, by_guid.guid, by_guid.body, by_guid.framing) == (
+            None,
+            guid,
+            body,
+            Framing.PREFIX_GUID,
+        )
 
     def test_the_header_wins_over_the_payload(self) -> None:
         headers = [("__value_schema_id", wire.frame_guid(GUID))]

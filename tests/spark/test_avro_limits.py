@@ -18,7 +18,8 @@ from srfix.serde.spark import choose_engine, from_registry
 from srfix.serde.spark._pyspark import limits
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import frame_id
-from tests.serde.spark.jvm.plans import array, plan_of, record
+from tests.serde.avro_schemas import array, record
+from tests.serde.spark.jvm.plans import plan_of
 from tests.spark.conftest import RELEASE
 from tests.spark.test_packages import lines_of
 
@@ -27,7 +28,8 @@ SCRIPT: Final = """
     import logging, os, sys
     from pyspark.sql import SparkSession
     from srfix.serde.spark import choose_engine, from_registry, start_session
-    from tests.serde.spark.jvm.plans import array, plan_of, record
+    from tests.serde.avro_schemas import array, record
+    from tests.serde.spark.jvm.plans import plan_of
 
     logging.basicConfig(level="WARNING", stream=sys.stdout, format="%(message).40s")
     config = {

@@ -1,6 +1,6 @@
 """TIMESTAMP_NTZ, what a clock without a zone shows: from and to `local-timestamp-…`, by every engine, in another zone.
 
-Every unit without a JVM: tests/serde/spark/read/test_local_times.py.
+Every unit without a JVM: tests/serde/test_logical_types.py.
 
 | the writer's type | TIMESTAMP_NTZ |
 |---|---|
@@ -24,8 +24,8 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroDeserializer, AvroSerializer, ById, EngineRefusedError, RegistryClient, Schema, SerdeContext
 from srfix.serde.spark import NEWEST, Engine, plan_read, plan_write, to_registry
 from srfix.serde.wire import frame_id
-from tests.serde.spark.jvm.plans import logical as avro_logical
-from tests.serde.spark.read.test_local_times import LOCAL_COLUMNS, LOCAL_UNITS, everywhere, local_body, meant
+from tests.serde.avro_schemas import logical as avro_logical
+from tests.serde.spark.read.local_times import LOCAL_COLUMNS, LOCAL_UNITS, everywhere, local_body, meant
 from tests.spark.reading_world import ARROW, ENGINES, JVM, EngineCase, frame
 from tests.spark.source_world import Topic
 

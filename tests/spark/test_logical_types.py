@@ -18,8 +18,9 @@ from srfix.serde import CaseRule, EngineRefusedError, RegistryClient, print_colu
 from srfix.serde.spark import NEWEST, Engine, ReadPlan, from_registry, plan_read
 from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.wire import frame_id
+from tests.serde.avro_schemas import logical, record
 from tests.serde.logical_types import REFUSED, Written, body, cases, expected
-from tests.serde.spark.jvm.plans import Json, logical, plan_of, record
+from tests.serde.spark.jvm.plans import Json, plan_of
 from tests.spark.parity import Compared, Payloads, compare
 
 ENGINES: Final[tuple[Engine, ...]] = ("jvm", "arrow", "auto")

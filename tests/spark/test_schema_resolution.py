@@ -11,8 +11,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, SerdeContext
 from srfix.serde.spark import NEWEST, plan_read
 from srfix.serde.wire import frame_id
-from tests.serde.fakes import body
-from tests.serde.spark.jvm.plans import entries
+from tests.serde.avro_schemas import body, entries
 from tests.serde.test_schema_resolution import NEW, OLD, READ, WRITTEN
 from tests.spark.reading_world import ENGINES, EngineCase, frame
 

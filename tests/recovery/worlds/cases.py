@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from srfix.fixtures.broker.client import STREAMS_METADATA
 from tests.recovery.worlds.world import (
     Group,
     Key,
@@ -18,6 +17,7 @@ from tests.recovery.worlds.world import (
     TrueStore,
     Version,
     World,
+    group_of_streams,
 )
 
 USER: Final = "User(userId long, name string)"
@@ -47,12 +47,7 @@ def subject(*schemas: str, level: str | None = None, mode: str | None = None) ->
 
 def streams_group(application: str, commits: Mapping[str, int], *, is_live: bool = False) -> Group:
     """What Kafka Streams from 2.4 on commits; per topic the offset in its one partition."""
-    return Group(
-        commits={(name, 0): offset for name, offset in commits.items()},
-        metadata=STREAMS_METADATA,
-        client_ids=(f"{application}-0e6c0b9f-77c5-4b83-8e35-1a7a2b3c4d5e-StreamThread-1-consumer",) if is_live else (),
-        assignor="stream" if is_live else "",
-    )
+    return group_of_streams(application, {(name, 0): offset for name, offset in commits.items()}, is_live=is_live)
 
 
 def plain_group(commits: Mapping[str, int]) -> Group:

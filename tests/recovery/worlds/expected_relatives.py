@@ -19,7 +19,6 @@ from tests.recovery.worlds.world import GUID, DiskRow, Record, SubjectSetup, Tru
 
 
 def of_relatives(staged: StagedWorld, store: TrueStore, rows: list[Row]) -> Iterator[Expectation]:
-    """All of them."""
     seen = on_disk(staged.world, store)
     yield from _upgrade_mirror(staged, store, rows, seen)
     yield from _pollution(staged, store, seen)

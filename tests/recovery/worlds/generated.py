@@ -32,6 +32,7 @@ from tests.recovery.worlds.world import (
     TrueStore,
     Version,
     World,
+    group_of_streams,
 )
 
 METADATA_FROM_3_3: Final = "Ag" + STREAMS_METADATA[2:]
@@ -91,7 +92,6 @@ class _Draft:
 
 @st.composite
 def worlds(draw: DrawFn) -> World:
-    """Any world."""
     draft = _Draft()
     for name in some(draw, tuple(FAMILIES), 1, 4):
         draft.topics[name] = _topic(draw, name)
@@ -192,14 +192,7 @@ def _application(draw: DrawFn, draft: _Draft, application: str) -> None:
         commits = _commits(draw, draft, committed)
         if not commits and not is_live:
             return  # the coordinator forgets such a group
-        draft.groups[application] = Group(
-            commits=commits,
-            metadata=metadata,
-            client_ids=(f"{application}-0e6c0b9f-77c5-4b83-8e35-1a7a2b3c4d5e-StreamThread-1-consumer",)
-            if is_live
-            else (),
-            assignor="stream" if is_live else "",
-        )
+        draft.groups[application] = group_of_streams(application, commits, metadata, is_live=is_live)
 
 
 def _store(draw: DrawFn, application: str, kind: Kind, topic: _Topic, reader: str, *, is_ksql: bool) -> TrueStore:
@@ -293,12 +286,7 @@ def _transient_query(draw: DrawFn, draft: _Draft) -> None:
     row = projection_of(topic.versions, field_names(topic.versions), "ksql")
     draft.subjects[f"{store.changelog}-value"] = SubjectSetup((Version(row),))
     if often(draw, 50):
-        draft.groups[_TRANSIENT] = Group(
-            commits=_commits(draw, draft, [topic.name]),
-            metadata=STREAMS_METADATA,
-            client_ids=(f"{_TRANSIENT}-0e6c0b9f-77c5-4b83-8e35-1a7a2b3c4d5e-StreamThread-1-consumer",),
-            assignor="stream",
-        )
+        draft.groups[_TRANSIENT] = group_of_streams(_TRANSIENT, _commits(draw, draft, [topic.name]), is_live=True)
 
 
 def _plain_group(draw: DrawFn, draft: _Draft) -> Group:
@@ -334,7 +322,6 @@ def _in_the_registry(draw: DrawFn, world: World) -> World:
 
 
 def _with_what_is_said(draw: DrawFn, world: World) -> World:
-    """What the person says is true."""
     restored = [s for s in world.truth if s.topic in world.topics and f"{s.changelog}-value" in world.subjects]
     if restored and often(draw, 10):
         store = one(draw, restored)

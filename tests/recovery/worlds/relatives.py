@@ -7,7 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from srfix.fixtures.broker.client import STREAMS_METADATA
 from tests.recovery.worlds.drawing import often, one, some
 from tests.recovery.worlds.rows import rows_of
 from tests.recovery.worlds.schemas import field_names, projection_of
@@ -22,6 +21,7 @@ from tests.recovery.worlds.world import (
     TopicSetup,
     Version,
     World,
+    group_of_streams,
 )
 
 _COUNTS: Final = "Counts(page string, hits long)"
@@ -200,8 +200,7 @@ def _running(world: World, application: str) -> Group:
         for topic, setup in sorted(world.topics.items())[:1]
         for number, log in enumerate(setup.logs)
     }
-    client = f"{application}-0e6c0b9f-77c5-4b83-8e35-1a7a2b3c4d5e-StreamThread-1-consumer"
-    return Group(commits=read, metadata=STREAMS_METADATA, client_ids=(client,), assignor="stream")
+    return group_of_streams(application, read, is_live=True)
 
 
 def _with_refused_writes(dice: Random, world: World) -> World:

@@ -6,12 +6,12 @@ loads", `AbstractKafkaAvroDeserializer.deserializeWithSchemaAndVersion`); it sha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
 from srfix.serde.registry.models import Json
+from tests.recovery.worlds.rows import latest
 from tests.recovery.worlds.schemas import LOST
 from tests.recovery.worlds.seen import asks_source, on_disk
 from tests.recovery.worlds.staged import StagedWorld
@@ -51,23 +51,14 @@ def live_rows(staged: StagedWorld, store: TrueStore) -> list[Row]:
     return [Row(n, record) for n, log in enumerate(setup.logs) for record in _restored(staged, store, n, log)]
 
 
-def _restored(staged: StagedWorld, store: TrueStore, partition: int, log: Log) -> Iterator[Record]:
+def _restored(staged: StagedWorld, store: TrueStore, partition: int, log: Log) -> list[Record]:
     if store.kind is Kind.GLOBAL:
         limit = log.end
     else:
         group = staged.world.groups.get(store.application)
         committed = None if group is None else group.commits.get((store.topic or "", partition))
         limit = 0 if committed is None else min(log.end, committed)
-    rows: dict[bytes, Record] = {}
-    for record in log.records:
-        key = staged.key_bytes(record)
-        if key is None or record.offset >= limit:
-            continue
-        if record.value is None:
-            rows.pop(key, None)
-        else:
-            rows[key] = record
-    yield from rows.values()
+    return latest(log.records, limit, staged.key_bytes)
 
 
 def ids_in_log(staged: StagedWorld, store: TrueStore, role: str) -> set[int]:

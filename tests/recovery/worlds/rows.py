@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from random import Random
 from typing import Final
 
@@ -67,7 +67,7 @@ def _of_partition(
     committed = None if group is None else group.commits.get((store.topic or "", number))
     limit = log.end if committed is None or store.kind is Kind.GLOBAL else committed
     rows = []
-    for record in _latest(log.records, limit):
+    for record in latest(log.records, limit, lambda record: record.key):
         kind = {"processed": "processed", "restored": "restored"}.get(history) or one(dice, ("processed", "restored"))
         row = _row(dice, world, store, record, kind, history)
         if row is not None:
@@ -75,15 +75,17 @@ def _of_partition(
     return tuple({row.key: row for row in rows}.values())
 
 
-def _latest(records: Iterable[Record], limit: int) -> list[Record]:
-    rows: dict[Key, Record] = {}
+def latest(records: Iterable[Record], limit: int, key_of: Callable[[Record], Hashable]) -> list[Record]:
+    """The rows that records before an offset leave; those without a key leave none."""
+    rows: dict[Hashable, Record] = {}
     for record in records:
-        if record.key is None or record.offset >= limit:
+        key = key_of(record)
+        if key is None or record.offset >= limit:
             continue
         if record.value is None:
-            rows.pop(record.key, None)
+            rows.pop(key, None)
         else:
-            rows[record.key] = record
+            rows[key] = record
     return list(rows.values())
 
 

@@ -50,7 +50,6 @@ def projection_of(versions: Sequence[str], names: Sequence[str], style: str) -> 
 
 @cache
 def text(line: str) -> str:
-    """Avro's text."""
     if "(" not in line:
         return json.dumps(line)
     members = [_field(name, type_) for name, type_ in _members(line)]

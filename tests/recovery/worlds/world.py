@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from srfix.fixtures.broker.client import STREAMS_METADATA
+
 WHOLE = "whole"
 """A body that its schema's writer wrote."""
 CUT = "cut"
@@ -98,6 +100,18 @@ class Group:
             or bool(self.client_ids and self.assignor == "stream")
             or any("-StreamThread-" in c for c in self.client_ids)
         )
+
+
+def group_of_streams(
+    application: str, commits: Mapping[tuple[str, int], int], metadata: str = STREAMS_METADATA, *, is_live: bool
+) -> Group:
+    """What Kafka Streams from 2.4 on commits, and its member."""
+    return Group(
+        commits=commits,
+        metadata=metadata,
+        client_ids=(f"{application}-0e6c0b9f-77c5-4b83-8e35-1a7a2b3c4d5e-StreamThread-1-consumer",) if is_live else (),
+        assignor="stream" if is_live else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)

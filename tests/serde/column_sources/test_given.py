@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 import pytest
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.column_sources.given import GivenColumns, given_columns
@@ -28,29 +27,16 @@ from srfix.serde.deserializer import (
     KafkaDeserializer,
     SchemaDeserializer,
 )
-from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
+from tests.serde.fakes import spark_struct
 
-NESTED: Final = {"type": "struct", "fields": [{"name": "b", "type": "double", "nullable": True, "metadata": {}}]}
-STRUCT: Final = {
-    "type": "struct",
-    "fields": [
-        {"name": "id", "type": "long", "nullable": False, "metadata": {}},
-        {"name": "a", "type": NESTED, "nullable": True, "metadata": {}},
-    ],
-}
-ONE: Final = {"type": "struct", "fields": STRUCT["fields"][:1]}
+STRUCT: Final = spark_struct(id="long", a=spark_struct(b="double"))
+ONE: Final = spark_struct(id="long")
 KEPT: Final = parse_columns("`id` BIGINT, `a` STRUCT<`b` DOUBLE>")
 UPPER: Final = parse_columns("ID BIGINT, A STRUCT<B DOUBLE>")
-
-
-@pytest.fixture
-def client() -> Iterator[RegistryClient]:
-    with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
-        yield client
 
 
 class StructType:
@@ -106,12 +92,3 @@ class TestOthers:
         assert (KafkaDeserializer(ONE)(payload, context), KafkaDeserializer("`id` long")(payload, context)) == (
             *({"id": 7}, {"id": 7}),
         )
-
-    def test_what_is_no_column_of_ours_is_named(self, client: RegistryClient) -> None:
-        calendar = {"type": "struct", "fields": [{"name": "i", "type": "interval", "nullable": True, "metadata": {}}]}
-        with pytest.raises(ColumnError, match=r"^The field ->i is Spark's interval, which fits no column type\."):
-            AvroDeserializer(ById(client), columns=calendar)
-
-    def test_what_is_no_struct_is_refused(self) -> None:
-        with pytest.raises(SchemaError, match=r"^The Spark schema is not the JSON form of a struct"):
-            JsonDeserializer({"type": "array"})

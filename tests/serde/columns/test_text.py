@@ -95,33 +95,19 @@ class TestTypes:
             ("INT ARRAY array", Array(Array(INTEGER))),
             ("STRUCT<B INT ARRAY> ARRAY", Array(Struct((Column("B", Array(INTEGER)),)))),
             ("MAP<STRING, INT ARRAY>", Map(Array(INTEGER))),
+            # `MAP '<' type ',' type '>'`: a map may have keys of any type; it is the formats that only take STRING.
+            ("MAP<INT, STRING>", Map(STRING, INTEGER)),
+            ("MAP<ARRAY<INT>, STRING>", Map(STRING, Array(INTEGER))),
+            ("MAP<DECIMAL(3, 1), STRING>", Map(STRING, Decimal(3, 1))),
+            # typeParameter: of a scalar they say nothing; `SqlTypeParser.getSqlType` looks at the name only.
+            *((text, STRING) for text in ("VARCHAR(255)", "STRING(STRING)", "VARCHAR(1, 2)", "varchar ( 0255 )")),
+            # `SqlTypeParser.baseTypeToString` takes any identifier, `SqlPrimitiveType.of` upper-cases it.
+            *((text, INTEGER) for text in ("`INT`", '"INT"', "`int`", '"Integer"')),
         ],
     )
     def test_it_reads_each_type(self, text: str, type_: ColumnType) -> None:
         """`SqlPrimitiveType.TYPES` with its two aliases, and the composites of the rule `type`."""
         assert the_type(text) == type_
-
-    @pytest.mark.parametrize(
-        ("text", "keys"),
-        [
-            ("MAP<INT, STRING>", INTEGER),
-            ("MAP<ARRAY<INT>, STRING>", Array(INTEGER)),
-            ("MAP<DECIMAL(3, 1), STRING>", Decimal(3, 1)),
-        ],
-    )
-    def test_a_map_may_have_keys_of_any_type(self, text: str, keys: ColumnType) -> None:
-        """`SqlBase.g4`: `MAP '<' type ',' type '>'`; it is the formats that only take STRING."""
-        assert the_type(text) == Map(STRING, keys)
-
-    @pytest.mark.parametrize("text", ["VARCHAR(255)", "STRING(STRING)", "VARCHAR(1, 2)", "varchar ( 0255 )"])
-    def test_the_parameters_of_a_scalar_say_nothing(self, text: str) -> None:
-        """`SqlBase.g4`: typeParameter; `SqlTypeParser.getSqlType` looks at the name only."""
-        assert the_type(text) == STRING
-
-    @pytest.mark.parametrize("text", ["`INT`", '"INT"', "`int`", '"Integer"'])
-    def test_a_scalars_name_may_be_quoted(self, text: str) -> None:
-        """`SqlTypeParser.baseTypeToString` takes any identifier, `SqlPrimitiveType.of` upper-cases it."""
-        assert the_type(text) == INTEGER
 
     @pytest.mark.parametrize("text", ["STRUCT< >", "STRUCT<\n>", "STRUCT</**/>"])
     def test_the_empty_struct_has_a_gap(self, text: str) -> None:
@@ -367,10 +353,6 @@ NASTY_NAMES = (
 
 
 class TestPrintColumns:
-    @given(columns)
-    def test_what_it_prints_is_parsed_back(self, declared: Columns) -> None:
-        assert parse_columns(print_columns(declared)) == declared
-
     @given(columns, columns, st.sampled_from((Namespace.KEY, Namespace.PRIMARY_KEY)))
     def test_a_printed_schema_with_a_key_of_the_same_names_is_parsed_back(
         self, keys: Columns, values: Columns, namespace: Namespace

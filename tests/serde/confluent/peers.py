@@ -11,17 +11,6 @@ from confluent_kafka.schema_registry import avro as confluent_avro
 from confluent_kafka.schema_registry import json_schema as confluent_json
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-__all__ = [
-    "BY_TOPIC",
-    "Conf",
-    "context",
-    "mock_client",
-    "their_avro_deserializer",
-    "their_avro_serializer",
-    "their_json_deserializer",
-    "their_json_serializer",
-]
-
 Conf: TypeAlias = "Mapping[str, object] | None"
 TOPIC = "t"
 BY_TOPIC: Mapping[str, object] = {"subject.name.strategy": topic_subject_name_strategy}
@@ -49,7 +38,6 @@ def _conf(conf: Conf) -> dict[str, object]:
 def their_avro_serializer(
     client: SchemaRegistryClient, schema: str | Schema | None, conf: Conf = None, to_dict: object = None
 ) -> confluent_avro.AvroSerializer:
-    """confluent-kafka's, with the topic's subject."""
     made: confluent_avro.AvroSerializer = confluent_avro.AvroSerializer(client, schema, to_dict, _conf(conf))
     return made
 
@@ -57,7 +45,6 @@ def their_avro_serializer(
 def their_avro_deserializer(
     client: SchemaRegistryClient, schema: str | Schema | None = None, conf: Conf = None, *, names: bool = False
 ) -> confluent_avro.AvroDeserializer:
-    """confluent-kafka's, with the topic's subject."""
     made: confluent_avro.AvroDeserializer = confluent_avro.AvroDeserializer(client, schema, None, names, _conf(conf))
     return made
 
@@ -65,7 +52,6 @@ def their_avro_deserializer(
 def their_json_serializer(
     client: SchemaRegistryClient, schema: str | Schema | None, conf: Conf = None
 ) -> confluent_json.JSONSerializer:
-    """confluent-kafka's, with the topic's subject."""
     made: confluent_json.JSONSerializer = confluent_json.JSONSerializer(schema, client, None, _conf(conf))
     return made
 
@@ -73,6 +59,5 @@ def their_json_serializer(
 def their_json_deserializer(
     client: SchemaRegistryClient, schema: str | Schema | None = None, conf: Conf = None
 ) -> confluent_json.JSONDeserializer:
-    """confluent-kafka's, with the topic's subject."""
     made: confluent_json.JSONDeserializer = confluent_json.JSONDeserializer(schema, None, client, _conf(conf))
     return made

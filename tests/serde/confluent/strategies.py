@@ -12,8 +12,6 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = ["AvroCase", "JsonCase", "avro_cases", "json_cases"]
-
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 _Values: TypeAlias = Callable[[], SearchStrategy[object]]
 
@@ -23,7 +21,6 @@ class AvroCase:
     """An Avro schema and values that fit it."""
 
     text: str
-    """The schema."""
     values: tuple[object, ...]
     """The values, not None: that is a tombstone."""
 
@@ -33,9 +30,7 @@ class JsonCase:
     """A JSON Schema and documents, valid and not."""
 
     text: str
-    """The schema."""
     documents: tuple[Json, ...]
-    """The documents."""
 
 
 _UTC = datetime.UTC

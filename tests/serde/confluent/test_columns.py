@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, assert_type, cast
 
 import pytest
-from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.columns.types import Decimal, Namespace
@@ -54,27 +53,7 @@ class Order:
     totals: dict[str, float] | None = field(default_factory=dict)
 
 
-@pytest.fixture(params=["our client", "confluent's client", "its configuration", "a URL"])
-def given(
-    request: pytest.FixtureRequest, server: FixtureRegistry, ours: RegistryClient, theirs: SchemaRegistryClient
-) -> Any:
-    forms = {"our client": ours, "confluent's client": theirs, "its configuration": {"url": server.url}}
-    return forms.get(request.param, server.url)
-
-
 class TestRows:
-    def test_each_form_of_a_registry_writes_and_reads_rows(self, given: Any) -> None:
-        for make_writer, make_reader in ((AvroSerializer, AvroDeserializer), (JSONSerializer, JSONDeserializer)):
-            topic = make_writer.__name__
-            write = cast("Any", make_writer)(given, columns=COLUMNS)
-            read = cast("Any", make_reader)(given, columns="name STRING, id STRING")
-            payload = write({"id": 7, "Name": "Ada"}, topic)
-            assert read(payload, topic) == {"NAME": "Ada", "ID": "7"}
-            assert read(None, topic) is None
-            assert write(None, topic) is None
-            for serde in (write, read):
-                serde.close()
-
     def test_fields_of_any_letter_case_feed_the_columns(self, ours: RegistryClient) -> None:
         payload = AvroSerializer(ours, WRITTEN)({"Id": 7, "name": "Ada"}, SerdeContext("t"))
         assert AvroDeserializer(ours, columns=COLUMNS)(payload, "t") == ROW

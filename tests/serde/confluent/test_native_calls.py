@@ -18,28 +18,38 @@ from hypothesis import strategies as st
 
 from srfix.serde import EncodeError, UsageError, deserialize_many
 from srfix.serde.confluent import AvroDeserializer, AvroSerializer
+from tests.serde.avro_schemas import (
+    DATE,
+    MILLIS,
+    TIME_MILLIS,
+    UUID,
+    array,
+    decimal,
+    enum,
+    field,
+    fixed,
+    map_of,
+    record_of,
+)
 from tests.serde.confluent import peers
 
 UTC = datetime.UTC
 PLAIN = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 SCHEMA = json.dumps(
-    {
-        "type": "record",
-        "name": "Rich",
-        "fields": [
-            {"name": "a", "type": "int"},
-            {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}},
-            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
-            {"name": "day", "type": ["null", {"type": "int", "logicalType": "date"}], "default": None},
-            {"name": "clock", "type": ["null", {"type": "int", "logicalType": "time-millis"}], "default": None},
-            {"name": "note", "type": ["string", "null"], "default": "none"},
-            {"name": "id", "type": ["null", {"type": "string", "logicalType": "uuid"}], "default": None},
-            {"name": "score", "type": ["null", "double"], "default": None},
-            {"name": "parts", "type": {"type": "array", "items": {"type": "map", "values": "long"}}, "default": []},
-            {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["A", "B"]}, "default": "A"},
-            {"name": "sum", "type": {"type": "fixed", "name": "F", "size": 2}, "default": "ab"},
-        ],
-    }
+    record_of(
+        "Rich",
+        field("a", "int"),
+        field("price", decimal(12, 2)),
+        field("at", MILLIS),
+        field("day", ["null", DATE], default=None),
+        field("clock", ["null", TIME_MILLIS], default=None),
+        field("note", ["string", "null"], default="none"),
+        field("id", ["null", UUID], default=None),
+        field("score", ["null", "double"], default=None),
+        field("parts", array(map_of("long")), default=[]),
+        field("kind", enum("A", "B", name="Kind"), default="A"),
+        field("sum", fixed(2), default="ab"),
+    )
 )
 GOOD = {
     "a": 1,

@@ -172,7 +172,6 @@ def everything_shown_of(error: BaseException) -> str:
 
 @contextmanager
 def scripted(tls: ssl.SSLContext | None = None) -> Iterator[ScriptedRegistry]:
-    """A running one."""
     running = ScriptedRegistry(tls=tls)
     yield running
     running.stop()
@@ -219,7 +218,6 @@ def mutual_tls_server(authority: trustme.CA, tls: ssl.SSLContext) -> Iterator[Sc
 
 @pytest.fixture
 def ca_file(authority: trustme.CA, tmp_path: Path) -> str:
-    """The authority's certificate."""
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     return str(tmp_path / "ca.pem")
 

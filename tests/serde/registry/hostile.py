@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["HostileServer", "answer", "hostile_server", "without_end"]
-
 
 class HostileServer:
     """Reads a request's head, then sends the pieces, until there are no more or the client has hung up."""
@@ -85,7 +83,6 @@ class HostileServer:
 
 @contextmanager
 def hostile_server(pieces: Callable[[], Iterable[bytes]], **options: Any) -> Iterator[HostileServer]:
-    """A running one."""
     server = HostileServer(pieces, **options)
     try:
         yield server

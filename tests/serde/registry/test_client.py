@@ -22,13 +22,9 @@ CALLS: list[tuple[Callable[[RegistryClient], object], object, str]] = [
     (lambda client: client.gives_id_to("s/x", 7), {"schema": TEXT}, "GET /schemas/ids/7?subject=s%2Fx"),
     (lambda client: client.schema_by_guid("5a2e61c3"), {"schema": TEXT}, "GET /schemas/guids/5a2e61c3"),
     (lambda client: client.ids_of_guid("5a2e61c3"), [], "GET /schemas/guids/5a2e61c3/ids"),
-    (lambda client: client.lookup("s", AVRO, normalize=True), VERSION, "POST /subjects/s?normalize=true"),
     (lambda client: client.subjects(prefix="a b"), [], "GET /subjects?subjectPrefix=a%20b"),
     (lambda client: client.check_compatibility("s", AVRO), {"is_compatible": True},
      "POST /compatibility/subjects/s/versions/latest?verbose=true"),
-    (lambda client: client.register("s", AVRO, normalize=True), {"id": 7}, "POST /subjects/s/versions?normalize=true"),
-    (lambda client: client.set_mode("s", "IMPORT", force=True), {"mode": "IMPORT"}, "PUT /mode/s?force=true"),
-    (lambda client: client.delete_version("s", 3, permanent=True), 3, "DELETE /subjects/s/versions/3?permanent=true"),
 ]  # fmt: skip
 """What `test_recordings` does not have."""
 
@@ -93,14 +89,6 @@ class TestLists:
 
 
 class TestConfig:
-    def test_all_fields_are_kept_as_answered(self, server: ScriptedRegistry, client: RegistryClient) -> None:
-        server.always({"compatibilityLevel": "FULL", "normalize": True, "alias": None})
-        config = client.config("s")
-        assert config == SubjectConfig(fields={"compatibilityLevel": "FULL", "normalize": True, "alias": None})
-        assert config is not None
-        assert config.compatibility == "FULL"
-        assert server.targets == ["GET /config/s", "GET /config/s?defaultToGlobal=true"]
-
     def test_a_level_that_is_not_in_force_is_no_own_one(self, server: ScriptedRegistry, client: RegistryClient) -> None:
         """Apicurio 3.3.3 under a global BACKWARD: to write its NONE back would switch the checks off for good."""
         server.answers({"compatibilityLevel": "NONE"})

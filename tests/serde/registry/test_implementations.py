@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -18,7 +18,6 @@ import pytest
 from parts.registries.known import APICURIO, AXONOPS, KARAPACE
 from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
-from srfix.fixtures.registry.http.intercept import CutAfter, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, RetryPolicy, Schema
 from srfix.serde.registry.errors import (
@@ -181,46 +180,3 @@ class TestListings:
                 for version in client.versions(subject, deleted=deleted)
             }
             assert set(client.schemas(deleted=deleted)) == one_by_one
-
-
-@pytest.mark.parametrize("cut", [CutBefore(), CutAfter()])
-def test_each_write_whose_answer_is_lost_takes_effect_once_and_succeeds(cut: CutBefore | CutAfter) -> None:
-    with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(sleep=lambda _: None)) as client:
-        registry.seed(PHANTOM, INTERNAL)
-        before = registry.dump()
-        writes: list[Callable[[], object]] = [
-            lambda: client.set_config(PHANTOM, {"compatibility": "NONE"}),
-            lambda: client.register(PHANTOM, Schema(text=WRITER)),
-            lambda: client.delete_config(PHANTOM),
-            lambda: client.delete_version(PHANTOM, 2),
-            lambda: client.delete_version(PHANTOM, 2, permanent=True),
-        ]
-        for write in writes:
-            registry.intercept(Fault(action=cut, times=1))
-            write()
-        assert registry.dump() == before
-        assert registry.writes == 10, "each write is sent, cut off, and sent again"
-
-
-class TestReadOnlyFollower:
-    @pytest.fixture
-    def follower(self, registry: FixtureRegistry) -> FixtureRegistry:
-        registry.seed(PHANTOM, INTERNAL)
-        registry.refuse_writes()
-        return registry
-
-    def test_it_answers_reads_and_refuses_each_write_with_its_class(
-        self, follower: FixtureRegistry, client: RegistryClient
-    ) -> None:
-        before = follower.dump()
-        assert client.lookup(PHANTOM, Schema(text=INTERNAL), deleted=True).version == 1
-        for write in (
-            lambda: client.register(PHANTOM, Schema(text=WRITER)),
-            lambda: client.set_config(PHANTOM, {"compatibility": "NONE"}),
-            lambda: client.delete_version(PHANTOM, 1),
-            lambda: client.delete_subject(PHANTOM),
-            lambda: client.set_mode(PHANTOM, "IMPORT"),
-        ):
-            with pytest.raises(OperationNotPermittedError):
-                write()
-        assert follower.dump() == before

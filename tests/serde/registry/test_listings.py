@@ -76,14 +76,6 @@ class TestSchemas:
         assert [found.subject for found in listing] == [*(f"s{number}" for number in range(3000)), "last"]
         assert server.targets == ["GET /schemas", *(f"GET /schemas?offset={page}000" for page in (1, 2, 3))]
 
-    def test_schemas_that_do_not_say_where_they_are_are_no_listing(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        """Apicurio 3.3.3."""
-        server.answers([{"schema": '"int"'}, {"schema": '"string"'}])
-        with pytest.raises(EndpointNotSupportedError, match="This schema registry does not support GET"):
-            client.schemas()
-
 
 class TestSubjects:
     def test_a_listing_of_a_round_length_goes_on(self, server: ScriptedRegistry, client: RegistryClient) -> None:
@@ -120,15 +112,6 @@ class TestMissing:
         server.fails(401, 401)
         with pytest.raises(UnauthorizedError):
             client.versions_of_id(7)
-
-
-class TestAboutTheRegistry:
-    def test_apicurios_colons_around_a_context_are_taken_off(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers([":.:"])
-        server.answers([".", ".ctx"])
-        assert (client.contexts(), client.contexts()) == ((".",), (".", ".ctx"))
 
 
 class TestEffectiveMode:

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde import RegistryClient, RetryPolicy, Schema, SchemaError, SchemaReference, Subject, bounds
-from srfix.serde.registry.errors import VersionNotFoundError
+from srfix.serde import Schema, SchemaError, SchemaReference, Subject, bounds
 from srfix.serde.registry.models import SchemaVersion
 from srfix.serde.registry.references import named_references, reference_texts, schema_references
 from srfix.serde.registry.schema_reads import SchemaReads
@@ -125,22 +123,3 @@ class TestVersions:
 class TestContexts:
     def test_a_reference_without_a_context_is_to_the_parents(self) -> None:
         assert order({":.x:b": ("a", ":.y:c")}, "b", subject=":.x:parent") == [":.x:a", ":.y:c", ":.x:b"]
-
-
-class TestOverHttp:
-    def test_a_chain_in_a_registry_is_found_by_its_top(self) -> None:
-        part = '{"type":"record","name":"Part","fields":[{"name":"n","type":"int"}]}'
-        middle = '{"type":"record","name":"Middle","fields":[{"name":"p","type":"Part"}]}'
-        top = Schema(
-            text='{"type":"record","name":"Top","fields":[{"name":"m","type":"Middle"}]}',
-            references=(SchemaReference(name="Middle", subject="middle", version=1),),
-        )
-        with FixtureRegistry() as registry, RegistryClient(registry.url, retry=RetryPolicy(max_attempts=1)) as client:
-            registry.seed("part", part)
-            registry.seed("middle", middle, references=(SchemaReference(name="Part", subject="part", version=1),))
-            assert [found.subject for found in schema_references(client, top)] == ["part", "middle"]
-            assert client.register("top", top) == 3
-            assert client.referenced_by("middle", 1) == (3,)
-            missing = Schema(text="x", references=(SchemaReference(name="P", subject="part", version=9),))
-            with pytest.raises(VersionNotFoundError):
-                list(schema_references(client, missing))

@@ -7,7 +7,7 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -18,12 +18,6 @@ from srfix.serde.registry.single_flight import SingleFlight
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 THREADS = 16
-
-
-def read_schema(client: RegistryClient) -> str:
-    """At module level, for another process to find it."""
-    with client:
-        return client.schema_by_id(7).schema.text
 
 
 class TestThreads:
@@ -86,12 +80,6 @@ class TestPickle:
             assert copy.schema_by_id(7).schema.text == '"string"'
         assert len(server.seen) == 2, "the copy must not bring the cache along"
         assert server.seen[1].headers["Authorization"] == server.seen[0].headers["Authorization"]
-
-    @pytest.mark.slow
-    def test_another_process_can_use_a_copy(self, server: ScriptedRegistry) -> None:
-        server.always({"schema": '"string"'})
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            assert pool.submit(read_schema, RegistryClient(server.url)).result(60) == '"string"'
 
 
 class TestSingleFlight:

@@ -157,27 +157,14 @@ class TestSetMode:
                 change()
 
 
-class TestRegisterWithId:
-    def test_the_id_is_sent_and_the_whole_answer_handed_over(
-        self, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers({"id": 4242, "version": 7, "guid": "9a0e", "schemaType": "AVRO", "schema": "x"})
-        registration = client.register_with_id("s", Schema(text='"int"'), 4242, metadata={"properties": {"k": "v"}})
-        assert registration == Registration(schema_id=SchemaId(4242), version=7, guid="9a0e")
-        assert server.targets == ["POST /subjects/s/versions"]
-        assert json.loads(server.seen[0].body) == {
-            "schema": '"int"',
-            "id": 4242,
-            "metadata": {"properties": {"k": "v"}},
-        }
-
-
-class TestMetadata:
-    @pytest.mark.parametrize("metadata", [None, {}, {"properties": {"k": "v"}}])
-    def test_it_is_sent_where_it_is_given_even_if_it_is_empty(
-        self, metadata: dict[str, Json] | None, server: ScriptedRegistry, client: RegistryClient
-    ) -> None:
-        server.answers({"id": 7})
-        client.register("s", Schema(text='"int"'), metadata=metadata)
-        assert json.loads(server.seen[0].body).get("metadata") == metadata
-        assert ("metadata" in json.loads(server.seen[0].body)) is (metadata is not None)
+@pytest.mark.parametrize("metadata", [None, {}, {"properties": {"k": "v"}}])
+def test_id_and_metadata_are_sent_where_they_are_given_and_the_whole_answer_is_handed_over(
+    metadata: dict[str, Json] | None, server: ScriptedRegistry, client: RegistryClient
+) -> None:
+    server.always({"id": 4242, "version": 7, "guid": "9a0e", "schemaType": "AVRO", "schema": "x"})
+    registration = client.register_with_id("s", SCHEMA, 4242, metadata=metadata)
+    assert registration == Registration(schema_id=SchemaId(4242), version=7, guid="9a0e")
+    client.register("s", SCHEMA, metadata=metadata)
+    assert server.targets == ["POST /subjects/s/versions"] * 2
+    sent: dict[str, Json] = {"schema": '"int"'} | ({} if metadata is None else {"metadata": metadata})
+    assert [json.loads(request.body) for request in server.seen] == [sent | {"id": 4242}, sent]

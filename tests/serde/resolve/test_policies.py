@@ -42,6 +42,7 @@ from srfix.serde.subjects.strategies import (
 from srfix.serde.wire import SchemaId
 from tests.serde.fakes import URL, MemoryRegistry
 
+EMULATE = "8.2"
 TEXT = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 OTHER = '{"type":"record","name":"S","fields":[]}'
 PHANTOM = ChangelogSubject(application="app", store="store")
@@ -73,19 +74,17 @@ Policy: TypeAlias = Callable[[Any], Resolver]
 POLICIES: list[Policy] = [ById, UnderOneSubject, _dual]
 
 
+@pytest.mark.parametrize("policy", POLICIES)
 class TestEveryPolicy:
-    @pytest.mark.parametrize("policy", POLICIES)
     def test_it_gives_the_writer_schema(self, policy: Policy) -> None:
         resolved = policy(_registry("orders-value")).resolve(1, topic="orders", role=Role.VALUE)
         assert (resolved.schema_id, resolved.schema.text) == (1, TEXT)
 
-    @pytest.mark.parametrize("policy", POLICIES)
     def test_an_id_that_the_registry_does_not_know_says_what_to_check(self, policy: Policy) -> None:
         with pytest.raises(ResolveError, match=r"id 9, which a key of topic 'orders' .* 40403\)") as caught:
             policy(_registry("orders-key")).resolve(9, topic="orders", role=Role.KEY)
         assert not isinstance(caught.value, SubjectVersionError | DualSubjectError)
 
-    @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize("outage", OUTAGES)
     def test_an_outage_comes_through_as_it_is(self, policy: Policy, outage: RegistryError) -> None:
         registry = _registry("orders-value")
@@ -93,14 +92,12 @@ class TestEveryPolicy:
         with pytest.raises(type(outage)):
             policy(registry).resolve(1, topic="orders", role=Role.VALUE)
 
-    @pytest.mark.parametrize("policy", POLICIES)
     def test_it_travels_to_another_process(self, policy: Policy) -> None:
         resolver = policy(_registry("orders-value"))
         resolver.resolve(1, topic="orders", role=Role.VALUE)
         again = pickle.loads(pickle.dumps(resolver))
         assert again.resolve(1, topic="orders", role=Role.VALUE).schema.text == TEXT
 
-    @pytest.mark.parametrize("policy", POLICIES)
     def test_many_threads_ask_once(self, policy: Policy) -> None:
         registry = _registry("orders-value")
         resolver = policy(registry)
@@ -251,16 +248,6 @@ class TestOfRecords:
 class TestGuids:
     """Confluent 8.0 on: `GET /schemas/guids/{guid}`, and membership by content as for ids."""
 
-    @pytest.fixture
-    def server(self) -> Iterator[FixtureRegistry]:
-        with FixtureRegistry(emulate="8.2") as server:
-            yield server
-
-    @pytest.fixture
-    def client(self, server: FixtureRegistry) -> Iterator[RegistryClient]:
-        with RegistryClient(server.url) as client:
-            yield client
-
     @staticmethod
     def _guid(client: RegistryClient, subject: str, text: str = TEXT) -> UUID:
         guid = client.lookup(subject, Schema(text=text)).guid
@@ -269,21 +256,21 @@ class TestGuids:
 
     @pytest.mark.parametrize("policy", POLICIES)
     def test_every_policy_gives_the_writer_schema_and_says_the_guid(
-        self, server: FixtureRegistry, client: RegistryClient, policy: Policy
+        self, registry: FixtureRegistry, client: RegistryClient, policy: Policy
     ) -> None:
-        schema_id = server.seed("orders-value", TEXT)
+        schema_id = registry.seed("orders-value", TEXT)
         guid = self._guid(client, "orders-value")
         resolver = policy(client)
         resolved = resolver.resolve_guid(guid, topic="orders", role=Role.VALUE)
         assert (resolved.schema_id, resolved.guid, resolved.schema.text) == (None, guid, TEXT)
         assert resolved.registered_id in (None, schema_id)
         assert not resolved.ids_differ
-        asked = len(server.requests)
+        asked = len(registry.requests)
         assert resolver.resolve_guid(guid, topic="orders", role=Role.VALUE) == resolved
-        assert len(server.requests) == asked
+        assert len(registry.requests) == asked
 
-    def test_the_incident_is_the_same_by_guid(self, server: FixtureRegistry, client: RegistryClient) -> None:
-        server.seed("orders-value", TEXT)
+    def test_the_incident_is_the_same_by_guid(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        registry.seed("orders-value", TEXT)
         guid = self._guid(client, "orders-value")
         with pytest.raises(SubjectVersionError, match="Error retrieving Avro value schema version for") as caught:
             UnderOneSubject(client, PHANTOM).resolve_guid(guid, topic="orders", role=Role.VALUE)

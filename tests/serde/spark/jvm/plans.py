@@ -10,9 +10,6 @@ from srfix.serde import CaseRule, ResolvedSchema, ResolveError, Role, Schema, pa
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import PlannedRefusal, PlannedSchema, ReadPlan
 from srfix.serde.wire import SchemaId
-from tests.serde.avro_schemas import array, entries, enum, fixed, logical, record
-
-__all__ = ["Json", "array", "entries", "enum", "fixed", "logical", "plan_of", "planned", "record"]
 
 Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 
@@ -21,18 +18,15 @@ class NoPolicy:
     """Knows nothing that the plan does not."""
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        """See `Resolver.resolve`."""
         raise ResolveError(f"There is no schema id {schema_id}.")
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        """See `Resolver.resolve_guid`."""
         raise ResolveError(f"There is no schema {guid}.")
 
 
 def planned(
     schema_id: int, schema: Json, *, references: tuple[str, ...] = (), schema_type: str = "AVRO"
 ) -> PlannedSchema:
-    """A schema of a plan."""
     text = schema if isinstance(schema, str) and schema.startswith("{") else json.dumps(schema)
     resolved = ResolvedSchema(
         schema_id=SchemaId(schema_id), schema=Schema(text=text, schema_type=schema_type), references=references

@@ -41,6 +41,7 @@ from srfix.serde.subjects.strategies import (
     TopicSubject,
 )
 from srfix.serde.wire import SchemaId
+from tests.serde.fakes import spark_struct
 
 LOWER = '{"type":"record","name":"U","fields":[{"name":"userId","type":"int"},{"name":"name","type":"string"}]}'
 UPPER = '{"type":"record","name":"K","fields":[{"name":"USERID","type":"long"},{"name":"NAME","type":"string"}]}'
@@ -59,7 +60,7 @@ def _ids(plan: ReadPlan) -> list[int]:
     return [planned.schema_id for planned in plan.schemas]
 
 
-class TestSubjectsOfAPolicy:
+class TestWhatIsAskedFor:
     @pytest.mark.parametrize("strategy", [RecordSubject(), TopicRecordSubject(), TemplateSubject("x-{record}")])
     def test_a_strategy_of_records_names_has_none_before_the_schema_is_known(
         self, client: RegistryClient, strategy: RecordSubject | TopicRecordSubject | TemplateSubject
@@ -68,12 +69,6 @@ class TestSubjectsOfAPolicy:
         dual = DualSubject(client, first=strategy, second=TopicSubject())
         assert dual.subjects(topic="users", role=Role.VALUE) == ("users-value",)
 
-    def test_a_strategy_without_a_subject_for_the_role_refuses(self, client: RegistryClient) -> None:
-        with pytest.raises(UsageError, match="No fixed subject was given for the key of topic"):
-            UnderOneSubject(client, FixedSubject(value="v")).subjects(topic="users", role=Role.KEY)
-
-
-class TestWhatIsAskedFor:
     def test_live_and_soft_deleted_versions_of_the_topics_own_subject(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
@@ -117,9 +112,15 @@ class TestWhatIsAskedFor:
     def test_a_subject_in_a_context_gives_its_own_ids(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("users-value", UPPER)
         registry.seed(":.ctx:users-value", LOWER)
+        registry.seed(f":.ctx:{PHANTOM_VALUE}", LIST)
         policy = UnderOneSubject(client, TemplateSubject(":.ctx:{topic}-{role}"))
         (planned,) = plan_read(client, "users", COLUMNS, policy=policy).schemas
         assert (planned.schema_id, planned.resolved.schema.text) == (1, LOWER)
+        by_id = plan_read(client, "users", COLUMNS, subjects=[":.ctx:users-value"], ids=[1])
+        assert [planned.resolved.schema.text for planned in by_id.schemas] == [LOWER]
+        assert by_id.subjects == (":.ctx:users-value",)
+        with pytest.raises(UsageError, match="The subjects are in several registry contexts"):
+            plan_read(client, "users", COLUMNS, subjects=[":.ctx:users-value", "users-value"])
 
     def test_what_a_schema_refers_to_is_asked_for_once(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed("address", '{"type":"record","name":"A","fields":[{"name":"city","type":"string"}]}')
@@ -219,8 +220,7 @@ class TestTheIncident:
 
 class TestColumns:
     def test_of_a_struct_type_stay_as_they_are_named(self, client: RegistryClient) -> None:
-        fields = [{"name": "userId", "type": "long", "nullable": True, "metadata": {}}]
-        struct: dict[str, object] = {"type": "struct", "fields": fields}
+        struct = spark_struct(userId="long")
         for given in (struct, json.dumps(struct)):
             assert print_columns(plan_read(client, "users", given).columns) == "`userId` BIGINT"
 
@@ -321,11 +321,6 @@ class TestWithoutSchemas:
         assert (plan.policy, plan.schemas, plan.subjects) == (None, (), ())
         assert plan.deserializer()(b'{"userId": 7}', SerdeContext("users")) == {"USERID": 7, "NAME": None}
 
-    def test_kafka_reads_a_key_of_one_column(self) -> None:
-        plan = plan_read(None, "users", "ID INT KEY, NAME STRING", role=Role.KEY, format=Format.KAFKA)
-        assert (print_columns(plan.columns), plan.wrapped) == ("ID INTEGER", False)
-        assert plan.deserializer()(bytes.fromhex("00000007"), SerdeContext("users", Role.KEY)) == {"ID": 7}
-
     @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA])
     def test_have_no_newest_one(self, format_: Format) -> None:
         with pytest.raises(UsageError, match=f"The format {format_.value} has no schemas"):
@@ -366,21 +361,3 @@ def test_a_plan_is_printed_in_a_line(registry: FixtureRegistry, client: Registry
     registry.seed("users-value", LOWER)
     plan = plan_read(client, "users", parse_columns(COLUMNS), ids=[9])
     assert str(plan) == repr(plan) == "ReadPlan(values of 'users', avro, 2 columns, 1 schemas, 1 refused)"
-
-
-class TestContexts:
-    """Id 1 is UPPER in `.eu`, under the source's subject alone, and LOWER in the default context."""
-
-    @pytest.fixture(autouse=True)
-    def seeded(self, registry: FixtureRegistry) -> None:
-        registry.seed("orders-value", LOWER)
-        registry.seed(":.eu:orders-value", UPPER)
-        registry.seed(f":.eu:{PHANTOM_VALUE}", LIST)
-
-    def test_by_id_the_context_is_that_of_the_subjects(self, registry: FixtureRegistry) -> None:
-        with RegistryClient(registry.url) as client:
-            plan = plan_read(client, "orders", COLUMNS, subjects=[":.eu:orders-value"], ids=[1])
-            assert [planned.resolved.schema.text for planned in plan.schemas] == [UPPER]
-            assert plan.subjects == (":.eu:orders-value",)
-            with pytest.raises(UsageError, match="The subjects are in several registry contexts"):
-                plan_read(client, "orders", COLUMNS, subjects=[":.eu:orders-value", "orders-value"])

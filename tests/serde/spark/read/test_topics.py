@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import ColumnError, RegistryClient, Role, TopicSubject, UnderOneSubject, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import ReadPlan, from_registry, plan_read
@@ -29,11 +27,10 @@ def plan(topic: str, columns: str = "ID BIGINT, NAME STRING", role: Role = Role.
 
 
 @pytest.fixture
-def bound() -> Iterator[ReadPlan]:
+def bound(client: RegistryClient) -> ReadPlan:
     """A plan that asks the subjects of one topic."""
-    with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
-        policy = UnderOneSubject(client, TopicSubject())
-        yield plan_read(client, "users", "ID BIGINT", policy=policy, missing_columns="null")
+    policy = UnderOneSubject(client, TopicSubject())
+    return plan_read(client, "users", "ID BIGINT", policy=policy, missing_columns="null")
 
 
 class TestTopicPlans:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import cast
 
 import pytest
@@ -13,21 +14,14 @@ from srfix.serde.spark.source.frame import FieldKind, SourceFrame, frame_of, spa
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import SourceOptions, source_options
 from srfix.serde.spark.source.reads import with_columns
+from tests.serde.fakes import spark_struct
+from tests.serde.spark.source.test_options import options as options_of
 
-LEAST = {"bootstrap.servers": "broker:9092", "topic": "users", "registry": "http://registry:8081"}
-
-
-def options(**given: str) -> SourceOptions:
-    """Options by names whose dots are written as two underscores."""
-    return source_options(LEAST | {name.replace("__", "."): value for name, value in given.items()}, Use.SCHEMA)
+options = partial(options_of, Use.SCHEMA)
 
 
-def schema(*fields: tuple[str, object], nullable: bool = True) -> dict[str, object]:
-    """Spark's JSON form of a schema."""
-    return {
-        "type": "struct",
-        "fields": [{"name": name, "type": type_, "nullable": nullable, "metadata": {}} for name, type_ in fields],
-    }
+def schema(*fields: tuple[str, object]) -> dict[str, object]:
+    return spark_struct(**dict(fields))
 
 
 def names(frame: SourceFrame) -> list[str]:
@@ -103,7 +97,10 @@ class TestByASchema:
         ("given", "message"),
         [
             (schema(("ID", "short"), REASON), "column 'ID' is short, which rows do not have; they have integer"),
-            (schema(("ID", "long"), REASON, nullable=False), "The schema's field 'ID' is NOT NULL"),
+            (
+                json.loads(json.dumps(schema(("ID", "long"), REASON)).replace("true", "false")),
+                "The schema's field 'ID' is NOT NULL",
+            ),
             (schema(("ID", "long"), ("_srfix_reason", "long")), "'_srfix_reason' is long; it must be string"),
             (schema(REASON), r"^The schema has no column of the rows\."),
         ],

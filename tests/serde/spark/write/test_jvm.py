@@ -13,13 +13,9 @@ from srfix.serde.spark.frame_types import ddl, word_of
 from srfix.serde.spark.write.frame_row import bad_row_words, frame_row
 from srfix.serde.spark.write.jvm import JvmWrite, jvm_write
 from tests.serde.fakes import MemoryRegistry
+from tests.serde.fakes import spark_struct as struct
 
 Json = dict[str, object]
-
-
-def struct(**fields: object) -> Json:
-    """A struct in Spark's JSON."""
-    return {"type": "struct", "fields": [{"name": name, "type": type_} for name, type_ in fields.items()]}
 
 
 def told(columns: str, frame: Json, *, cut_times: bool = False) -> JvmWrite:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.types import BIGINT, STRING, Column
+from srfix.serde.columns.types import BIGINT, INTEGER, STRING, Column
 from srfix.serde.connect.generations import Generation
 from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.formats.table import Format
@@ -22,15 +21,11 @@ from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import FixedSubject, RecordSubject
 from srfix.serde.wire import Framing
+from tests.serde.fakes import spark_struct
 
+EMULATE = "8.2"
 COLUMNS = "ID BIGINT, NAME STRING"
 OTHER = '{"type":"record","name":"Other","fields":[{"name":"id","type":"long"}]}'
-
-
-@pytest.fixture
-def registry() -> Iterator[FixtureRegistry]:
-    with FixtureRegistry(emulate="8.2") as registry:
-        yield registry
 
 
 class TestPlanWrite:
@@ -54,9 +49,7 @@ class TestPlanWrite:
         assert payload == AvroSerializer(client, plan.columns)(row, SerdeContext("users"))
 
     def test_a_frame_s_schema_gives_the_columns(self, client: RegistryClient) -> None:
-        field = {"nullable": True, "metadata": {}}
-        fields = [{"name": "id", "type": "long"} | field, {"name": "n", "type": "string"} | field]
-        frame = {"type": "struct", "fields": fields}
+        frame = spark_struct(id="long", n="string")
         assert plan_write(client, "users", frame).columns == (Column("ID", BIGINT), Column("N", STRING))
         kept = plan_write(client, "others", frame, names="keep")
         assert kept.columns == (Column("id", BIGINT), Column("n", STRING))
@@ -124,20 +117,19 @@ class TestPlanWrite:
         with pytest.raises(UsageError, match="This serializer was settled for the values of"):
             plan.serializer()({"id": 1}, SerdeContext("others"))
 
-    def test_a_key_of_one_column_stands_bare(self, client: RegistryClient) -> None:
-        plan = plan_write(client, "users", "ID BIGINT KEY, NAME STRING", role=Role.KEY)
-        assert not plan.wrapped
-        assert plan.columns == (Column("ID", BIGINT),)
-        assert plan.schema is not None
-        assert plan.schema.text == '"long"'
-
-    @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA])
-    def test_formats_without_schemas_need_no_registry(self, format_: Format) -> None:
-        plan = plan_write(None, "users", "ID INT", format=format_, role=Role.KEY)
-        assert plan.schema_id is None
-        assert plan.prefix == b""
-        expected = {Format.JSON: b"7", Format.KAFKA: b"\0\0\0\7"}
-        assert plan.serializer()({"ID": 7}, plan.context()) == expected[format_]
+    @pytest.mark.parametrize(
+        ("format_", "payload"),
+        [(Format.AVRO, b"\0\0\0\0\1\x0e"), (Format.JSON, b"7"), (Format.KAFKA, b"\0\0\0\7")],
+    )
+    def test_a_key_of_one_column_stands_bare_and_needs_a_registry_for_a_schema_alone(
+        self, client: RegistryClient, format_: Format, payload: bytes
+    ) -> None:
+        has_schema = format_ is Format.AVRO
+        columns = "ID INT KEY, NAME STRING"
+        plan = plan_write(client if has_schema else None, "users", columns, format=format_, role=Role.KEY)
+        assert (plan.wrapped, plan.columns) == (False, (Column("ID", INTEGER),))
+        assert (plan.schema_id, plan.prefix) == ((1, payload[:5]) if has_schema else (None, b""))
+        assert plan.serializer()({"ID": 7}, plan.context()) == payload
 
     def test_json_sr_is_registered_too(self, client: RegistryClient) -> None:
         plan = plan_write(client, "users", COLUMNS, format=Format.JSON_SR, validate=True)
@@ -172,9 +164,7 @@ class TestExplain:
     def test_hundreds_of_columns_are_ten_lines_too(self, client: RegistryClient) -> None:
         columns = ", ".join(f"`c{number}` STRING" for number in range(300))
         plan = plan_write(client, "wide", columns, cut_times=True)
-        more = {"type": "string", "nullable": True, "metadata": {}}
-        fields = [{"name": f"C{number}"} | more for number in range(0, 300, 2)]
-        lines = plan.explain({"type": "struct", "fields": fields}).splitlines()
+        lines = plan.explain(spark_struct(**{f"C{number}": "string" for number in range(0, 300, 2)})).splitlines()
         assert len(lines) == 10
         assert max(map(len, lines)) <= 120
         left_out = "  not there   c1, c3, c5, c7, c9, c11 and 144 more"
