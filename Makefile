@@ -34,7 +34,7 @@ SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help kernel no-cargo kernel-wheel kernel-vendor kernel-test demo check test test-parts everything smoke golden lint docs format chromium \
+.PHONY: help kernel no-cargo kernel-wheel kernel-vendor kernel-test demo check test test-serde test-rooms test-parts everything smoke golden lint docs format chromium \
 	test-browser test-spark test-spark-X spark-smoke $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz sanitize \
 	wheel reference pyfiles clean
 
@@ -89,10 +89,19 @@ check: $(DEV) $(KERNEL) ## While you work: ruff, who may import whom, mypy and t
 
 test: ## The tests (no Java, no Docker) but the slow ones; where there is a kernel, rules and formats in Python too
 	@$(MAKE) --no-print-directory --jobs=2 test-parts
-	$(PYTEST) --snapshot-disable-unused
+	@$(MAKE) --no-print-directory --jobs=2 test-serde test-rooms
+
+# In two parts beside each other, for each worker of pytest collects all that its run is given; the rooms' wait as long as they compute.
+PART = $(BIN)/python -m pytest -q -n $$($(BIN)/python -c 'import os; print($(1) * (os.cpu_count() or 1) // 2)') --dist worksteal --snapshot-disable-unused
+
+test-serde: test-parts
+	$(call PART,2) tests/serde
 ifneq ($(CARGO),)
-	SRFIX_ENGINE=python $(PYTEST) tests/serde/formats tests/serde/rules
+	SRFIX_ENGINE=python $(call PART,2) tests/serde/formats tests/serde/rules
 endif
+
+test-rooms: test-parts
+	$(call PART,3) --ignore=tests/serde
 
 test-parts: $(TESTS) $(KERNEL)
 
