@@ -43,16 +43,18 @@ BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def imports() -> grimp.ImportGraph:
-    """Who imports whom. What comes through a front is imported from where it is defined, not from all of the room."""
+    """Who imports whom. A front's user imports what it names, from where that is defined; `import front` imports the room."""
     graph = grimp.build_graph(*ROOTS, cache_dir=str(ROOT / ".import_linter_cache"))
     for front in FRONTS:
-        defined = {alias.asname: node.module for node, alias in _named_imports(front) if node.module}
+        defined = {alias.asname or alias.name: node.module for node, alias in _named_imports(front) if node.module}
+        room = graph.find_modules_directly_imported_by(front)
         for user in graph.find_modules_that_directly_import(front):
             named = [alias.name for node, alias in _named_imports(user) if node.module == front]
-            if named and all(name in defined for name in named):
-                graph.remove_import(importer=user, imported=front)
-                for name in named:
-                    graph.add_import(importer=user, imported=defined[name])
+            for module in {defined[name] for name in named if name in defined} if named else room:
+                if module in graph.modules:
+                    graph.add_import(importer=user, imported=module)
+        for module in room:
+            graph.remove_import(importer=front, imported=module)
     return graph
 
 

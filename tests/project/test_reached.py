@@ -5,7 +5,7 @@ from __future__ import annotations
 import grimp
 import pytest
 
-from tests.reached import BESIDE, ROOT, STARTS_PROCESSES, imports, module_of, reached_tests
+from tests.reached import BESIDE, FRONTS, ROOT, STARTS_PROCESSES, imports, module_of, reached_tests
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +34,12 @@ def test_the_nearest_come_first(graph: grimp.ImportGraph) -> None:
 
 
 def test_what_comes_through_a_front_is_imported_from_where_it_is_defined(graph: grimp.ImportGraph) -> None:
-    assert "tests.serde.test_wire" in graph.find_modules_that_directly_import("srfix.serde.errors")
-    assert "tests.serde.test_wire" not in graph.find_modules_that_directly_import("srfix.serde")
+    assert "tests.serde.confluent.test_asynchronous" in graph.find_modules_that_directly_import("srfix.serde.errors")
+    assert not any(graph.find_modules_directly_imported_by(front) for front in FRONTS)
+
+
+def test_a_changed_front_reaches_who_imports_through_it(graph: grimp.ImportGraph) -> None:
+    assert "tests/serde/confluent/test_asynchronous.py" in reached_tests(["serde/srfix/serde/__init__.py"], graph)
 
 
 @pytest.mark.parametrize("path", ["cli/srfix/cli/main.py", "cli/srfix/cli/commands/plan.py"])
