@@ -37,7 +37,7 @@ BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "Makefile": ("tests/project",),
     ".ci/": ("tests/project",),
     ".github/": ("tests/project",),
-    "pyproject.toml": ("tests/test_wheel.py", "tests/test_house.py"),
+    "pyproject.toml": ("tests/test_wheel.py",),
 }
 """Files that nothing imports → the tests that read them."""
 

@@ -94,7 +94,8 @@ class Forked:
         self.pid = int(self._lines.readline())
 
     def wait(self, timeout_s: float) -> End:
-        """
+        """Waits for it.
+
         :raises subprocess.TimeoutExpired: if it does not end in time; it is killed.
         :raises EOFError: if the process that it was forked off was killed, for want of memory.
         """

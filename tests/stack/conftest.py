@@ -17,7 +17,6 @@ import pytest
 from parts.registries.apicurio import ApicurioRegistry
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.cli.forked import end_forking
 from tests.stack.scene import Scene, new_scene, without_what_is_made
 
 PROPERTIES: Final = {
@@ -61,13 +60,6 @@ def scene(broker: KraftBroker, registry: FixtureRegistry, tmp_path: Path) -> Ite
     """An application that has met nothing yet, and whose topics go with it."""
     with without_what_is_made(broker):
         yield new_scene(broker, registry, tmp_path)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def forking_ends() -> Iterator[None]:
-    """What commands are forked off ends with the tests."""
-    yield
-    end_forking()
 
 
 @pytest.fixture(autouse=True)

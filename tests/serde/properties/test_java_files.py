@@ -104,7 +104,7 @@ class TestSyntax:
             (r"a=\utopsecret", r"^The properties file '.*' holds a \\u that four hexadecimal digits do not follow\.$"),
             ("\xfe\xed\xfe\xed\0\0\0\2", "is no text"),
             ("a=\\\n" * 1_002, "^Line 1001 .* more than 1,000 lines"),  # read in quadratic time: minutes for 600 KiB
-            ("a=b\\\n" + "x" * 70_000 + "\\\n", "^Line 2 .* 64 KiB"),
+            ("a=b\\\n" + "x" * 70_000 + "\\\n", "^Line 2 .* 65,536 characters"),
         ],
     )
     def test_what_is_no_property_is_refused_and_not_shown(self, tmp_path: Path, text: str, why: str) -> None:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 """Anything else is a name and a part of a value."""
-_MOST_CONTINUED: Final = (1_000, 1 << 16)
-"""Lines, and characters, of one continued property: javaproperties 0.8 looks through all of it again for each further line."""
+_MOST_CONTINUED_LINES: Final = 1_000
+_MOST_CONTINUED_CHARACTERS: Final = 65_536
+"""Of one property: javaproperties 0.8 looks through all of it again for each further line."""
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1e]")
 
@@ -79,10 +80,10 @@ def _refuse_endless(text: str, path: str) -> None:
         lines, characters = lines + 1, characters + len(line)
         if (len(line) - len(line.rstrip("\\"))) % 2 == 0:  # else the last backslash continues it
             lines, characters = 0, 0
-        elif lines > _MOST_CONTINUED[0] or characters > _MOST_CONTINUED[1]:
+        elif lines > _MOST_CONTINUED_LINES or characters > _MOST_CONTINUED_CHARACTERS:
             raise UsageError(
-                f"Line {number} of the properties file {path!r} continues a property of more than {_MOST_CONTINUED[0]:,} lines "
-                f"or {_MOST_CONTINUED[1] >> 10} KiB. Join its lines."
+                f"Line {number} of the properties file {path!r} continues a property of more than {_MOST_CONTINUED_LINES:,} "
+                f"lines or {_MOST_CONTINUED_CHARACTERS:,} characters. Join its lines."
             )
 
 
