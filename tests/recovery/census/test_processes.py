@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from itertools import pairwise
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,25 @@ class TestProcessCensus:
         with pytest.raises(ClusterError, match=r"ended before it was done: .*\(--processes\)\."):
             ProcessCensus(config(broker), processes=2).count(request())
         killer.join()
+
+    def test_one_that_starts_when_another_is_killed_is_ended_too(
+        self, broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        start = SpawnProcess.start
+        started: list[SpawnProcess] = []
+
+        def start_while_the_first_dies(process: SpawnProcess) -> None:
+            start(process)
+            started.append(process)
+            if len(started) == 2:
+                started[0].kill()
+                time.sleep(0.5)  # the pool looks whom to end and to wait for, and does not know this one yet
+
+        monkeypatch.setattr(SpawnProcess, "start", start_while_the_first_dies)
+        with pytest.raises(ClusterError, match="ended before it was done"):
+            ProcessCensus(config(broker), processes=2).count(request())
+        started[1].join(10)
+        assert not started[1].is_alive()
 
     @pytest.mark.slow
     @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

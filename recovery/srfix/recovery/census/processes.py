@@ -92,6 +92,7 @@ class ProcessCensus:
                 )
 
         spawn = multiprocessing.get_context("spawn")
+        others = multiprocessing.active_children()
         stop, done = spawn.Event(), spawn.Array("q", len(parts))
         with ProcessPoolExecutor(len(parts), mp_context=spawn, initializer=_start, initargs=(stop, done)) as pool:
             try:
@@ -103,7 +104,11 @@ class ProcessCensus:
                     report()
                 failed = list(filter(_failed, running))  # one of those that were stopped for it may come before it
                 counted = [future.result() for future in failed or running]
-            except BrokenProcessPool as error:
+            except (BrokenProcessPool, OSError) as error:  # OSError: by what was closed while one was being started
+                # The pool ends those that it knows of; one that was being started is waited for, here or at the end.
+                for process in multiprocessing.active_children():
+                    if process not in others:
+                        process.kill()
                 raise ClusterError(
                     f"A process that read partitions of {request.topic} ended before it was done: killed, or out of memory. "
                     f"Nothing was counted. Run again with fewer processes than {len(parts)} (--processes)."
