@@ -156,9 +156,7 @@ def the_story(parts: Parts, reached: Reached, capture: pytest.CaptureFixture[str
 
 
 class TestKinds:
-    @pytest.mark.parametrize(
-        "name", slow_but(KINDS, "confluent 8.2, 40901", "karapace, own config", "apicurio, base path")
-    )
+    @pytest.mark.parametrize("name", slow_but(KINDS, "karapace, own config", "apicurio, base path"))
     def test_the_story_is_the_same(
         self, name: str, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str], clock: Clock
     ) -> None:
@@ -302,9 +300,7 @@ WAYS: tuple[Callable[[Parts, Path], AbstractContextManager[Reached]], ...] = (
 
 
 class TestWays:
-    @pytest.mark.parametrize(
-        "way", slow_but(WAYS, tls_and_a_password, the_url_of_a_context), ids=lambda way: way.__name__
-    )
+    @pytest.mark.parametrize("way", slow_but(WAYS, tls_and_a_password), ids=lambda way: way.__name__)
     def test_the_story_is_the_same(
         self,
         way: Callable[[Parts, Path], AbstractContextManager[Reached]],

@@ -57,6 +57,7 @@ def looks(path: Path) -> Iterator[str]:
 
 
 class TestTheWallClock:
+    @pytest.mark.slow
     def test_is_looked_at_in_few_places_and_nowhere_to_measure(self) -> None:
         found = {
             str(path.relative_to(ROOT)): places

@@ -23,6 +23,7 @@ from srfix.serde import RegistryClient, RetryPolicy
 from srfix.serde.registry.models import Json
 from tests.cli.kept_demo import Parts, registry_like, srfix, wait_for
 from tests.cli.test_kill import WRITES
+from tests.telling import slow_but
 
 PATIENT_S = 60.0
 
@@ -65,7 +66,7 @@ def clock() -> str:
 
 
 class TestAWriteThatArrivesAfterAll:
-    @pytest.mark.parametrize("step", range(1, 7))
+    @pytest.mark.parametrize("step", slow_but(range(1, 7), 3))
     def test_between_the_two_looks_of_the_next_run_is_no_change_by_others(
         self,
         registry: FixtureRegistry,

@@ -10,6 +10,7 @@ import pytest
 from srfix.cli.command_table import every_command
 from tests.cli.forked import run_forked
 from tests.cli.kept_demo import SRFIX, environment, srfix, started
+from tests.telling import slow_but
 
 
 def told(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
@@ -18,7 +19,11 @@ def told(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--version"], ["explain", "SRF001"], ["no-such"], [], *([*name.split(), "--help"] for name in every_command())],
+    [
+        ["explain", "SRF001"],
+        ["no-such"],
+        *slow_but([["--version"], [], *([*name.split(), "--help"] for name in every_command())]),
+    ],
 )
 def test_it_says_and_returns_the_same(arguments: list[str]) -> None:
     assert told(srfix(*arguments)) == told(started(*arguments))

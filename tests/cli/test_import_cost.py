@@ -68,6 +68,7 @@ def helps() -> dict[str, set[str]]:
     return {name: set(json.loads(line)) for name, line in zip(names, told, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", every_command())
 def test_help_loads_options_and_nothing_that_takes_long(helps: dict[str, set[str]], name: str) -> None:
     assert not TAKES_LONG & helps[name]

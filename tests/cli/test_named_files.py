@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.state.reading import read_state_directory
@@ -129,7 +129,6 @@ class TestContent:
         done = srfix(*(word.replace("FILE", str(path)) for word in OPTIONS[option]), cwd=tmp_path)
         sentence(done)
 
-    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(
         document=st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import click
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.cli.command_table import COMMANDS, CommandEntry
@@ -154,11 +154,9 @@ def leaks(text: str) -> list[str]:
 
 
 TO = ["--bootstrap-servers", "127.0.0.1:9", "--registry", "http://127.0.0.1:9"]
-many = settings(max_examples=150)
 
 
 class TestProperties:
-    @many
     @given(text=properties(), option=st.sampled_from(("-X", "-R", "--kafka-property", "--spark-conf", "--source")))
     def test_as_an_option(self, text: str, option: str) -> None:
         code, words = said([*TO, option, text])
@@ -166,12 +164,10 @@ class TestProperties:
         assert code in (2, 70)
 
     @pytest.mark.slow
-    @many
     @given(text=properties(), option=st.sampled_from(("-X", "-R", "--kafka-property=", "--registry-property=")))
     def test_glued_to_its_option(self, text: str, option: str) -> None:
         assert leaks(said([*TO, f"{option}{text}"])[1]) == []
 
-    @many
     @given(
         text=properties().filter(lambda text: "\0" not in text),
         variable=st.sampled_from(("SRFIX_KAFKA_PROPERTIES", "SRFIX_REGISTRY_PROPERTIES", "SRFIX_SPARK_CONF")),
@@ -180,7 +176,6 @@ class TestProperties:
         assert leaks(said(TO, {variable: text})[1]) == []
 
     @pytest.mark.slow
-    @many
     @given(text=properties())
     def test_in_a_file_of_properties(self, text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
         file = tmp_path_factory.getbasetemp() / "client.properties"
@@ -188,7 +183,6 @@ class TestProperties:
         assert leaks(said([*TO, "--kafka-config", str(file)])[1]) == []
 
     @pytest.mark.slow
-    @many
     @given(
         text=properties(),
         table=st.sampled_from(("", "[kafka]", "[registry-client]", "[plan]")),
@@ -204,19 +198,16 @@ class TestProperties:
 
 class TestUrls:
     @pytest.mark.slow
-    @many
     @given(text=urls(), option=st.sampled_from(("--registry", "-Rproxy", "-Rurl", "--ksqldb", "--bootstrap-servers")))
     def test_as_an_option(self, text: str, option: str) -> None:
         words = [f"{option}={text}"] if option.startswith("-R") else [option, text]
         assert leaks(said([*TO, *words])[1]) == []
 
-    @many
     @given(text=urls(), variable=st.sampled_from(("SRFIX_REGISTRY", "SRFIX_BOOTSTRAP_SERVERS")))
     def test_in_the_environment(self, text: str, variable: str) -> None:
         assert leaks(said([], {variable: text})[1]) == []
 
     @pytest.mark.slow
-    @many
     @given(text=urls())
     def test_in_a_toml_file(self, text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
         file = tmp_path_factory.getbasetemp() / "urls.toml"

@@ -67,7 +67,7 @@ def chosen(name: str) -> tuple[str, ...]:
     return (f"--application={name}", "--store=s-x", "--source=s-x=users")
 
 
-@pytest.mark.parametrize("name", slow_but(NAMES, "newline", "escape"))
+@pytest.mark.parametrize("name", slow_but(NAMES, "newline"))
 class TestPlans:
     def test_as_shell_does_what_apply_does_and_nothing_else(self, there: World, name: str, tmp_path: Path) -> None:
         for output in ((), ("--all-versions",)):

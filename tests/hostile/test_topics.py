@@ -116,11 +116,11 @@ class TestIds:
         told = judge(there.attack("diagnose", "--application", "shop", *source))
         assert max(map(len, told.stdout.splitlines())) < 10_000
 
-    @pytest.mark.parametrize("guid", GUIDS.values(), ids=GUIDS)
+    @pytest.mark.parametrize("guid", slow_but(GUIDS, *[*GUIDS][:3]))
     @pytest.mark.parametrize("name", slow_but(["__value_schema_id", "__key_schema_id"], "__value_schema_id"))
-    def test_headers_that_name_no_schema(self, there: World, guid: bytes | None, name: str) -> None:
+    def test_headers_that_name_no_schema(self, there: World, guid: str, name: str) -> None:
         there.registry.seed("guid-value", '"string"')
-        there.topic("guid", [b"\x06Ada", user(1)], headers=((name, guid), (name, guid)))
+        there.topic("guid", [b"\x06Ada", user(1)], headers=((name, GUIDS[guid]),) * 2)
         judge(there.attack("scan", "guid", "--output", "json"))
         judge(there.attack("decode", "guid", "--role", "both", "--output", "json"))
         judge(there.attack("decode", "guid", "--role", "both"))
@@ -181,7 +181,7 @@ NO_NAMES = [*PATHS, "--yes", "-x", "@file", "a b", "\n", "*", "`id`", "\x1b[2J",
 
 
 class TestTopicNames:
-    @pytest.mark.parametrize("name", NO_NAMES)
+    @pytest.mark.parametrize("name", slow_but(NO_NAMES, "..", "--yes", "\x1b[2J", "\ud800"))
     def test_a_name_that_is_none_is_a_sentence(self, there: World, name: str) -> None:
         raw = name.encode("utf-8", "surrogatepass")
         for command in ("scan", "decode"):

@@ -7,6 +7,8 @@ import pytest
 
 from tests.reached import BESIDE, FRONTS, ROOT, STARTS_PROCESSES, imports, module_of, reached_tests
 
+pytestmark = pytest.mark.slow  # the graph of all imports takes a while
+
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:

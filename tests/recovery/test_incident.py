@@ -16,6 +16,7 @@ from srfix.serde import Role, Schema, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.registry.errors import IncompatibleSchemaError
 from tests.recovery.world import World, world_of
+from tests.telling import slow_but
 
 NEXT_SCHEMA = Schema(text=internal_schema(parse_columns("USERID BIGINT, FULLNAME STRING, NICKNAME STRING")))
 """What the application registers after the next change of its statement: a field more, a field less, all nullable."""
@@ -95,7 +96,7 @@ class TestTheWholeWay:
         assert world.registry.writes == 0
         assert topics_of(world.broker) == topics
 
-    @pytest.mark.parametrize("keep", list(Keep))
+    @pytest.mark.parametrize("keep", slow_but(Keep, Keep.SOFT_DELETED))
     def test_a_repair_is_verified_masked_and_can_be_undone(
         self, world: World, staged: damage.Staged, tmp_path: Path, keep: Keep
     ) -> None:

@@ -27,6 +27,7 @@ from srfix.serde.registry.models import Schema as OurSchema
 from srfix.serde.registry.models import SchemaReference as OurReference
 from srfix.serde.subjects.strategies import TopicRecordSubject
 from tests.serde.confluent import peers
+from tests.telling import slow_but
 
 Client: TypeAlias = RegistryClient | SchemaRegistryClient
 
@@ -35,6 +36,7 @@ V2 = (
     '{"type":"record","name":"R","namespace":"n","fields":[{"name":"a","type":"int"},'
     '{"name":"b","type":["null","string"],"default":null}]}'
 )
+
 J1 = '{"title":"R","type":"object","properties":{"a":{"type":"integer"}}}'
 J2 = '{"title":"R","type":"object","properties":{"a":{"type":"integer"},"b":{"type":["string","null"]}}}'
 ROW = {"a": 1}
@@ -70,7 +72,7 @@ STRATEGIES: dict[str, Mapping[str, object]] = {
 
 
 class TestSubjects:
-    @pytest.mark.parametrize("name", STRATEGIES)
+    @pytest.mark.parametrize("name", slow_but(STRATEGIES, "record", "TOPIC_RECORD", "one's own"))
     @pytest.mark.parametrize("field", [MessageField.KEY, MessageField.VALUE])
     def test_the_same_strategy_registers_under_the_same_subject(
         self, server: FixtureRegistry, client: Client, theirs: SchemaRegistryClient, name: str, field: MessageField

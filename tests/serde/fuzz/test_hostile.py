@@ -12,6 +12,7 @@ import pytest
 
 from tests.serde.fuzz.harness import PAYLOADS
 from tests.serde.fuzz.hostile import ENGINES
+from tests.telling import slow_but
 
 ROOT = Path(__file__).parents[3]
 _LEAST_OF_A_SORT = 0.01
@@ -35,7 +36,7 @@ def test_no_payload_takes_more_than_it_may(format_: str, engines: tuple[str, ...
     _read(format_, engines, PAYLOADS, seed=1 if _IS_FEW else randrange(2**32))
 
 
-@pytest.mark.parametrize("format_", ENGINES)
+@pytest.mark.parametrize("format_", slow_but(ENGINES, "AVRO"))
 def test_nor_does_one_of_a_few(format_: str) -> None:
     _read(format_, tuple(ENGINES[format_])[:1], _SAMPLE, seed=1)
 

@@ -272,6 +272,7 @@ class TestReferences:
         with pytest.raises(ColumnError, match=r"more than 10,000 fields"):
             columns_from_json_schema(text)
 
+    @pytest.mark.slow
     def test_alternatives_that_multiply_are_refused_in_time(self) -> None:
         text = _definitions(40, {"type": "string"}, lambda last: {"oneOf": [last, last, last]})
         with pytest.raises(SchemaError, match=r"more than 200,000 types"):
