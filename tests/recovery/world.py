@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.census.local import LocalCensus
@@ -196,10 +196,10 @@ class World:
 
 
 @contextmanager
-def world_of(topics: Mapping[str, int], *, emulate: Literal["7.9", "8.2", "8.3"] = "7.9") -> Iterator[World]:
+def world_of(topics: Mapping[str, int], *, emulate: Release = "7.9") -> Iterator[World]:
     """Topics with their numbers of partitions, no group, no subject.
 
-    :param emulate: the Confluent release that the registry answers like.
+    :param emulate: the release that the registry answers like.
     """
     with ExitStack() as stack:
         # A small topic's census waits for its batch to fill: a whole second, which tests need not.

@@ -90,6 +90,9 @@ class ReadableRegistry(SchemaLookup, Protocol):
     def effective_mode(self, subject: str) -> str | None:
         """The mode that holds for a subject; None if it has no modes."""
 
+    def is_redpanda(self) -> bool:
+        """Whether it is Redpanda's."""
+
 
 class Registry(ReadableRegistry, SchemaRegistrar, Protocol):
     """What a repair and its undo write. Each call may be repeated after an attempt whose outcome is unknown."""

@@ -83,7 +83,7 @@ class Membership:
     schema_id: SchemaId
     """The id in the records."""
     schema: Schema | None
-    """Its schema; None if the registry does not know the id at all."""
+    """Its schema, with the text that the reader asks by; None if the registry does not know the id at all."""
     error_code: int | None
     """40401 or 40403 if it is not registered there, 42201 if the registry does not take its text for a schema (a reference
     is missing, or it validates more strictly than when it was registered): the reader fails on that too. None if it is

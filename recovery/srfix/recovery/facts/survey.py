@@ -23,6 +23,7 @@ from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry, usable
 from srfix.serde.errors import ClusterError
+from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.properties import Isolation
 from srfix.serde.registries import AnyClient
 from srfix.serde.registry import (
@@ -334,7 +335,7 @@ def schema_behind(registry: ReadableRegistry, schema_id: SchemaId, context: str)
 
 
 def ask_membership(registry: ReadableRegistry, subject: Subject, schema_id: SchemaId) -> Membership:
-    """One content look-up, as the failing reader makes it (`AbstractKafkaAvroDeserializer.schemaVersion`).
+    """One content look-up, as the failing reader makes it (`AbstractKafkaAvroDeserializer.schemaVersion`): by its own text.
 
     In a named context the reader fails before, where the subject does not hold the id itself: it asks for the schema with
     id and subject (`SchemaRegistryClient.getSchemaBySubjectAndId`). So content under another id is missing there.
@@ -343,7 +344,7 @@ def ask_membership(registry: ReadableRegistry, subject: Subject, schema_id: Sche
     """
     schema: Schema | None = None
     try:
-        schema = registry.schema_by_id(schema_id, subject=subject).schema
+        schema = as_readers_ask(registry.schema_by_id(schema_id, subject=subject).schema)
     except SchemaNotFoundError:
         return Membership(schema_id=schema_id, schema=None, error_code=None, answered_id=None)
     try:

@@ -15,12 +15,14 @@ from enum import Enum
 from typing import Final, Generic, TypeVar
 
 from srfix.recovery.cluster import Cluster
-from srfix.recovery.facts import WRITABLE_MODES
+from srfix.recovery.facts import WRITABLE_MODES, look_up
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import ClusterError, SrfixError
-from srfix.serde.registry import EndpointNotSupportedError, ForbiddenError, RegistryProbe, UnauthorizedError
+from srfix.serde.formats.table import as_readers_ask
+from srfix.serde.registry import EndpointNotSupportedError, ForbiddenError, RegistryProbe, Schema, UnauthorizedError
+from srfix.serde.subjects import Subject
 
 _Answer = TypeVar("_Answer")
 _DENIED: Final = re.compile(r"(?i)authorization failed|not authorized")
@@ -227,6 +229,16 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
                 right=f"the right SUBJECT_READ (SUBJECT_WRITE before 6.1) on the subjects, such as {subject}",
                 needed=True,
             ).check
+            kind = _asked(
+                "registry",
+                "keep schemas as Java's readers ask for them",
+                lambda: _finds_readers_text(registry, subject, schema),
+                lambda finds: _KIND[finds].format(
+                    subject=subject, whose="Redpanda's, " if registry.is_redpanda() else ""
+                ),
+                right=f"the right SUBJECT_READ on the subjects, such as {subject}",
+            )
+            yield replace(kind.check, advice=_READERS_MISS) if kind.answer is False else kind.check
     yield _asked(
         "registry",
         "read the global compatibility",
@@ -245,6 +257,23 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
     yield (
         replace(mode.check, advice="In this mode a repair cannot register anything (42205).") if closed else mode.check
     )
+
+
+_KIND: Final = {
+    True: "{whose}found by another text of the same schema than was sent",
+    False: "{whose}no: it keeps texts as they were sent; that of {subject} is not found by the text of Java's readers",
+    None: "{whose}the text of {subject} is that of Java's readers",
+}
+_READERS_MISS: Final = (
+    "Java's readers look a schema up by Avro's own text of it, and fail here on every schema that was registered otherwise; a "
+    "repair registers their text, under another id."
+)
+
+
+def _finds_readers_text(registry: ReadableRegistry, subject: Subject, schema: Schema) -> bool | None:
+    """Whether a schema is found by the text of Java's readers; None if that is the text that the registry has."""
+    asked = as_readers_ask(schema)
+    return None if asked.text == schema.text else look_up(registry, subject, asked) is not None
 
 
 def _global_level(registry: ReadableRegistry) -> str:

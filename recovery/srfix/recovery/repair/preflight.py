@@ -26,6 +26,7 @@ from srfix.recovery.facts import WRITABLE_MODES, mode_in_force
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import Plan, plan_document
 from srfix.serde.errors import RegistryError
+from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.printable import capitalized
 from srfix.serde.registry import (
     ForbiddenError,
@@ -99,7 +100,7 @@ def _schemas(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
                 "now would give another id. Plan again."
             )
             continue
-        if not same_content(known.schema, action.schema):
+        if not same_content(as_readers_ask(known.schema), as_readers_ask(action.schema)):
             yield Obstacle(
                 what=f"Schema id {action.schema_id} is another schema in this registry than in the plan. Is it the registry "
                 f"that the plan was made for ({plan.registry})?"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from enum import Enum
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
@@ -59,6 +62,32 @@ def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
     """
     format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
     return None if format_ is None else schema_module_of(format_).record_name(schema.text, references)
+
+
+def as_readers_ask(schema: Schema) -> Schema:
+    """The schema with the text that Java's readers look its version up by (`ParsedSchema.canonicalString`), whichever text of
+    it a registry keeps and answers.
+
+    Of AVRO that is `Schema.toString()`, of JSON the document without blanks. A text that is none stays as it is: readers get
+    no further than parsing it. So does PROTOBUF, which srfix does not parse: whether a registry that keeps texts as they were
+    sent has it as readers write it is not known.
+    """
+    text = _java_text(schema.schema_type, schema.text, bool(schema.references))
+    return schema if text == schema.text else replace(schema, text=text)
+
+
+@lru_cache(maxsize=1024)
+def _java_text(schema_type: str, text: str, has_references: bool) -> str:
+    try:
+        if schema_type == "AVRO":
+            from srfix.serde.formats.avro.java_schema import java_schema
+
+            return java_schema(text, None if has_references else ())
+        if schema_type == "JSON":
+            return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+    except (SchemaError, ValueError, RecursionError):
+        pass
+    return text
 
 
 def format_of(schema_type: str) -> Format:

@@ -114,6 +114,14 @@ class SettingsAccess(ClientBase):
         except EndpointNotSupportedError:
             return None
 
+    def is_redpanda(self) -> bool:
+        """Whether `GET /status/ready` is there, which no other registry has (Redpanda's pull request 7080)."""
+        try:
+            self._request_if_there("GET", "/status/ready")
+        except EndpointNotSupportedError:
+            return False
+        return True
+
     def _of_the_context(self) -> dict[str, str] | None:
         """What a question for the global settings needs at a context's URL, whose own are asked otherwise."""
         is_in_context = any(endpoint.context is not None for endpoint in self._transport.settings.endpoints)

@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from srfix.serde.errors import ResolveError, SchemaError, SubjectVersionError
-from srfix.serde.formats.table import record_name
+from srfix.serde.formats.table import as_readers_ask, record_name
 from srfix.serde.interface import GuidSource, SchemaLookup, SchemaSource
 from srfix.serde.registry import (
     EndpointNotSupportedError,
@@ -64,12 +64,12 @@ class Question:
         return subject_of(strategy, self.topic, self.role, lambda: record_name(resolved.schema, resolved.references))
 
     def lookup(self, registry: SchemaLookup, resolved: ResolvedSchema, subject: Subject) -> SchemaVersion:
-        """The subject's version of that content.
+        """The subject's version of that content, asked as Java's readers ask.
 
         :raises SubjectVersionError: if it holds none (40401, 40403).
         """
         try:
-            return registry.lookup(subject, resolved.schema, deleted=True)
+            return registry.lookup(subject, as_readers_ask(resolved.schema), deleted=True)
         except (SchemaNotFoundError, SubjectNotFoundError) as error:
             raise self._not_under(resolved.schema, subject, error) from error
 

@@ -10,6 +10,9 @@ subject it usually keeps its id. Seen on Confluent 7.9.9, 8.2.1 and 8.3.1 that i
 | so, and that id's last holder was deleted for good | a new one, though the other id lives |
 | `normalize=true` is in force and writes the text anew | another one |
 
+A registry that keeps texts as they were sent (Redpanda until May 2026) takes the text that readers ask by for another schema
+where the producer wrote it otherwise.
+
 `GET /schemas/ids/{id}/versions` lists the holders of the id that a registration of the same content gets, and not those of
 the id that was asked for (`schemaIdAndSubjects`): that tells which one it is, and 40403 for an id that is known tells
 that it will be a new one.
@@ -30,6 +33,7 @@ from srfix.serde.registry import (
     SchemaVersion,
     SubjectNotFoundError,
     VersionNotFoundError,
+    same_content,
 )
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
@@ -91,6 +95,19 @@ def foresee_id(
                 is_lost=after is AfterNormalizing.LOST,
                 is_rewritten=True,
             )
+    if (
+        holder is not None
+        and not same_content(schema, holder.schema)
+        and _look_up(registry, holder.subject, schema) is None
+    ):
+        return ForeseenId(
+            schema_id=None,
+            holder=holder,
+            reason=f"the registry keeps texts as they were sent, and the one by which the failing reader asks for schema id "
+            f"{schema_id} is another schema to it",
+            any_id=True,
+            is_rewritten=True,
+        )
     if is_gone:
         return ForeseenId(
             schema_id=None,

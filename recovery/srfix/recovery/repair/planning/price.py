@@ -110,6 +110,8 @@ def _latest(repair: SubjectRepair) -> Iterator[str]:
             yield "The subject stays without a live version, so that the next schema there is checked against nothing."
     if live:
         yield f"Left live{f': {live}' if deleted else ''}; the last becomes the latest version of the subject."
+    if repair.left_live_for:
+        yield f"Nothing is soft-deleted, for the failing reader would not find it: {repair.left_live_for}."
     yield _outlook(repair, leaves_live=bool(live))
 
 

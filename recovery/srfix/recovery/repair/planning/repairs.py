@@ -26,7 +26,7 @@ from srfix.recovery.repair.planning.foreseen_ids import (
     inherited_metadata,
     obstacle_to_exact_ids,
 )
-from srfix.recovery.repair.planning.keep import Keep
+from srfix.recovery.repair.planning.keep import Keep, not_found_once_deleted
 from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.repair.planning.wanted import wanted
 from srfix.recovery.topic_check import TopicFacts
@@ -58,6 +58,8 @@ class SubjectRepair:
     """The compatibility level in force for the subject."""
     outlook: Outlook = field(default_factory=Outlook)
     """What becomes of the next schema of the subject's owner."""
+    left_live_for: str | None = None
+    """Why a version that is better soft-deleted stays live; None if none does."""
     relax: bool = False
     """True if the level has to be NONE meanwhile."""
     is_level_ambiguous: bool = False
@@ -164,6 +166,9 @@ def _decide(
         keep = Keep.SOFT_DELETED  # nothing of the store's stays live there
     theirs = _own_versions(want, survey)
     soft_deleted = _soft_deleted(theirs, chosen, keep, level)
+    left_live_for = not_found_once_deleted(registry, [role.state]) if soft_deleted else None
+    if left_live_for is not None:
+        soft_deleted = frozenset()
     left_live = [(m.schema_id, m.schema) for m in chosen if m.schema is not None and m.schema_id not in soft_deleted]
     refused_now = any(refusal.schema_id not in final for refusal in refusals)
     relax = not exact and (refused_now or _refuse_each_other(chosen, soft_deleted, level))
@@ -174,6 +179,7 @@ def _decide(
         soft_deleted=soft_deleted,
         level=level,
         outlook=_outlook(theirs, role, left_live, level, survey),
+        left_live_for=left_live_for,
         relax=relax,
         is_level_ambiguous=relax and registry.level_may_be_inherited(role.subject),
         exact=exact,

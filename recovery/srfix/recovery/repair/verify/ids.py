@@ -12,6 +12,7 @@ from srfix.recovery.ids_in_words import listed
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
+from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.registry import Schema, same_content
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
@@ -120,7 +121,7 @@ class AskedIds:
         A text that a registry normalised differs from the plan's and leads to the same id.
         """
         text = self.texts.get(membership.schema_id)
-        if text is None or membership.schema is None or same_content(text, membership.schema):
+        if text is None or membership.schema is None or same_content(as_readers_ask(text), membership.schema):
             return None
         answer = look_up(registry, self.finding.subject, text)
         if answer is not None and answer.schema_id in (membership.schema_id, membership.answered_id):

@@ -1,0 +1,270 @@
+"""Avro schema text as Java writes it: `Schema.toString()`, which Confluent's `AvroSchema.canonicalString` is.
+
+Attributes stand in a fixed order, names are relative to the enclosing namespace, attributes that say nothing are left out,
+a primitive type in an object is its name, everything else is kept. Java's readers look a schema's version up with that
+text, whatever text the registry answered, and Confluent's registry compares and answers it. No Python library writes it:
+Avro's parsing canonical form drops docs, aliases, defaults and custom attributes, which are part of a schema's identity in
+a registry. Texts are checked on the way as Java's parser of Avro 1.11 does (names in any script, default values unchecked).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from secrets import token_hex
+from typing import Final
+
+from srfix.serde.connect import double_text
+from srfix.serde.errors import SchemaError
+from srfix.serde.registry import Json
+
+_PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+_RESERVED = frozenset({"type", "name", "namespace", "doc", "fields", "items", "values", "size", "symbols", "aliases"})
+_RESERVED_IN_FIELD = frozenset({"name", "type", "doc", "default", "order", "aliases"})
+_NAME = re.compile(r"[^\W\d]\w*")
+_MARK: Final = f"double {token_hex(8)} "
+_MARKED: Final = re.compile(f'"{_MARK}([^"]*)"')
+
+
+def java_schema(text: str, references: Sequence[str] | None = (), *, inline: bool = False) -> str:
+    """The text that Java writes of a schema.
+
+    :param references: the texts that it refers to, each after those it refers to itself; None takes every name that nobody
+        defines for one of theirs.
+    :param inline: True to write a definition of theirs out where it is first used.
+    :raises SchemaError: if the text is not an Avro schema, or uses a name that nobody defines.
+    """
+    return _dump(_Writer(references or (), inline=inline, is_open=references is None).top(_load(text)))
+
+
+def full_name(name: str, space: str) -> str:
+    """A name, in its namespace unless it has one of its own."""
+    return name if "." in name or not space else f"{space}.{name}"
+
+
+def _load(text: str) -> Json:
+    try:
+        # What is marked is a double that is a default or an attribute, as Java writes doubles.
+        value: Json = json.loads(text, parse_float=lambda number: f"{_MARK}{double_text(float(number))}")
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"not JSON: {error}") from error
+    return value
+
+
+def _dump(value: Json) -> str:
+    return _MARKED.sub(r"\1", json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+class _Writer:
+    """One pass over one schema: reads names by the namespace they stand in, writes them by where they go."""
+
+    def __init__(self, references: Sequence[str], *, inline: bool, is_open: bool) -> None:
+        self._inline = inline
+        self._is_open = is_open
+        self._defined: set[str] = set()
+        self._pending: dict[str, dict[str, Json]] = {}
+        # While references are read, their definitions are kept, to be written out where they are first used.
+        self._recording = True
+        for reference in references:
+            self.top(_load(reference))
+        self._recording = False
+        if inline:
+            self._defined.clear()
+        else:
+            self._pending.clear()
+
+    def top(self, node: Json) -> Json:
+        return self._schema(node, "", "")
+
+    def _schema(self, node: Json, space: str, out_space: str) -> Json:
+        if isinstance(node, str):
+            return node if node in _PRIMITIVES else self._use(node, space, out_space)
+        if isinstance(node, list):
+            return self._union(node, space, out_space)
+        if not isinstance(node, dict) or not isinstance(node.get("type"), str):
+            raise SchemaError(f"No type: {_dump(node)}")
+        kind = str(node["type"])
+        if kind in _PRIMITIVES:
+            rest = dict(_others(node))
+            return {"type": kind, **rest} if rest else kind
+        if kind == "array":
+            return self._container(node, "items", space, out_space)
+        if kind == "map":
+            return self._container(node, "values", space, out_space)
+        if kind in ("record", "error", "enum", "fixed"):
+            return self._named(node, kind, space, out_space)
+        return self._use(kind, space, out_space)
+
+    def _use(self, name: str, space: str, out_space: str) -> Json:
+        full = full_name(name, space)
+        for candidate in (full, name):
+            if candidate in self._pending and not self._recording:
+                return self._schema(self._pending[candidate], "", out_space)
+            if candidate in self._defined:
+                return _relative(candidate, out_space)
+        if self._is_open:
+            return _relative(full, out_space)
+        raise SchemaError(f"Type not supported: {name}")
+
+    def _union(self, branches: list[Json], space: str, out_space: str) -> Json:
+        written = [self._schema(branch, space, out_space) for branch in branches]
+        seen: set[str] = set()
+        for branch in written:
+            if isinstance(branch, list):
+                raise SchemaError(f"Nested union: {_dump(written)}")
+            key = _branch_key(branch)
+            if key in seen:
+                raise SchemaError(f"Duplicate in union:{key}")
+            seen.add(key)
+        return written
+
+    def _container(self, node: dict[str, Json], key: str, space: str, out_space: str) -> Json:
+        if key not in node:
+            raise SchemaError(f"No {key} type: {_dump(node)}")
+        return {"type": node["type"], key: self._schema(node[key], space, out_space), **dict(_others(node))}
+
+    def _named(self, node: dict[str, Json], kind: str, space: str, out_space: str) -> Json:
+        name = _text(node, "name", "No name in schema")
+        namespace = node.get("namespace")
+        full = full_name(name, namespace if isinstance(namespace, str) else space)
+        own_space, _, short = full.rpartition(".")
+        _check_name(short)
+        if full in self._defined:
+            if self._inline and not self._recording:
+                return _relative(full, out_space)  # nested in one reference, and used before it
+            raise SchemaError(f"Can't redefine: {full}")
+        self._defined.add(full)
+        if self._recording:
+            self._pending[full] = {**node, "name": short, "namespace": own_space}
+        else:
+            self._pending.pop(full, None)
+
+        written: dict[str, Json] = {"type": kind, "name": short}
+        if own_space != out_space:
+            written["namespace"] = own_space
+        if isinstance(node.get("doc"), str):
+            written["doc"] = node["doc"]
+        reserved = _RESERVED
+        if kind == "enum":
+            reserved = _RESERVED | {"default"}
+            written.update(_enum(node))
+        elif kind == "fixed":
+            written["size"] = _size(node)
+        else:
+            written["fields"] = self._fields(node, short, own_space)
+        written.update(_others(node, reserved))
+        aliases = _aliases(node)
+        if aliases:
+            written["aliases"] = [_relative(full_name(alias, own_space), own_space) for alias in aliases]
+        return written
+
+    def _fields(self, record: dict[str, Json], record_name: str, space: str) -> list[Json]:
+        fields = record.get("fields")
+        if not isinstance(fields, list):
+            raise SchemaError(f"Record has no fields: {_dump(record)}")
+        written: list[Json] = []
+        seen: set[str] = set()
+        for field in fields:
+            if not isinstance(field, dict):
+                raise SchemaError(f"Record fields must be objects: {_dump(field)}")
+            name = _text(field, "name", "No field name")
+            _check_name(name)
+            if name in seen:
+                raise SchemaError(f"Duplicate field {name} in record {record_name}")
+            seen.add(name)
+            written.append(self._field(field, name, space))
+        return written
+
+    def _field(self, field: dict[str, Json], name: str, space: str) -> Json:
+        if "type" not in field:
+            raise SchemaError(f"No field type: {_dump(field)}")
+        kind = field["type"]
+        if isinstance(kind, str) and kind not in _PRIMITIVES and not self._knows(kind, space):
+            raise SchemaError(
+                f'"{kind}" is not a defined name. The type of the "{name}" field must be a defined name '
+                'or a {"type": ...} expression.'
+            )
+        written: dict[str, Json] = {"name": name, "type": self._schema(kind, space, space)}
+        if isinstance(field.get("doc"), str):
+            written["doc"] = field["doc"]
+        if "default" in field:
+            written["default"] = field["default"]
+        if field.get("order", "ascending") != "ascending":
+            written["order"] = field["order"]
+        aliases = _aliases(field)
+        if aliases:
+            written["aliases"] = list(aliases)
+        written.update(_others(field, _RESERVED_IN_FIELD))
+        return written
+
+    def _knows(self, name: str, space: str) -> bool:
+        return self._is_open or any(
+            each in self._defined or each in self._pending for each in (full_name(name, space), name)
+        )
+
+
+def _relative(full: str, space: str) -> str:
+    namespace, _, short = full.rpartition(".")
+    return short if namespace in ("", space) else full
+
+
+def _branch_key(branch: Json) -> str:
+    if not isinstance(branch, dict):
+        return str(branch)
+    return str(branch.get("name", branch["type"]) if "name" in branch else branch["type"])
+
+
+def _others(node: Mapping[str, Json], reserved: frozenset[str] = _RESERVED) -> Iterator[tuple[str, Json]]:
+    return ((key, value) for key, value in node.items() if key not in reserved)
+
+
+def _text(node: Mapping[str, Json], key: str, complaint: str) -> str:
+    value = node.get(key)
+    if not isinstance(value, str):
+        raise SchemaError(f"{complaint}: {_dump(dict(node))}")
+    return value
+
+
+def _check_name(name: str) -> None:
+    if not name:
+        raise SchemaError("Empty name")
+    if not _NAME.fullmatch(name):
+        raise SchemaError(f"Illegal character in: {name}")
+
+
+def _aliases(node: Mapping[str, Json]) -> tuple[str, ...]:
+    aliases = node.get("aliases")
+    if aliases is None:
+        return ()
+    if not isinstance(aliases, list):
+        raise SchemaError(f"aliases not an array: {_dump(dict(node))}")
+    kept = tuple(alias for alias in aliases if isinstance(alias, str))
+    if len(kept) < len(aliases):
+        raise SchemaError(f"alias not a string: {_dump(dict(node))}")
+    return tuple(dict.fromkeys(kept))
+
+
+def _enum(node: Mapping[str, Json]) -> dict[str, Json]:
+    symbols = node.get("symbols")
+    if not isinstance(symbols, list):
+        raise SchemaError(f"Enum has no symbols: {_dump(dict(node))}")
+    for position, symbol in enumerate(symbols):
+        if not isinstance(symbol, str):
+            raise SchemaError(f"Enum symbol is not a string: {_dump(symbol)}")
+        _check_name(symbol)
+        if symbol in symbols[:position]:
+            raise SchemaError(f"Duplicate enum symbol: {symbol}")
+    written: dict[str, Json] = {"symbols": symbols}
+    if "default" in node:
+        if node["default"] not in symbols:
+            raise SchemaError(f"The Enum Default: {node['default']} is not in the enum symbol set")
+        written["default"] = node["default"]
+    return written
+
+
+def _size(node: Mapping[str, Json]) -> int:
+    size = node.get("size")
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        raise SchemaError(f"Invalid or no size: {_dump(dict(node))}")
+    return size

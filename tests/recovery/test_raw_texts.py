@@ -1,0 +1,115 @@
+"""A registry that keeps schema texts as they were sent: what the failing reader, who asks by a text of its own, gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.registry.emulation import Release
+from srfix.recovery import PlanError, Reader
+from srfix.recovery.inspect.checkup import check_registry
+from srfix.recovery.repair.rollback import Left
+from srfix.recovery.repair.verify.events import Confirmed
+from srfix.serde.registry import Schema, SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.wire import frame_id
+from tests.recovery.world import World, world_of
+
+PHANTOM = "shop-users-store-changelog-value"
+INTERNAL = '{"type":"record","name":"R","fields":[{"name":"USERID","type":["null","long"],"default":null}]}'
+SENT = '{"type":"record","name":"U","fields":[{"name":"userId","type":{"type":"long"}}]}'
+ASKED = '{"type":"record","name":"U","fields":[{"name":"userId","type":"long"}]}'
+"""`SENT` as Java's Avro writes it, and so as AvroConverter looks it up."""
+
+
+@pytest.fixture(params=["redpanda-23.1", "redpanda-25.1"])
+def release(request: pytest.FixtureRequest) -> Release:
+    named: Release = request.param
+    return named
+
+
+@pytest.fixture
+def world(release: Release) -> Iterator[World]:
+    with world_of({"users": 1}, emulate=release) as made:
+        yield made
+
+
+def stage(world: World, *, phantom: tuple[str, ...] = (INTERNAL,)) -> None:
+    world.registry.seed("users-value", SENT)
+    for text in phantom:
+        world.registry.seed(PHANTOM, text)
+    world.live(*((f"k{n}", frame_id(1, bytes([n * 2]))) for n in range(3)))
+
+
+def reads(world: World) -> bool:
+    """Whether AvroConverter's look-up of version is answered."""
+    try:
+        world.client().lookup(PHANTOM, Schema(text=ASKED), deleted=True)
+    except (SchemaNotFoundError, SubjectNotFoundError):
+        return False
+    return True
+
+
+def test_what_the_producer_sent_is_not_what_the_reader_finds(world: World) -> None:
+    stage(world, phantom=(INTERNAL, SENT))
+    assert not reads(world)
+    finding = world.findings(reader=Reader.CONNECT)["SRF001"]
+    assert [int(fault.schema_id) for fault in finding.schema_ids] == [1]
+
+
+def test_a_repair_registers_what_the_reader_asks_by_and_can_be_undone(world: World, tmp_path: Path) -> None:
+    stage(world)
+    before = world.registry.dump()
+    plan = world.plan(reader=Reader.CONNECT)
+    assert any("keeps texts as they were sent" in line for line in plan.price)
+    world.apply(plan, tmp_path / "journal")
+    assert reads(world)
+    assert [event for event in world.verify(plan) if not isinstance(event, Confirmed)] == []
+    assert "SRF001" not in world.findings(reader=Reader.CONNECT)
+    left = [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
+    assert ["is the last holder of schema id 3" in event.why for event in left] == [True]
+    assert world.registry.dump()["configs"] == before["configs"]
+
+
+def test_in_a_named_context_no_registration_mends_it(world: World) -> None:
+    world.path = "/contexts/.eu"
+    world.registry.seed(":.eu:users-value", SENT)
+    world.registry.seed(f":.eu:{PHANTOM}", INTERNAL)
+    world.live(("k", frame_id(1, b"\x02")))
+    with pytest.raises(PlanError, match="keeps texts as they were sent"):
+        world.plan(reader=Reader.CONNECT)
+
+
+def test_one_that_has_them_as_java_writes_them_is_the_usual_one(tmp_path: Path) -> None:
+    with world_of({"users": 1}, emulate="redpanda") as world:
+        stage(world, phantom=(INTERNAL, SENT))
+        assert reads(world)
+        assert "SRF001" not in world.findings(reader=Reader.CONNECT)
+
+
+class TestSoftDeletedVersions:
+    """Redpanda's older look-ups find none of them, whatever they are asked."""
+
+    def test_without_one_that_tells_the_repair_stays_live(self, world: World) -> None:
+        stage(world)
+        plan = world.plan(reader=Reader.CONNECT)
+        assert "soft-delete" not in [action.kind for action in plan.actions]
+        assert any("no soft-deleted version is there that would tell" in line for line in plan.price)
+
+    def test_one_of_the_subject_tells(self, world: World, release: Release) -> None:
+        stage(world, phantom=('"string"', INTERNAL))
+        world.client().delete_version(PHANTOM, 1)
+        plan = world.plan(reader=Reader.CONNECT)
+        finds = release != "redpanda-23.1"
+        assert ("soft-delete" in [action.kind for action in plan.actions]) is finds
+        assert any("does not find version 1 of" in line for line in plan.price) is not finds
+
+
+def test_a_checkup_tells_which_kind_it_is(world: World) -> None:
+    stage(world, phantom=())
+    found = {check.what: check for check in check_registry(world.client())}[
+        "keep schemas as Java's readers ask for them"
+    ]
+    assert "Redpanda's, no: it keeps texts as they were sent" in found.detail
+    assert found.advice is not None

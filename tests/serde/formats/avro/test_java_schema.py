@@ -1,0 +1,51 @@
+"""The text by which Java's readers look a schema up; as a registry's own text it is tested with the fixture registry."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from srfix.serde import Schema
+from srfix.serde.formats.table import as_readers_ask
+from srfix.serde.registry import SchemaReference
+
+LONG = '{"type":"record","name":"U","namespace":"a","fields":[{"name":"id","type":"long"}]}'
+
+
+@pytest.mark.parametrize(
+    ("sent", "asked"),
+    [
+        ('{ "type": "string" }', '"string"'),
+        ('{"name":"U","namespace":"a","type":"record","fields":[{"type":{"type":"long"},"name":"id"}]}', LONG),
+        (
+            '{"type":"record","name":"a.U","fields":[{"name":"e","type":{"type":"enum","name":"E","namespace":"a","symbols":["X"]}}]}',
+            '{"type":"record","name":"U","namespace":"a","fields":[{"name":"e","type":{"type":"enum","name":"E","symbols":["X"]}}]}',
+        ),
+        ('{"type":"long","logicalType":"timestamp-millis"}', '{"type":"long","logicalType":"timestamp-millis"}'),
+        (
+            '{"type":"record","name":"U","fields":[{"name":"d","type":"double","default":1e10}]}',
+            '{"type":"record","name":"U","fields":[{"name":"d","type":"double","default":1.0E10}]}',
+        ),
+        ('{"type":"record","name":"U","fields":[{"name":"x","type":"Unknown"}]}', None),
+        ("no schema", None),
+        ("[" * 100_000, None),
+    ],
+)
+def test_of_avro_it_is_what_schema_to_string_writes(sent: str, asked: str | None) -> None:
+    assert as_readers_ask(Schema(text=sent)).text == (sent if asked is None else asked)
+
+
+def test_a_name_that_a_reference_defines_stays_a_name() -> None:
+    fields = [{"name": "x", "type": "a.X"}, {"name": "y", "type": {"type": "array", "items": "b.Y"}}]
+    sent = {"type": "record", "name": "U", "namespace": "a", "fields": fields}
+    schema = Schema(text=json.dumps(sent), references=(SchemaReference(name="a.X", subject="x", version=1),))
+    asked = as_readers_ask(schema)
+    assert asked.references == schema.references
+    assert [field["type"] for field in json.loads(asked.text)["fields"]] == ["X", {"type": "array", "items": "b.Y"}]
+
+
+def test_of_json_it_is_the_document_without_blanks_and_of_protobuf_what_was_answered() -> None:
+    assert as_readers_ask(Schema(text='{"b": 1,\n "a": "ä"}', schema_type="JSON")).text == '{"b":1,"a":"ä"}'
+    protobuf = Schema(text='syntax = "proto3";  message U {}', schema_type="PROTOBUF")
+    assert as_readers_ask(protobuf) == protobuf
