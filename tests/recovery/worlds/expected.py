@@ -13,7 +13,7 @@ from tests.recovery.worlds.expectation import OF_MISSING, Expectation
 from tests.recovery.worlds.expected_relatives import of_relatives
 from tests.recovery.worlds.restoring import Row, id_of, ids_in_log, live_rows, look_up
 from tests.recovery.worlds.schemas import LOST
-from tests.recovery.worlds.seen import asks_source, is_known_global, is_untold, on_disk, row_ids
+from tests.recovery.worlds.seen import asks_source, is_known_global, is_named, is_untold, on_disk, row_ids
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import GUID, UNFRAMED, WHOLE, Kind, Record, TrueStore
 
@@ -59,6 +59,8 @@ def _missing(
     if store.kind is Kind.GLOBAL and not world.is_upgraded:
         codes = ["SRF006"] if is_known_global(world, store) else ["SRF001", "SRF006"]
     if is_untold(world, store):
+        if is_named(world, store):
+            return  # a person has a reason to name it
         for code in OF_MISSING:
             yield Expectation(code, role, False, "nothing shows that a subject is asked which does not exist")
         return

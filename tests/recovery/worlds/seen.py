@@ -100,6 +100,11 @@ def is_untold(world: World, store: TrueStore) -> bool:
     return not world.is_upgraded and not is_of_ksqldb and not any(subject in world.subjects for subject in subjects)
 
 
+def is_named(world: World, store: TrueStore) -> bool:
+    """True if a person names the store's source."""
+    return not {store.name, f"{store.application}/{store.name}"}.isdisjoint(world.sources)
+
+
 def lives(world: World, application: str) -> bool:
     """True if a group with offsets and with signs of Kafka Streams goes by that name."""
     group = world.groups.get(application)
