@@ -97,6 +97,9 @@ class ConnectJava:
                     settings.put(name, value)
                 made.configure(settings, key)
                 return [self._converted(made, topic, base64.b64decode(row)) for row in rows]
+            case {"do": "reader_texts", "class": name, "schemas": schemas}:
+                made = self._class(f"io.confluent.kafka.schemaregistry.{name}")
+                return [self._reader_text(made, text) for text in schemas]
             case {"do": "has_class", "name": name}:
                 try:
                     self._class(name)
@@ -143,6 +146,15 @@ class ConnectJava:
         except self._jpype.JException as error:
             return " <- ".join(str(each.getMessage()) for each in _causes(error))
         return None
+
+    def _reader_text(self, of_type: Any, text: str) -> str | None:
+        """What a client looks a schema up by; None if it does not parse it."""
+        try:
+            parsed = of_type(text)
+            parsed.validate()
+            return str(parsed.canonicalString())
+        except self._jpype.JException:
+            return None
 
     def _bytes(self, value: bytes) -> Any:
         return self._jpype.JArray(self._jpype.JByte)(value)

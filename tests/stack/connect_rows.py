@@ -83,6 +83,11 @@ class Connect:
         rows: list[Json] = [_packed(body) for body in payloads]
         return cast("list[Json]", self._ask({"do": "deserialize", "kind": kind, "rows": rows}))
 
+    def reader_texts(self, schema_class: str, schemas: list[str]) -> list[str | None]:
+        """`ParsedSchema.canonicalString` of each, such as `avro.AvroSchema`; None of one that is not parsed."""
+        answer = self._ask({"do": "reader_texts", "class": schema_class, "schemas": list[Json](schemas)})
+        return cast("list[str | None]", answer)
+
     def convert(
         self, registry: str, topic: str, payloads: list[bytes], *, is_key: bool, **settings: str
     ) -> list[str | None]:

@@ -24,6 +24,7 @@ _RESERVED = frozenset({"type", "name", "namespace", "doc", "fields", "items", "v
 _RESERVED_IN_FIELD = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 _NAME = re.compile(r"[^\W\d]\w*")
 _MARK: Final = f"double {token_hex(8)} "
+_ESCAPED: Final = re.compile(r"\\(?:u(....)|.)")
 _MARKED: Final = re.compile(f'"{_MARK}([^"]*)"')
 
 
@@ -53,7 +54,12 @@ def _load(text: str) -> Json:
 
 
 def _dump(value: Json) -> str:
-    return _MARKED.sub(r"\1", json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ESCAPED.sub(_as_jackson, _MARKED.sub(r"\1", text))
+
+
+def _as_jackson(escape: re.Match[str]) -> str:
+    return f"\\u{escape[1].upper()}" if escape[1] else escape[0]
 
 
 class _Writer:
