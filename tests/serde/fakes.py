@@ -6,6 +6,7 @@ import json
 from typing import Literal
 
 from srfix.serde import RegistryError, Schema, Subject
+from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.registry.models import RegisteredSchema, SchemaVersion
 from srfix.serde.wire import SchemaId, frame_id
@@ -55,7 +56,7 @@ class MemoryRegistry:
         if subject not in self.subjects:
             raise SubjectNotFoundError(404, 40401, f"Subject '{subject}' not found.", f"{URL}/subjects/{subject}")
         for version, schema_id in enumerate(self.subjects[subject], start=1):
-            if _same(self.schemas[schema_id].text, schema.text):
+            if _same(as_readers_ask(self.schemas[schema_id]).text, schema.text):
                 return SchemaVersion(
                     subject=Subject(subject), version=version, schema_id=SchemaId(schema_id), schema=schema
                 )
