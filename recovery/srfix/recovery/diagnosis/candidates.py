@@ -38,8 +38,10 @@ class Candidates:
     """The changelogs, by name and context."""
     applications: Applications
     """Which of the names in question are those of applications."""
+    listed: frozenset[str]
+    """The groups that the cluster lists."""
     is_listed_whole: bool
-    """True if the cluster lists all of its groups."""
+    """True if it lists all of them."""
     skipped: tuple[Skipped, ...]
     """Subjects that are none of a store restored from a topic, and questions that the broker would not answer."""
 
@@ -110,6 +112,7 @@ def find_candidates(
     return Candidates(
         suspects=tuple(left[key] for key in sorted(left) if left[key] not in hidden),
         applications=applications,
+        listed=listed,
         is_listed_whole=listing.problem is None,
         skipped=tuple(skipped),
     )

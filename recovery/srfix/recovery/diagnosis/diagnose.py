@@ -103,6 +103,9 @@ def diagnose(
     is_bare = application is not None and store is None and not found.suspects and not left.findings
     if application is not None and is_bare and not _have_changelogs(survey, application):
         gathered.skipped.append(not_looked_at.no_store(application))
+    if application is None and store is None:
+        of_stores = {suspect.application for suspect in gathered.examined} | set(gathered.known)
+        gathered.skipped += not_looked_at.of_unexamined(survey, found.applications, found.listed, of_stores)
     if said.no_auto_register and not gathered.examined:
         gathered.skipped.append(not_looked_at.no_put())
     return gathered.examination()
