@@ -12,6 +12,7 @@ from srfix.fixtures.damage import kept_rows_after_upgrade as damage
 from srfix.fixtures.state_directory import write_task
 from srfix.recovery import Keep, Plan, Reader, Severity, Supplied
 from srfix.recovery.actions.actions import Register
+from srfix.recovery.repair.verify.events import Confirmed, Problem
 from srfix.serde import Schema, Subject
 from tests.recovery.checks.staged import of_state
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
@@ -27,6 +28,12 @@ def world() -> Iterator[World]:
         made.registry.seed(PHANTOM, W1)
         made.live(("a", value(1)))
         yield made
+
+
+def problems_of(world: World, plan: Plan) -> list[str]:
+    events = [event for event in world.verify(plan) if not isinstance(event, Confirmed)]
+    assert all(isinstance(event, Problem) for event in events)
+    return [event.what for event in events]
 
 
 class TestTheFinding:
@@ -73,7 +80,9 @@ class TestTheRepair:
         ]
         assert [a.holders for a in plan.actions if isinstance(a, Register)] == [(PHANTOM,)]
         world.apply(plan, tmp_path / "journal")
-        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+        (refused,) = problems_of(world, plan)
+        assert "the next put of store users-store, which registers schema id 2" in refused
+        assert "SRF016" in refused
         assert "SRF004" not in world.findings(streams_version="2.7")
         assert world.client().register(SOURCE_SUBJECT, Schema(text=W2)) > 0  # the producers' next schema
         for permanent in (False, True):
@@ -81,10 +90,15 @@ class TestTheRepair:
         world.roll_back(tmp_path / "journal")
         assert world.registry.dump() == before
 
+    def test_a_put_finds_what_stays_live(self, world: World, tmp_path: Path) -> None:
+        plan = self.plan(world, keep=Keep.LIVE)
+        world.apply(plan, tmp_path / "journal")
+        assert problems_of(world, plan) == []
+
     def test_verify_asks_for_the_kept_ids(self, world: World) -> None:
         plan = self.plan(world)
-        problems = [e.what for e in world.verify(plan) if type(e).__name__ == "Problem"]
-        assert len(problems) == 2
+        problems = problems_of(world, plan)
+        assert len(problems) == 3
         assert "it was not applied" in problems[0]
         assert "schema id 2 is not registered here (40403)" in problems[1]
 
@@ -100,7 +114,7 @@ class TestTheRepair:
         assert [(f.application, f.store) for f in plan.findings] == [("shop", STORE), ("tills", STORE)]
         assert [a.kind for a in plan.actions].count("register") == 1
         world.apply(plan, tmp_path / "journal")
-        assert all(type(event).__name__ == "Confirmed" for event in world.verify(plan))
+        assert all("SRF016" in said for said in problems_of(world, plan))
         world.roll_back(tmp_path / "journal")
         assert world.registry.dump() == before
 

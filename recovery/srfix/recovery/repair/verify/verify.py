@@ -26,6 +26,7 @@ from srfix.recovery.repair.verify.deleted import deleted
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.ids import AskedIds, left_out_elsewhere
 from srfix.recovery.repair.verify.keys import keys_missed, keys_of, left_open, store_of
+from srfix.recovery.repair.verify.puts import next_put
 from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
 from srfix.recovery.repair.verify.topics import look_again, topic_events
 from srfix.recovery.topic_check import Strategy, TopicCheck, TopicRead
@@ -203,6 +204,7 @@ class _Run:
             yield event if self.every_row is None else replace(event, rows=0)
         yield from rows_without_id(finding, census)
         yield from left_open(finding, keys)
+        yield from next_put(finding, before, census.restorable_ids(finding.role), self.registry)
         yield from _standing(before, self.registry)
         if self.every_row is not None:
             yield from self.every_row.events(
