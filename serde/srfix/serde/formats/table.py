@@ -78,13 +78,13 @@ def as_readers_ask(schema: Schema) -> Schema:
 
 @lru_cache(maxsize=1024)
 def _java_text(schema_type: str, text: str, has_references: bool) -> str:
+    from srfix.serde.formats.avro.java_schema import java_json, java_schema
+
     try:
         if schema_type == "AVRO":
-            from srfix.serde.formats.avro.java_schema import java_schema
-
             return java_schema(text, None if has_references else ())
         if schema_type == "JSON":
-            return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+            return java_json(json.loads(text))
     except (SchemaError, ValueError, RecursionError):
         pass
     return text

@@ -36,7 +36,7 @@ def java_schema(text: str, references: Sequence[str] | None = (), *, inline: boo
     :param inline: True to write a definition of theirs out where it is first used.
     :raises SchemaError: if the text is not an Avro schema, or uses a name that nobody defines.
     """
-    return _dump(_Writer(references or (), inline=inline, is_open=references is None).top(_load(text)))
+    return java_json(_Writer(references or (), inline=inline, is_open=references is None).top(_load(text)))
 
 
 def full_name(name: str, space: str) -> str:
@@ -44,22 +44,30 @@ def full_name(name: str, space: str) -> str:
     return name if "." in name or not space else f"{space}.{name}"
 
 
-def _load(text: str) -> Json:
-    try:
-        # What is marked is a double that is a default or an attribute, as Java writes doubles.
-        value: Json = json.loads(text, parse_float=lambda number: f"{_MARK}{double_text(float(number))}")
-    except (ValueError, RecursionError) as error:
-        raise SchemaError(f"not JSON: {error}") from error
-    return value
-
-
-def _dump(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def java_json(value: Json) -> str:
+    """JSON as Jackson writes it, without blanks: doubles as Java has them, escapes in upper case."""
+    text = json.dumps(_with_java_doubles(value), ensure_ascii=False, separators=(",", ":"))
     return _ESCAPED.sub(_as_jackson, _MARKED.sub(r"\1", text))
+
+
+def _with_java_doubles(value: Json) -> Json:
+    if isinstance(value, float):
+        return f"{_MARK}{double_text(value)}"
+    if isinstance(value, dict):
+        return {key: _with_java_doubles(item) for key, item in value.items()}
+    return [_with_java_doubles(item) for item in value] if isinstance(value, list) else value
 
 
 def _as_jackson(escape: re.Match[str]) -> str:
     return f"\\u{escape[1].upper()}" if escape[1] else escape[0]
+
+
+def _load(text: str) -> Json:
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"not JSON: {error}") from error
+    return value
 
 
 class _Writer:
@@ -89,7 +97,7 @@ class _Writer:
         if isinstance(node, list):
             return self._union(node, space, out_space)
         if not isinstance(node, dict) or not isinstance(node.get("type"), str):
-            raise SchemaError(f"No type: {_dump(node)}")
+            raise SchemaError(f"No type: {java_json(node)}")
         kind = str(node["type"])
         if kind in _PRIMITIVES:
             rest = dict(_others(node))
@@ -118,7 +126,7 @@ class _Writer:
         seen: set[str] = set()
         for branch in written:
             if isinstance(branch, list):
-                raise SchemaError(f"Nested union: {_dump(written)}")
+                raise SchemaError(f"Nested union: {java_json(written)}")
             key = _branch_key(branch)
             if key in seen:
                 raise SchemaError(f"Duplicate in union:{key}")
@@ -127,7 +135,7 @@ class _Writer:
 
     def _container(self, node: dict[str, Json], key: str, space: str, out_space: str) -> Json:
         if key not in node:
-            raise SchemaError(f"No {key} type: {_dump(node)}")
+            raise SchemaError(f"No {key} type: {java_json(node)}")
         return {"type": node["type"], key: self._schema(node[key], space, out_space), **dict(_others(node))}
 
     def _named(self, node: dict[str, Json], kind: str, space: str, out_space: str) -> Json:
@@ -168,12 +176,12 @@ class _Writer:
     def _fields(self, record: dict[str, Json], record_name: str, space: str) -> list[Json]:
         fields = record.get("fields")
         if not isinstance(fields, list):
-            raise SchemaError(f"Record has no fields: {_dump(record)}")
+            raise SchemaError(f"Record has no fields: {java_json(record)}")
         written: list[Json] = []
         seen: set[str] = set()
         for field in fields:
             if not isinstance(field, dict):
-                raise SchemaError(f"Record fields must be objects: {_dump(field)}")
+                raise SchemaError(f"Record fields must be objects: {java_json(field)}")
             name = _text(field, "name", "No field name")
             _check_name(name)
             if name in seen:
@@ -184,7 +192,7 @@ class _Writer:
 
     def _field(self, field: dict[str, Json], name: str, space: str) -> Json:
         if "type" not in field:
-            raise SchemaError(f"No field type: {_dump(field)}")
+            raise SchemaError(f"No field type: {java_json(field)}")
         kind = field["type"]
         if isinstance(kind, str) and kind not in _PRIMITIVES and not self._knows(kind, space):
             raise SchemaError(
@@ -228,7 +236,7 @@ def _others(node: Mapping[str, Json], reserved: frozenset[str] = _RESERVED) -> I
 def _text(node: Mapping[str, Json], key: str, complaint: str) -> str:
     value = node.get(key)
     if not isinstance(value, str):
-        raise SchemaError(f"{complaint}: {_dump(dict(node))}")
+        raise SchemaError(f"{complaint}: {java_json(dict(node))}")
     return value
 
 
@@ -244,20 +252,20 @@ def _aliases(node: Mapping[str, Json]) -> tuple[str, ...]:
     if aliases is None:
         return ()
     if not isinstance(aliases, list):
-        raise SchemaError(f"aliases not an array: {_dump(dict(node))}")
+        raise SchemaError(f"aliases not an array: {java_json(dict(node))}")
     kept = tuple(alias for alias in aliases if isinstance(alias, str))
     if len(kept) < len(aliases):
-        raise SchemaError(f"alias not a string: {_dump(dict(node))}")
+        raise SchemaError(f"alias not a string: {java_json(dict(node))}")
     return tuple(dict.fromkeys(kept))
 
 
 def _enum(node: Mapping[str, Json]) -> dict[str, Json]:
     symbols = node.get("symbols")
     if not isinstance(symbols, list):
-        raise SchemaError(f"Enum has no symbols: {_dump(dict(node))}")
+        raise SchemaError(f"Enum has no symbols: {java_json(dict(node))}")
     for position, symbol in enumerate(symbols):
         if not isinstance(symbol, str):
-            raise SchemaError(f"Enum symbol is not a string: {_dump(symbol)}")
+            raise SchemaError(f"Enum symbol is not a string: {java_json(symbol)}")
         _check_name(symbol)
         if symbol in symbols[:position]:
             raise SchemaError(f"Duplicate enum symbol: {symbol}")
@@ -272,5 +280,5 @@ def _enum(node: Mapping[str, Json]) -> dict[str, Json]:
 def _size(node: Mapping[str, Json]) -> int:
     size = node.get("size")
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise SchemaError(f"Invalid or no size: {_dump(dict(node))}")
+        raise SchemaError(f"Invalid or no size: {java_json(dict(node))}")
     return size
