@@ -78,7 +78,7 @@ def as_readers_ask(schema: Schema) -> Schema:
 
 @lru_cache(maxsize=1024)
 def _java_text(schema_type: str, text: str, has_references: bool) -> str:
-    from srfix.serde.formats.avro.java_schema import java_json, java_schema
+    from srfix.serde.formats.avro import java_json, java_schema
 
     try:
         if schema_type == "AVRO":

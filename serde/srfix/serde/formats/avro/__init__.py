@@ -5,6 +5,7 @@ from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_decoder
 from srfix.serde.formats.avro.format import HAS_LOCAL_TIMES, SCHEMA_TYPE, infer_columns, record_name, validator
 from srfix.serde.formats.avro.infer import columns_from_avro, infer_avro, map_entry_types
 from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.formats.avro.java_text import full_name, java_json, java_schema
 from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, field_names, key_full_name
 from srfix.serde.formats.avro.plain_times import with_plain_times
 from srfix.serde.formats.avro.read.decoder import decoder, values_decoder

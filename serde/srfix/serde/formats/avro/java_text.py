@@ -58,8 +58,8 @@ def _with_java_doubles(value: Json) -> Json:
     return [_with_java_doubles(item) for item in value] if isinstance(value, list) else value
 
 
-def _as_jackson(escape: re.Match[str]) -> str:
-    return f"\\u{escape[1].upper()}" if escape[1] else escape[0]
+def _as_jackson(match: re.Match[str]) -> str:
+    return match[0].upper().replace("U", "u", 1) if match[1] else match[0]
 
 
 def _load(text: str) -> Json:
