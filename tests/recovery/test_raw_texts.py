@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.registry.emulation import Release
+from srfix.fixtures.registry.habits import Habits
 from srfix.recovery import PlanError, Reader
 from srfix.recovery.inspect.checkup import check_registry
 from srfix.recovery.repair.rollback import Left
@@ -88,6 +89,16 @@ def test_one_that_has_them_as_java_writes_them_is_the_usual_one(tmp_path: Path) 
         assert "SRF001" not in world.findings(reader=Reader.CONNECT)
 
 
+def test_where_every_text_finds_it_the_one_that_has_the_id_is_registered(tmp_path: Path) -> None:
+    with world_of({"users": 1}, habits=Habits(ids_by_raw_text=True)) as world:  # Apicurio
+        stage(world)
+        plan = world.plan(reader=Reader.CONNECT)
+        world.apply(plan, tmp_path / "journal")
+        assert world.client().lookup(PHANTOM, Schema(text=SENT), deleted=True).schema_id == 1
+        assert reads(world)
+        assert [event for event in world.verify(plan) if not isinstance(event, Confirmed)] == []
+
+
 class TestSoftDeletedVersions:
     """Redpanda's older look-ups find none of them, whatever they are asked."""
 
@@ -95,7 +106,7 @@ class TestSoftDeletedVersions:
         stage(world)
         plan = world.plan(reader=Reader.CONNECT)
         assert "soft-delete" not in [action.kind for action in plan.actions]
-        assert any("no soft-deleted version is there that would tell" in line for line in plan.price)
+        assert any("no soft-deleted version that would tell" in line for line in plan.price)
 
     def test_one_of_the_subject_tells(self, world: World, release: Release) -> None:
         stage(world, phantom=('"string"', INTERNAL))

@@ -12,6 +12,7 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.emulation import Release
+from srfix.fixtures.registry.habits import Habits
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.census.local import LocalCensus
@@ -196,16 +197,17 @@ class World:
 
 
 @contextmanager
-def world_of(topics: Mapping[str, int], *, emulate: Release = "7.9") -> Iterator[World]:
+def world_of(topics: Mapping[str, int], *, emulate: Release = "7.9", habits: Habits | None = None) -> Iterator[World]:
     """Topics with their numbers of partitions, no group, no subject.
 
     :param emulate: the release that the registry answers like.
+    :param habits: what it does otherwise.
     """
     with ExitStack() as stack:
         # A small topic's census waits for its batch to fill: a whole second, which tests need not.
         stack.enter_context(pytest.MonkeyPatch.context()).setattr("srfix.recovery.census.local._POLL_S", 0.02)
         broker = stack.enter_context(EmbeddedBroker(topics=topics))
-        registry = stack.enter_context(FixtureRegistry(emulate=emulate))
+        registry = stack.enter_context(FixtureRegistry(emulate=emulate, habits=habits))
         config = {"bootstrap.servers": broker.bootstrap_servers}
         cluster = stack.enter_context(Cluster(config))
         yield World(broker=broker, registry=registry, cluster=cluster, engine=LocalCensus(config), stack=stack)

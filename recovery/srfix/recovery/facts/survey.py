@@ -92,6 +92,7 @@ class Survey:
     """Applications of which the person says that they are gone for good."""
     _transactional_ids: frozenset[str] | str | None = None
     """The ids; or why they are not known, in a clause."""
+    _is_redpanda: bool | None = None
     _topics: Mapping[Topic, int] | None = None
     _subjects: tuple[Subject, ...] | None = None
     _known_subjects: frozenset[Subject] | None = None
@@ -312,6 +313,12 @@ class Survey:
                 records.extend(islice((record for record in read if record.value is not None), 1))
             self._samples[topic] = tuple(records)
         return self._samples[topic]
+
+    def is_redpanda(self) -> bool:
+        """Whether the registry is Redpanda's, asked once."""
+        if self._is_redpanda is None:
+            self._is_redpanda = self.registry.is_redpanda()
+        return self._is_redpanda
 
     def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
         """Whether the schema behind an id is registered under a subject, asked by content with `deleted=true`.

@@ -238,7 +238,8 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
                 ),
                 right=f"the right SUBJECT_READ on the subjects, such as {subject}",
             )
-            yield replace(kind.check, advice=_READERS_MISS) if kind.answer is False else kind.check
+            misses = replace(kind.check, outcome=Outcome.UNSUPPORTED, advice=_READERS_MISS)
+            yield misses if kind.answer is False else kind.check
     yield _asked(
         "registry",
         "read the global compatibility",

@@ -11,6 +11,8 @@ from srfix.serde.registry.errors import (
     EndpointNotSupportedError,
     NoSubjectCompatibilityError,
     NoSubjectModeError,
+    RegistryAnswerError,
+    RegistryProtocolError,
     SubjectNotFoundError,
 )
 from srfix.serde.registry.http import Answer, path_of
@@ -115,10 +117,13 @@ class SettingsAccess(ClientBase):
             return None
 
     def is_redpanda(self) -> bool:
-        """Whether `GET /status/ready` is there, which no other registry has (Redpanda's pull request 7080)."""
+        """Whether `GET /status/ready` is there, as Redpanda has it (its pull request 7080).
+
+        :raises RegistryUnreachableError: if the registry does not answer.
+        """
         try:
             self._request_if_there("GET", "/status/ready")
-        except EndpointNotSupportedError:
+        except (EndpointNotSupportedError, RegistryAnswerError, RegistryProtocolError):
             return False
         return True
 

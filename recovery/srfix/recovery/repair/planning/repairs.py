@@ -31,6 +31,7 @@ from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leav
 from srfix.recovery.repair.planning.soft_deletion import not_found_once_deleted
 from srfix.recovery.repair.planning.wanted import wanted
 from srfix.recovery.topic_check import TopicFacts
+from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.registry import (
     Json,
     RegistryAnswerError,
@@ -167,7 +168,7 @@ def _decide(
         keep = Keep.SOFT_DELETED  # nothing of the store's stays live there
     theirs = _own_versions(want, survey)
     soft_deleted = _soft_deleted(theirs, chosen, keep, level)
-    left_live_for = not_found_once_deleted(registry, [role.state]) if soft_deleted else None
+    left_live_for = not_found_once_deleted(survey, role.state) if soft_deleted else None
     if left_live_for is not None:
         soft_deleted = frozenset()
     left_live = [(m.schema_id, m.schema) for m in chosen if m.schema is not None and m.schema_id not in soft_deleted]
@@ -204,11 +205,11 @@ def _as_sent(membership: Membership, foreseen: ForeseenId | None) -> Membership:
     """With the text that its holder's look-up answers: Apicurio answers an id's text compacted, a look-up's as it was sent,
     and gives every text an id of its own (seen on 3.3.3).
     """
-    holder = foreseen.holder if foreseen is not None else None
+    holder = foreseen.holder if foreseen is not None and foreseen.schema_id == membership.schema_id else None
     if membership.schema is None or holder is None or holder.schema_id != membership.schema_id:
         return membership
     sent = replace(membership.schema, text=holder.schema.text)
-    return replace(membership, schema=sent) if same_content(sent, membership.schema) else membership
+    return replace(membership, schema=sent) if same_content(as_readers_ask(sent), membership.schema) else membership
 
 
 def _not_by_text(

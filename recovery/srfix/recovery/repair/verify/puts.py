@@ -26,8 +26,8 @@ def next_put(
     """
     store = store_of(finding)
     phantom = store.subject(finding.role)
-    # ksqlDB goes on writing under the changelog's name (`StaticTopicSerde`).
-    if finding.subject == phantom or ksqldb_query(store.application) is not None:
+    # Nothing else is found of 2.7 or later alone. ksqlDB goes on writing under the changelog's name (`StaticTopicSerde`).
+    if finding.code != "SRF004" or ksqldb_query(store.application) is not None:
         return
     copies = {*carried, *before.schema_ids}
     own = latest_own(v for v in read_subject_state(registry, phantom).versions if v.schema_id not in copies)
