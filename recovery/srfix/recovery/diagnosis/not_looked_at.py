@@ -244,8 +244,9 @@ def of_unexamined(
         try:
             read = sorted({topic for topic, _partition in survey.commits(group)})
             odd = [topic for topic in read if _is_unframed(survey, topic)]
-        except ClusterError:
-            continue  # said where it was refused
+        except ClusterError as error:
+            yield Skipped(what=f"what group {group} reads", reason=error.message, could_hide=False)
+            continue
         signs = applications.evidence(group) if odd else ()
         if any(not sign.against for sign in signs):
             yield Skipped(
