@@ -15,6 +15,7 @@ from srfix.recovery.checks.interface import (
 from srfix.recovery.checks.missing import is_untold, missing_ids
 from srfix.recovery.checks.puts import why_none_registers
 from srfix.recovery.checks.srf001 import want_of_phantom
+from srfix.recovery.checks.srf004 import CODE as UPGRADE
 from srfix.recovery.checks.srf008 import CODE as FOREIGN_KEY_JOIN
 from srfix.recovery.checks.srf009 import CODE as LITTER
 from srfix.recovery.checks.srf016 import where_refused

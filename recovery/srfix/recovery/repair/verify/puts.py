@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from srfix.recovery.checks import UPGRADE
 from srfix.recovery.facts import NO_SUCH_QUESTION, SubjectState, latest_own, read_subject_state
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
@@ -27,7 +28,7 @@ def next_put(
     store = store_of(finding)
     phantom = store.subject(finding.role)
     # Nothing else is found of 2.7 or later alone. ksqlDB goes on writing under the changelog's name (`StaticTopicSerde`).
-    if finding.code != "SRF004" or ksqldb_query(store.application) is not None:
+    if finding.code != UPGRADE or ksqldb_query(store.application) is not None:
         return
     copies = {*carried, *before.schema_ids}
     own = latest_own(v for v in read_subject_state(registry, phantom).versions if v.schema_id not in copies)
