@@ -80,6 +80,26 @@ class TestTheSource:
         assert diagnosis.findings == ()
         assert not diagnosis.is_inconclusive
 
+    def test_a_topic_of_the_same_fields_that_nobody_commits_is_no_rival(self, world: World) -> None:
+        world.registry.seed("orders-value", W1.replace("User", "Order"))
+        finding = world.findings()["SRF001"]
+        assert finding.source is not None
+        assert finding.source.topic == "users"
+        assert finding.repairable
+
+    def test_but_no_clean_bill_of_health_is_given_if_a_global_table_of_it_could_not_be_read(self) -> None:
+        with world_of({"users": 1, "orders": 1}) as world:
+            for subject in (SOURCE_SUBJECT, "shop-t-changelog-value"):
+                world.registry.seed(subject, W1.replace("User", "KsqlDataSourceSchema"))
+            other = world.registry.seed("orders-value", W1.replace("User", "Order"))
+            world.live(("u1", value(1)))
+            assert not world.examine().diagnosis.is_inconclusive
+            world.put("orders", ("o1", value(other)))
+            diagnosis = world.examine().diagnosis
+        assert not diagnosis.has_findings
+        assert diagnosis.is_inconclusive
+        assert "`srfix diagnose --source shop/t=orders`" in diagnosis.skipped[-1].reason
+
     def test_a_store_without_any_evidence_is_no_clean_bill_of_health(self) -> None:
         with world_of({"orders": 1}) as world:
             world.registry.seed("shop-users-store-changelog-value", R)

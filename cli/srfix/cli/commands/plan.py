@@ -36,6 +36,7 @@ from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.recovery.diagnosis import Examination
+    from srfix.recovery.findings import Finding
     from srfix.recovery.repair import Plan
     from srfix.recovery.topic_check import TopicCheck
 
@@ -208,7 +209,7 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
 
     diagnosis = examination.diagnosis
     lines = [
-        f"Not in the plan: {finding.code} {finding.application}/{finding.store}. {finding.next}"
+        f"Not in the plan: {finding.code} {finding.application}/{finding.store}. {_next(finding)}"
         for finding in diagnosis.findings
         if finding.severity is not Severity.NOTE
         and (not finding.repairable or finding.code in ONLY_ON_REQUEST - set(also))
@@ -219,6 +220,17 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
             f"Not looked at: {s.what}: {s.reason}" for s in diagnosis.skipped if s.could_hide and s.reason != wished
         ]
     return lines
+
+
+def _next(finding: Finding) -> str:
+    """What to do about a finding that is not in the plan; where its source is not decided, the plans that decide it."""
+    from srfix.cli.commands.shared.diagnosis_details import MOST_SOURCES
+
+    if finding.source is not None:
+        return finding.next
+    named = [f"{each.application}/{each.store}={each.topic}" for each in finding.considered if each.topic is not None]
+    plans = [given_options().quoted("plan", "--source", each) for each in named[:MOST_SOURCES]]
+    return f"Say which: {' or '.join(plans)}." if plans else finding.next
 
 
 def _refuse_mixture(topic: str | None, selection: Selection, asked: TopicChoice) -> None:

@@ -19,7 +19,7 @@ from srfix.recovery.diagnosis.mirrors import with_mirrors
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.diagnosis.without_logging import is_alive, shown_to_restore_nothing
-from srfix.recovery.evidence import Verdict, unseen_source
+from srfix.recovery.evidence import Hypothesis, Verdict, unseen_source
 from srfix.recovery.facts import (
     ApplicationFacts,
     CheckContext,
@@ -204,7 +204,22 @@ class _Gathered:
         application = verdict.store.application
         of_it = not_looked_at.isolation(application, self.survey.restore_isolation(application))
         self.skipped.extend(skipped for skipped in of_it if skipped not in self.skipped)
-        return tuple(_check(learned, context))
+        found = tuple(_check(learned, context))
+        if not _is_wrong(found) and any(self._is_wrong_of(each, verdict, context) for each in verdict.global_rivals):
+            self.skipped.append(undecided.table_or_global(verdict, self.said.given))
+        return found
+
+    def _is_wrong_of(self, each: Hypothesis, verdict: Verdict, context: CheckContext) -> bool:
+        """True if something would be wrong, or not known, were a hypothesis true that was not chosen."""
+        if each.topic is None or each.is_gone:
+            return False
+        try:
+            learned = learn(
+                self.survey, self.counter, each.store, each.topic, verdict.evidence, context.streams_version
+            )
+        except AccessDeniedError:
+            return True
+        return _is_wrong(_check(learned, context))
 
     def _of_open(self, verdict: Verdict, context: CheckContext) -> Sequence[Finding]:
         """A finding without a source per code and role, if at least one of the hypotheses would give one.

@@ -43,6 +43,18 @@ def not_decided(verdict: Verdict, given: Given) -> Skipped:
     )
 
 
+def table_or_global(verdict: Verdict, given: Given) -> Skipped:
+    """Nothing is wrong if it is a table of the topic that the group reads; something is, if a global table of another."""
+    chosen, rivals = verdict.chosen, verdict.global_rivals
+    others = [each.topic for each in rivals if each.topic is not None]
+    commands = [_ask_for_source(each.store, given, each.topic) for each in rivals[:_MOST_HYPOTHESES] if each.topic]
+    return verdict.store.skipped(
+        f"as a table of {chosen.topic if chosen is not None else None}, which its group reads, nothing is wrong with it; as a "
+        f"global table of {' or '.join(others[:_MOST_HYPOTHESES])}, whose fields are the same, something is. If it is one: "
+        f"{' or '.join(commands)}.{_splits(verdict)}"
+    )
+
+
 def which_is_true(verdict: Verdict, given: Given) -> str:
     """The question which of the hypotheses is true, as commands to paste."""
     commands = [

@@ -274,7 +274,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
     for piece in (
-        *committed_offsets.against(split, tuple(by_topic), survey),
+        *committed_offsets.against(split, tuple(by_topic), survey, _outdone(by_topic, read)),
         *state_directory.against(split, tuple(by_topic), survey),
     ):
         if piece.topic is not None:
@@ -323,6 +323,23 @@ def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
             yield from schema_similarity.compare_by_ids(split, survey, (topic,))
         except AccessDeniedError:  # it stays open: what else speaks for it is said, and the census asks for the right
             continue
+
+
+def _outdone(by_topic: Mapping[Topic, Sequence[Evidence]], read: Collection[Topic]) -> dict[Topic, Topic]:
+    """The topics that have all the fields, with the only one that the group reads and that has them as well. Not one that the
+    store is named after: it may be a global table's.
+    """
+    whole = (rules.ALL_FIELDS.kind, rules.ALL_FIELDS.weight, False)
+    fit = {topic for topic, pieces in by_topic.items() if any((p.kind, p.weight, p.against) == whole for p in pieces)}
+    mine = [topic for topic in fit if topic in read]
+    if len(mine) != 1:
+        return {}
+    return {
+        other: mine[0]
+        for other in fit.difference(mine)
+        if _fits_as_well(by_topic[mine[0]], by_topic[other])
+        and not any(piece.kind == store_name.KIND for piece in by_topic[other])
+    }
 
 
 def _fits(pieces: Iterable[Evidence]) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
-from srfix.recovery.evidence.rules import COMMITTED, NOT_COMMITTED
+from srfix.recovery.evidence.rules import ANOTHER_COMMITTED, COMMITTED, NO_GLOBAL, NOT_COMMITTED
 from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import counted
@@ -29,27 +29,35 @@ def read_topics(store: SuspectStore, survey: Survey) -> Counter[Topic]:
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topic that the group reads."""
+    """Yields a piece per topic that the group reads. It speaks against a global store's: each topic is a source once per
+    application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`), and a global one's is read without a group.
+    """
     read = read_topics(store, survey)
+    is_global = survey.supplied.is_global(store.application, store.name)
     others = "" if len(read) == 1 else f", as on {counted(len(read) - 1, 'other topic')}"
     for topic, count in sorted(read.items()):
-        yield COMMITTED.of_topic(
-            topic,
-            f"group {store.application} has committed offsets in {count} of its {survey.topics()[topic]} partitions{others}",
-            application=store.application,
-        )
+        where = f"group {store.application} has committed offsets in {count} of its {survey.topics()[topic]} partitions"
+        told = f"{where}{others}" if not is_global else f"{where}, and {store.name} is a global store"
+        yield (NO_GLOBAL if is_global else COMMITTED).of_topic(topic, told, application=store.application)
 
 
-def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece for each of some topics that exist, where the group reads others and not that one."""
+def against(
+    store: SuspectStore, topics: Collection[Topic], survey: Survey, outdone: Mapping[Topic, Topic]
+) -> Iterator[Evidence]:
+    """Yields a piece for each of some topics that exist, where the group reads others and not that one.
+
+    :param outdone: topics that fit the store, with the one topic that the group reads and that fits it as well.
+    """
     read = read_topics(store, survey)
-    if not read:
+    if not read or survey.supplied.is_global(store.application, store.name):
         return
     for topic in sorted(topics):
         if topic not in read and topic in survey.topics():
-            yield NOT_COMMITTED.of_topic(
+            other = outdone.get(topic)
+            elsewhere = counted(len(read), "other topic") if other is None else f"{other}, which fits as well,"
+            yield (NOT_COMMITTED if other is None else ANOTHER_COMMITTED).of_topic(
                 topic,
-                f"group {store.application} has committed offsets on {counted(len(read), 'other topic')}, none there: it "
-                "restores from that one only if it is a global table's",
+                f"group {store.application} has committed offsets on {elsewhere} and none there: it restores from that one "
+                "only if it is a global table's",
                 application=store.application,
             )

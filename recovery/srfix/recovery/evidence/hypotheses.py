@@ -125,6 +125,23 @@ class Verdict:
         return tuple(sorted((each for each in (*self.ranked, *self.doubts) if each.points > least), key=order))
 
     @property
+    def global_rivals(self) -> tuple[Hypothesis, ...]:
+        """Where the one that wins is the only fitting topic that the group has committed: those that are as likely, if the
+        store is a global table's.
+        """
+        chosen = self.chosen
+        if chosen is None or chosen.is_named or chosen.is_proven:
+            return ()
+        spared = rules.POINTS[rules.ANOTHER_COMMITTED.weight] - rules.POINTS[rules.NOT_COMMITTED.weight]
+        least = chosen.points - rules.MARGIN - spared
+        detracts = (rules.ANOTHER_COMMITTED.kind, rules.ANOTHER_COMMITTED.weight, True)
+        return tuple(
+            each
+            for each in self.ranked
+            if each.points > least and any((p.kind, p.weight, p.against) == detracts for p in each.pieces)
+        )
+
+    @property
     def other_splits(self) -> tuple[SuspectStore, ...]:
         """The other ways to take the name apart."""
         mine = self.store.application

@@ -145,6 +145,20 @@ NOT_COMMITTED: Final = _source(
     "the group has committed offsets elsewhere, and none there: only a global table restores from such a topic",
     against=True,
 )
+ANOTHER_COMMITTED: Final = _source(
+    "committed-offsets",
+    Weight.STRONG,
+    "so it is, it has every field, and so has exactly one that the group has committed, with none too many where it has none; "
+    "and the store is not named after it",
+    against=True,
+)
+NO_GLOBAL: Final = _source(
+    "committed-offsets",
+    Weight.STRONG,
+    "the group has committed offsets there, and a topology or a state directory has the store as a global one, whose topic "
+    "no group reads",
+    against=True,
+)
 GONE: Final = _source(
     "gone", Weight.STRONG, "there is no such topic any more, and one that the group reads fits as well", against=True
 )
@@ -182,6 +196,8 @@ RULES: Final = (
     NO_IDS,
     COMMITTED,
     NOT_COMMITTED,
+    ANOTHER_COMMITTED,
+    NO_GLOBAL,
     GONE,
 )
 """All of them, as they are shown."""

@@ -12,10 +12,10 @@ from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Para
 from srfix.recovery.checks import BY_CODE
 from srfix.recovery.commands import Given
 from srfix.recovery.facts import StoreFacts
-from srfix.recovery.findings import Diagnosis, Evidence, Finding, IdAtFault, Severity
+from srfix.recovery.findings import Considered, Diagnosis, Evidence, Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
 
-_MOST_SOURCES: Final = 5
+MOST_SOURCES: Final = 5
 """Possible sources that are told in full."""
 _FEW_TOPICS: Final = 2
 """Topics besides the source whose evidence is told in full."""
@@ -145,15 +145,20 @@ def _possible(finding: Finding) -> Iterator[str]:
     What speaks of the application stands there only where the application is in question.
     """
     several = _has_several_splits(finding)
-    for each in finding.considered[:_MOST_SOURCES]:
+    for each in finding.considered[:MOST_SOURCES]:
         topic = f"topic {each.topic}{' (gone)' if each.is_gone else ''}" if each.topic else "no known topic"
         whose = f"store {each.store} of {each.application}, from {topic}" if several else topic
-        pieces = [piece for piece in each.evidence if several or piece.topic is not None]
-        pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
-        con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
-        yield f"{whose}. For it: {pro}. Against it: {con}"
-    if more := [each.topic or "no known topic" for each in finding.considered[_MOST_SOURCES:]]:
+        yield f"{whose}. {for_and_against(each, several=several)}"
+    if more := [each.topic or "no known topic" for each in finding.considered[MOST_SOURCES:]]:
         yield f"also possible: {some(list(dict.fromkeys(more)))} (--output json has what speaks for and against each)"
+
+
+def for_and_against(each: Considered, *, several: bool = False) -> str:
+    """What speaks for and against a possible source; of the application only where that is in question."""
+    pieces = [piece for piece in each.evidence if several or piece.topic is not None]
+    pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
+    con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
+    return f"For it: {pro}. Against it: {con}"
 
 
 def _places(fault: IdAtFault) -> list[tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from srfix.cli.commands.shared.advice import ignored_line, secrets_to_add
-from srfix.cli.commands.shared.diagnosis_details import finding_in_detail
+from srfix.cli.commands.shared.diagnosis_details import MOST_SOURCES, finding_in_detail, for_and_against
 from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
 from srfix.cli.commands.shared.pictures import picture_of
 from srfix.cli.commands.shared.session import ClusterSession
@@ -145,6 +145,9 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
     elif finding.source is None:
         topics = list(dict.fromkeys(each.topic for each in finding.considered if each.topic is not None))
         yield "source", f"not decided: {some(topics)}" if topics else "not decided"
+        for each in finding.considered[:MOST_SOURCES]:
+            if each.topic is not None:
+                yield each.topic, for_and_against(each)
     else:
         yield "source", f"{finding.source.topic} ({store.certainty or 'no'} evidence)"
     if finding.schema_ids:
