@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +63,31 @@ class TestTheDamage:
         world.supplied = of_topology(damage.TOPOLOGY)
         plan = world.plan()
         assert (plan.actions, plan.omissions) == ((), ())
+
+
+class TestWhatPutsHaveLeft:
+    """From Kafka Streams 2.7 on each put into a store that reuses a topic registers its schema under the topic's subject."""
+
+    @pytest.fixture
+    def since_3_3(self, world: World) -> World:
+        """What Kafka Streams 3.3 and later writes beside the offsets that it commits."""
+        metadata = base64.b64encode(b"\x02" + bytes(8)).decode()
+        world.broker.commit("shop", {(shop.USERS, 0): 2, (shop.USERS, 1): 1}, metadata=metadata)
+        return world
+
+    def test_without_it_there_the_topic_is_not_reused(self, since_3_3: World) -> None:
+        diagnosis = examined(since_3_3).diagnosis
+        assert noted(diagnosis) == ["SRF007"]
+        assert wrong(diagnosis) == []
+        assert not diagnosis.is_inconclusive
+
+    def test_with_it_there_it_is(self, since_3_3: World) -> None:
+        since_3_3.registry.seed(f"{shop.USERS}-value", shop.INTERNAL_SCHEMA)
+        assert "SRF007" not in noted(examined(since_3_3).diagnosis)
+
+    def test_that_a_person_says_the_version_proves_nothing_of_puts(self, world: World) -> None:
+        """They may ask what an upgrade will bring."""
+        assert wrong(examined(world, streams_version="3.7").diagnosis)[0] == "SRF004"
 
 
 class TestItsLookAlikes:

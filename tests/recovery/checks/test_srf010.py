@@ -151,3 +151,13 @@ class TestItsHealthyTwins:
 
         diagnosis = empty.examine(survey=survey, streams_version="2.7", engine=InPart()).diagnosis  # type: ignore[arg-type]
         assert "SRF010" not in {finding.code for finding in diagnosis.findings}
+
+
+def test_it_shows_that_2_7_or_later_writes_so_that_nothing_is_asked_of_the_phantom_subject(plain: World) -> None:
+    """Seen wrong: SRF001 was called broken beside it, of an application that was upgraded the right way."""
+    stand(plain, [W1, marked(ALIKE)], [marked(ALIKE)])
+    diagnosis = plain.examine().diagnosis
+    assert (wrong(diagnosis), noted(diagnosis)) == (["SRF010"], ["SRF001"])
+    (told,) = [skipped for skipped in diagnosis.skipped if skipped.could_hide]
+    assert "--streams-version 2.6.3" in told.reason
+    assert "SRF001" in wrong(plain.examine(streams_version="2.6.3").diagnosis)

@@ -145,6 +145,15 @@ class TestTheTopic:
         world.commit("shop", enriched=0, logins=0)
         assert decided(world) == ("shop/t", "enriched")
 
+    def test_one_whose_schemas_are_gone_for_good_is_found_by_the_ids_that_nobody_knows(self, world: World) -> None:
+        """Seen undecided, with one hypothesis: no schema was left to compare the store's with."""
+        world.put("enriched", ("a", value(77)))
+        phantom(world, "shop-t-changelog", "PLACE")
+        world.commit("shop", enriched=0)
+        assert decided(world) == ("shop/t", "enriched")
+        world.registry.seed("logins-value", record("login", "at", "place"))
+        assert decided(world) is None
+
     def test_so_is_one_that_a_global_table_reads(self, world: World) -> None:
         schema_id = world.registry.seed("com.example.Visit", record("id", "place"))
         world.put("enriched", ("a", value(schema_id)))

@@ -35,9 +35,6 @@ from tests.recovery.worlds.world import (
     group_of_streams,
 )
 
-METADATA_FROM_3_3: Final = "Ag" + STREAMS_METADATA[2:]
-"""The same with magic byte 2."""
-
 _APPLICATIONS: Final = (
     "shop",
     "shop-eu",
@@ -165,7 +162,7 @@ def _log(draw: DrawFn, topic: _Topic) -> Log:
 
 def _application(draw: DrawFn, draft: _Draft, application: str) -> None:
     state = one(draw, ("live", "live", "empty", "empty", "expired"))
-    metadata = one(draw, ("", STREAMS_METADATA, STREAMS_METADATA, METADATA_FROM_3_3))
+    metadata = one(draw, ("", STREAMS_METADATA, STREAMS_METADATA))
     reader = one(draw, ("connect",) * 4 + ("plain",))
     is_ksql = application.startswith("_confluent-ksql-")
     free = list(draft.topics)
@@ -333,11 +330,4 @@ def _with_what_is_said(draw: DrawFn, world: World) -> World:
         world = replace(world, state_of=(one(draw, applications),))
     if applications and often(draw, 12):
         world = replace(world, application=one(draw, applications))
-    is_upgraded = often(draw, 8)
-    if not is_upgraded:  # 3.3 and later write that, and would ask the source's subject
-        groups = {
-            name: replace(group, metadata=STREAMS_METADATA) if group.metadata == METADATA_FROM_3_3 else group
-            for name, group in world.groups.items()
-        }
-        world = replace(world, groups=groups)
-    return replace(world, decode_values=often(draw, 40), says_reader=often(draw, 10), is_upgraded=is_upgraded)
+    return replace(world, decode_values=often(draw, 40), says_reader=often(draw, 10), is_upgraded=often(draw, 8))

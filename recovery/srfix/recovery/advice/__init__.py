@@ -16,4 +16,4 @@ from srfix.recovery.advice.playbook import (
     upon_verification,
     upon_verification_in_short,
 )
-from srfix.recovery.advice.streams_generation import from_commit_metadata
+from srfix.recovery.advice.streams_generation import GenerationHint, from_commit_metadata

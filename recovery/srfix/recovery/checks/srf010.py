@@ -6,7 +6,7 @@ phantom subject to the source's (seen on 2.7.0): the reader's schema is register
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import CatalogueEntry, Check
@@ -22,12 +22,10 @@ CODE = "SRF010"
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role with such versions. Nothing, unless every record was counted and carries its id itself."""
-    if facts.source is None or facts.census is None or facts.census.is_partial:
+    if facts.source is None:
         return
     for role in facts.roles.values():
-        if any(partition.of(role.role).guids for partition in facts.census.partitions):
-            continue
-        internal = dict(_internal(facts, role, facts.census.ids(role.role), context))
+        internal = internal_versions(facts, role, context)
         if not internal:
             continue
         subject = facts.store.source_subject(facts.source.topic, role.role)
@@ -44,6 +42,17 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             explanation=_explanation(facts, role, subject, facts.source.topic, internal),
             next_step=_next(facts, internal),
         )
+
+
+def internal_versions(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> Mapping[SchemaId, str]:
+    """The ids that are live under the source's subject and that no record carries, each with what shows it to be internal.
+
+    None, unless every record was counted and carries its id itself.
+    """
+    census = facts.census
+    if census is None or census.is_partial or any(partition.of(role.role).guids for partition in census.partitions):
+        return {}
+    return dict(_internal(facts, role, census.ids(role.role), context))
 
 
 def _internal(
@@ -95,7 +104,7 @@ def _why_internal(
     return None
 
 
-def _explanation(facts: StoreFacts, role: RoleFacts, subject: str, topic: str, internal: dict[SchemaId, str]) -> str:
+def _explanation(facts: StoreFacts, role: RoleFacts, subject: str, topic: str, internal: Mapping[SchemaId, str]) -> str:
     told = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
     is_sure = all(schema_id in role.state.schema_ids for schema_id in internal)
     return (
@@ -109,7 +118,7 @@ def _explanation(facts: StoreFacts, role: RoleFacts, subject: str, topic: str, i
     )
 
 
-def _next(facts: StoreFacts, internal: dict[SchemaId, str]) -> str:
+def _next(facts: StoreFacts, internal: Mapping[SchemaId, str]) -> str:
     ids = f"schema id{'s' if len(internal) > 1 else ''} {listed(sorted(internal))}"
     first = (
         "let the global table's application write the producers' schema first, or the next put registers it again"

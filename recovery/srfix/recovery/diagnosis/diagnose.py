@@ -7,18 +7,19 @@ from dataclasses import dataclass, field, replace
 
 from srfix.recovery.advice import Hint, circumstances_of, gather_hints, observations, with_hints
 from srfix.recovery.census import CensusEngine
-from srfix.recovery.checks import CHECKS
+from srfix.recovery.checks import CHECKS, missing_ids
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.applications import left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.changelogs import look_into_changelogs
 from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
+from srfix.recovery.diagnosis.generation import from_source_subject
 from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn, without_source
 from srfix.recovery.diagnosis.mirrors import with_mirrors
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.weighing import weigh_all
-from srfix.recovery.diagnosis.without_logging import is_alive, shown_to_restore_nothing
+from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
 from srfix.recovery.evidence import Hypothesis, Verdict, unseen_source
 from srfix.recovery.facts import (
     ApplicationFacts,
@@ -157,7 +158,23 @@ class _Gathered:
         topic = None if verdict.chosen is None else verdict.chosen.topic
         hints = gather_hints(verdict.store, self.survey, topic)
         context = with_hints(self.said, hints)
-        found = self._of_source(verdict, topic, context) if topic is not None else self._of_open(verdict, context)
+        if topic is None:
+            found = self._of_open(verdict, context)
+        else:
+            learned = self._learned(verdict, topic, context)
+            if learned is None:
+                return
+            shown = registers_elsewhere(learned, self.survey)
+            if shown is not None:
+                self._of_nothing(verdict, shown)
+                return
+            written = tuple(from_source_subject(learned, context))
+            hints = (*hints, *written)
+            are_missing = any(missing_ids(learned, role) for role in learned.roles.values())
+            if written and are_missing and context.streams_version is None:
+                told = not_looked_at.whether_another_wrote(verdict.store, written[0].detail, context.given)
+                self.skipped.append(told)
+            found = self._of_source(verdict, learned, with_hints(self.said, hints))
         if found:
             self._keep(verdict, topic, found, hints)
 
@@ -192,13 +209,16 @@ class _Gathered:
         else:
             self.skipped.append(not_looked_at.from_nowhere(suspect, shown, self.said.given))
 
-    def _of_source(self, verdict: Verdict, topic: Topic, context: CheckContext) -> Sequence[Finding]:
-        """What every check finds in a store whose source is decided."""
+    def _learned(self, verdict: Verdict, topic: Topic, context: CheckContext) -> StoreFacts | None:
+        """All that is known of a store whose source is decided; None if its topic may not be read."""
         try:
-            learned = learn(self.survey, self.counter, verdict.store, topic, verdict.evidence, context.streams_version)
+            return learn(self.survey, self.counter, verdict.store, topic, verdict.evidence, context.streams_version)
         except AccessDeniedError as error:  # one topic that may not be read hides no other store
             self.skipped.append(not_looked_at.not_allowed(verdict.store, error))
-            return ()
+            return None
+
+    def _of_source(self, verdict: Verdict, learned: StoreFacts, context: CheckContext) -> Sequence[Finding]:
+        """What every check finds in a store whose source is decided."""
         self.facts.append(learned)
         self.skipped.extend(not_looked_at.of_examined(learned, context))
         application = verdict.store.application

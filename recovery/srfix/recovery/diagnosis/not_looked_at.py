@@ -85,6 +85,18 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
     )
 
 
+def whether_another_wrote(store: SuspectStore, seen: str, given: Given) -> Skipped:
+    """Another application with the same serde may have registered the schema that shows which Kafka Streams runs.
+
+    :param seen: what shows it, in a clause.
+    """
+    again = given.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
+    return store.skipped(
+        f"{seen}, as Kafka Streams does from 2.7 on, and then nothing is restored that cannot be read. If another application "
+        f"with the same serde wrote it, and this one runs 2.6.3 or older, its restored rows cannot be read (SRF001): {again}"
+    )
+
+
 def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
     """Rows of a state directory that was handed over: ids that the registry has lost may be in them (SRF014)."""
     store, rows = facts.store, facts.rows

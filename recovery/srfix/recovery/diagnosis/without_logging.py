@@ -1,4 +1,4 @@
-"""What shows that nothing is ever restored into a store: a state directory, or a printed topology.
+"""What shows that nothing is ever restored into a store: a state directory, a printed topology, or what puts have left.
 
 Not the store's name, and not that its changelog does not exist: a table on Kafka Streams 2.6.3 or older that reuses its
 source topic looks the same on cluster and registry.
@@ -6,8 +6,11 @@ source topic looks the same on cluster and registry.
 
 from __future__ import annotations
 
-from srfix.recovery.facts import Survey, SuspectStore
+from srfix.recovery.advice import from_commit_metadata
+from srfix.recovery.facts import WITH_FIX, StoreFacts, Survey, SuspectStore, latest_own
+from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
+from srfix.serde.subjects import Role
 
 
 def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | None:
@@ -21,6 +24,34 @@ def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | Non
     if suspect.name in supplied.stores_of_topologies(application) and suspect.name not in tables:
         return "the printed topology shows that it is not the table of one topic, so no source topic can serve as its changelog"
     return None
+
+
+def registers_elsewhere(facts: StoreFacts, survey: Survey) -> str | None:
+    """What shows that no put into the store registers its schema under the source's subject, so that its topic is not reused,
+    in a clause; None if nothing does.
+
+    Kafka Streams 3.3 or later leaves a mark beside the offsets that it commits, and has processed the records before them.
+    Where it reuses the topic, each of their puts has registered the store's own schema under the source's subject
+    (`ProcessorContextUtils.changelogFor`, since 2.7), and one that is refused ends the thread before it commits.
+    """
+    role, source, store = facts.roles.get(Role.VALUE), facts.source_of(Role.VALUE), facts.store
+    if role is None or source is None or facts.census is None or facts.is_global:
+        return None
+    if survey.named_source(store) is not None or ksqldb_query(store.application) is not None:
+        return None
+    carried = facts.census.ids(Role.VALUE)
+    own = latest_own(version for version in role.state.versions if version.schema_id not in carried)
+    if own is None or not survey.membership(source.subject, own.schema_id).is_missing:
+        return None
+    marks = survey.commit_metadata(store.application)
+    put_into = [p.partition for p in facts.census.partitions if any(count.live_keys for count in p.values.ids)]
+    by = [from_commit_metadata([marks.get((source.topic, partition), "")]) for partition in put_into]
+    if not by or any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
+        return None
+    return (
+        f"Kafka Streams 3.3 or later has processed topic {source.topic}, and from 2.7 on every put into a store that restores "
+        f"from it registers that store's schema, id {own.schema_id}, under {source.subject}, where it is not"
+    )
 
 
 def is_alive(survey: Survey, application: str) -> bool:

@@ -138,6 +138,12 @@ NO_IDS: Final = _source(
     "the topic has no subject, and none of the values looked at carries a schema id",
     against=True,
 )
+LOST_IDS: Final = _source(
+    "record-ids",
+    Weight.STRONG,
+    "the group has committed offsets there, the topic has no subject, and all schema ids in the values looked at are unknown "
+    "to the registry: a schema was there, and is gone",
+)
 COMMITTED: Final = _source("committed-offsets", Weight.WEAK, "the group has committed offsets there")
 NOT_COMMITTED: Final = _source(
     "committed-offsets",
@@ -194,6 +200,7 @@ RULES: Final = (
     SAME_FIELDS,
     SAME_RECORD,
     NO_IDS,
+    LOST_IDS,
     COMMITTED,
     NOT_COMMITTED,
     ANOTHER_COMMITTED,

@@ -16,6 +16,7 @@ from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.field_types import can_feed, field_types
 from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import is_internal, recognise
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import AmbiguousFieldError, SchemaError
@@ -147,10 +148,13 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
                 )
             continue
         best: tuple[Evidence, ...] = ()
-        for schema_id in peeked.schema_ids:
-            schema = survey.schema_of_id(schema_id, store.context)
-            if schema is None:
-                continue
+        known = {i: schema for i in peeked.schema_ids if (schema := survey.schema_of_id(i, store.context)) is not None}
+        if peeked.schema_ids and not known and topic in read_topics(store, survey):
+            yield rules.LOST_IDS.of_topic(
+                topic,
+                f"it has no subject, and the registry knows none of the schema ids in its records ({enumerated(peeked.schema_ids)})",
+            )
+        for schema_id, schema in known.items():
             where = f"schema id {schema_id}, found in its records"
             every = [(schema, where), *_others_of_record(topic, schema, store, survey)]
             for writer, of_it in every:

@@ -1,0 +1,27 @@
+"""Which Kafka Streams has written, as the source topic's subject tells once its records are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srfix.recovery.advice import GenerationHint
+from srfix.recovery.checks import POLLUTION, internal_versions
+from srfix.recovery.facts import WITH_FIX, CheckContext, StoreFacts
+from srfix.recovery.ids_in_words import listed
+
+
+def from_source_subject(facts: StoreFacts, context: CheckContext) -> Iterator[GenerationHint]:
+    """The store's own schema under the source's subject: a put registers it there from Kafka Streams 2.7 on. It is the
+    phantom subject's first one, for a repair copies others of the source's there.
+    """
+    for role in facts.roles.values():
+        first = {version.schema_id for version in role.state.versions[:1]}
+        own = sorted(internal_versions(facts, role, context).keys() & first)
+        source = facts.source_of(role.role)
+        if own and source is not None:
+            yield GenerationHint(
+                oldest=WITH_FIX,
+                newest=None,
+                detail=f"{source.subject} holds schema id {listed(own)}, which the store's serde has "
+                f"registered ({POLLUTION})",
+            )
