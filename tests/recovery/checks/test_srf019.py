@@ -11,6 +11,7 @@ import pytest
 
 from srfix.fixtures.damage import global_store_restored_untransformed as damage
 from srfix.fixtures.state_directory import write_application, write_task
+from srfix.recovery.cluster import RawRecord
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.wire import frame_id
@@ -35,6 +36,8 @@ def stage(world: World, tmp_path: Path, *, restored: tuple[bytes, ...] = ()) -> 
     return made
 
 
+EUR_1 = b'{"euros": 1}'
+"""What the topic's first record holds, and no longer the latest of its key."""
 AS_A_TABLE = (("KTABLE-SOURCE-0000000001", "KSTREAM-SOURCE-0000000000"), ("rates", "rates-source"))
 """Processor and source as `globalTable` names them, and `StreamsBuilder.addGlobalStore` too."""
 
@@ -195,3 +198,41 @@ class TestADamagedStore:
         (skipped,) = of_processor(world)
         assert skipped.could_hide
         assert "cannot be read as a RocksDB" in skipped.reason
+
+
+class TestWithoutACheckpoint:
+    """Kafka Streams 3.0 to 3.7 leaves none of a small global store (seen): how far it has come is not known."""
+
+    @pytest.fixture(autouse=True)
+    def gone(self, staged: damage.Staged, world: World) -> None:
+        (staged.state_dir / damage.APPLICATION / "global" / ".checkpoint").unlink()
+        world.supplied = of_state(staged.state_dir)
+
+    def test_a_row_that_none_of_its_keys_records_holds_is_a_processors(self, world: World) -> None:
+        world.sources = {damage.STORE: damage.SOURCE_TOPIC}
+        (finding,) = world.examine(streams_version="3.7").diagnosis.findings
+        assert finding.code == "SRF019"
+        assert "on disk 3 rows differ" in finding.explanation
+
+    def test_one_of_an_older_record_may_be_what_the_store_has_come_to(
+        self, world: World, staged: damage.Staged
+    ) -> None:
+        shutil.rmtree(staged.database)
+        write_task(staged.state_dir / damage.APPLICATION, "global", damage.STORE, {b"EUR": EUR_1}, checkpoint=None)
+        world.supplied = of_state(staged.state_dir)
+        world.sources = {damage.STORE: damage.SOURCE_TOPIC}
+        assert codes(world, "3.7") == []
+        assert of_processor(world, "3.7") == []
+
+    def test_where_records_are_gone_it_is_not_known(
+        self, world: World, staged: damage.Staged, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def compacted(topic: str, partition: int, *place: int, **how: object) -> Iterator[RawRecord]:
+            yield from (r for r in whole(topic, partition, *place, **how) if r.offset > 0)  # type: ignore[arg-type]
+
+        whole = world.cluster.read
+        monkeypatch.setattr(world.cluster, "read", compacted)
+        hand_over(world, staged)
+        assert codes(world, "3.7") == []
+        (skipped,) = of_processor(world, "3.7")
+        assert "records are gone from there" in skipped.reason

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery.diagnosis.acknowledged import acknowledge
+from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.supplied import GivenTopology, Supplied
 from srfix.recovery.findings import Finding, Severity, Weight
@@ -20,7 +23,7 @@ from tests.recovery.ksqldb.server import APPLICATION as QUERY
 from tests.recovery.ksqldb.server import ERROR, ksqldb_server
 from tests.recovery.ksqldb.server import STORE as KSQLDB_TABLE
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, TABLE, W1, R
-from tests.recovery.world import V1, World, world_of
+from tests.recovery.world import V1, World, value, world_of
 
 
 @pytest.fixture
@@ -381,3 +384,32 @@ class TestKsqldb:
         assert "ksqlDB (http://ksqldb:8088): no connection" in reasons(examination)
         (skipped,) = (s for s in examination.diagnosis.skipped if s.what == "ksqlDB (http://ksqldb:8088)")
         assert skipped.could_hide
+
+
+class TestRowsOnDisk:
+    """A store without a phantom subject, as from Kafka Streams 2.7 on: no schema is there to compare."""
+
+    @pytest.fixture
+    def apart(self) -> Iterator[World]:
+        """Three topics of one's own schema each, and other topics that the group reads."""
+        with world_of({"users": 1, "clients": 1, "rates": 1}) as made:
+            for topic, name in (("users", "User"), ("clients", "Client"), ("rates", "Rate")):
+                schema_id = made.registry.seed(f"{topic}-value", W1.replace("User", name))
+                made.put(topic, ("a", value(schema_id)))
+            made.commit("shop", users=1, clients=1)
+            yield made
+
+    @pytest.mark.parametrize(
+        ("task", "schema_id", "topic"),
+        [("0_0", 1, "users"), ("0_0", 2, "clients"), ("global", 3, "rates"), ("0_0", 4, None)],
+    )
+    def test_their_ids_tell_whose_they_are(
+        self, apart: World, tmp_path: Path, task: str, schema_id: int, topic: str | None
+    ) -> None:
+        """Seen wrong: of a global store's rows the one topic that the group reads was offered."""
+        write_task(write_application(tmp_path, "shop"), task, "t", {b"a": value(schema_id)}, checkpoint=None)
+        survey = apart.survey()
+        survey.supplied = Supplied(state=read_state_directory(tmp_path))
+        candidates = find_candidates(survey, application=None, store=None)
+        (verdict,) = weigh_all(candidates.suspects, survey, candidates.applications)
+        assert (None if verdict.chosen is None else verdict.chosen.topic) == topic

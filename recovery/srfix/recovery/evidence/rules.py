@@ -144,6 +144,11 @@ LOST_IDS: Final = _source(
     "the group has committed offsets there, the topic has no subject, and all schema ids in the values looked at are unknown "
     "to the registry: a schema was there, and is gone",
 )
+ROW_IDS: Final = _source(
+    "row-ids",
+    Weight.STRONG,
+    "the store has left no schema to compare, and the topic's subject holds every id in the rows on disk that are looked at",
+)
 COMMITTED: Final = _source("committed-offsets", Weight.WEAK, "the group has committed offsets there")
 NOT_COMMITTED: Final = _source(
     "committed-offsets",
@@ -201,6 +206,7 @@ RULES: Final = (
     SAME_RECORD,
     NO_IDS,
     LOST_IDS,
+    ROW_IDS,
     COMMITTED,
     NOT_COMMITTED,
     ANOTHER_COMMITTED,

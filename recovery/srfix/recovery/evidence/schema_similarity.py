@@ -152,7 +152,7 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
         if peeked.schema_ids and not known and topic in read_topics(store, survey):
             yield rules.LOST_IDS.of_topic(
                 topic,
-                f"it has no subject, and the registry knows none of the schema ids in its records ({enumerated(peeked.schema_ids)})",
+                f"it has no subject, and the registry knows no schema id in its records ({enumerated(peeked.schema_ids)})",
             )
         for schema_id, schema in known.items():
             where = f"schema id {schema_id}, found in its records"

@@ -5,6 +5,7 @@ from srfix.recovery.evidence import (
     explicit,
     ksqldb,
     printed_topology,
+    row_ids,
     schema_similarity,
     state_directory,
     store_name,
@@ -19,5 +20,6 @@ ALL: tuple[Gather, ...] = (
     store_name.gather,
     committed_offsets.gather,
     schema_similarity.gather,
+    row_ids.gather,
 )
 """Every kind of evidence of a source topic, the best first."""

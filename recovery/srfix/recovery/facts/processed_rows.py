@@ -2,7 +2,8 @@
 
 Before Kafka Streams 3.8 a restore copies the topic's records, and the processor of `addGlobalStore` does not see them. The
 store's rows are compared with the topic's latest record of the same key, as far as the checkpoint says that the store has
-come: a restore puts exactly that there.
+come: a restore puts exactly that there. Kafka Streams 3.0 to 3.7 writes no checkpoint for a small global store (seen): how far
+it has come is not known then, and a row is a processor's if it is none of its key's records, of which none is gone.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import ReadableRegistry
 
 if TYPE_CHECKING:
+    from srfix.recovery.facts.same_rows import Comparing
     from srfix.recovery.state import StoredValue
 
 
@@ -76,25 +78,30 @@ def compare_rows(
     limits = {
         p.partition: place.reached(census.topic, p.partition, OffsetMeaning.POSITION) or 0 for p in census.partitions
     }
-    if not any(limits.values()):
-        return _not_compared(
-            found, f"nothing in {place.task.path} says how far the store has come with topic {census.topic}"
-        )
+    is_anywhere = not any(limits.values())
+    if is_anywhere:
+        limits = {p.partition: p.end_offset for p in census.partitions}
     try:
         rows = some_rows(Path(place.store.path), most=_MOST)
     except StateDirectoryError as error:
         return _not_compared(found, error.message.removesuffix("."))
     give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
     try:
-        latest = _latest(cluster, census, rows, give_up_at)
+        records, are_whole = _records(cluster, census, rows, give_up_at, latest=not is_anywhere)
     except GaveUp:
         return _not_compared(found, "the time for it (--deadline) was over")
+    if is_anywhere and not are_whole:
+        return _not_compared(
+            found,
+            f"nothing in {place.task.path} says how far the store has come with topic {census.topic}, and records are gone "
+            "from there",
+        )
     may_be_table = found.processor is None
     comparing = Comparing(registry=registry, topic=census.topic, context=context, may_be_table=may_be_table)
     settled = [
-        (comparing.is_same(rows[key], record), record)
-        for key, record in latest.items()
-        if record is not None and record.offset < limits[record.partition]
+        (_is_one_of(of_key, rows[key], comparing), of_key[-1])
+        for key, of_key in records.items()
+        if of_key and of_key[-1].offset < limits[of_key[-1].partition]
     ]
     differing = [record for same, record in settled if same is False]
     untransformed = sum(same is True for same, _record in settled)
@@ -107,6 +114,12 @@ def compare_rows(
         example=(differing[0].partition, differing[0].offset) if differing else None,
         not_compared=_open_question(len(rows), len(differing) + untransformed, untold),
     )
+
+
+def _is_one_of(records: Iterable[RawRecord], row: StoredValue, comparing: Comparing) -> bool | None:
+    """True if a row says what one of these records says; None if that cannot be told."""
+    told = [comparing.is_same(row, record) for record in records]
+    return True if True in told else None if None in told else False
 
 
 def _not_compared(found: ProcessedRows, why: str) -> ProcessedRows:
@@ -126,16 +139,31 @@ def _open_question(rows: int, compared: int, untold: int) -> str | None:
     )
 
 
-def _latest(
-    cluster: Cluster, census: Census, rows: Mapping[bytes, StoredValue], give_up_at: float | None
-) -> dict[bytes, RawRecord | None]:
-    """The topic's latest record of each row's key; None for a key that is in several partitions."""
-    latest: dict[bytes, RawRecord | None] = {}
+def _records(
+    cluster: Cluster,
+    census: Census,
+    rows: Mapping[bytes, StoredValue],
+    give_up_at: float | None,
+    *,
+    latest: bool,
+) -> tuple[dict[bytes, list[RawRecord]], bool]:
+    """The topic's records of each row's key, in order, none for a key that is in several partitions; and whether no record
+    has gone from there.
+
+    :param latest: True for the latest of each key alone.
+    """
+    found: dict[bytes, list[RawRecord]] = {}
+    are_whole = True
     for partition in census.partitions:
         begin, end = partition.start_offset, partition.end_offset
+        read = 0
         for record in cluster.read(census.topic, partition.partition, begin, end, give_up_at=give_up_at):
+            read += 1
             if record.key is None or record.key not in rows:
                 continue
-            known = latest.get(record.key, record)
-            latest[record.key] = record if known is not None and known.partition == record.partition else None
-    return latest
+            known = found.setdefault(record.key, [record])
+            if known and known[-1] is not record:
+                is_here = known[-1].partition == record.partition
+                found[record.key] = [] if not is_here else [record] if latest else [*known, record]
+        are_whole = are_whole and read == end
+    return found, are_whole
