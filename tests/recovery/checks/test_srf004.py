@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.damage import kept_rows_after_upgrade as damage
-from srfix.fixtures.state_directory import write_task
+from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery import Keep, Plan, Reader, Severity, Supplied
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.repair.verify.events import Confirmed, Problem
@@ -63,6 +63,24 @@ class TestTheFinding:
     @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
     def test_is_a_note_for_a_reader_that_does_not_need_it(self, world: World, reader: Reader) -> None:
         assert world.findings(streams_version="2.7", reader=reader)["SRF004"].severity is Severity.NOTE
+
+
+class TestWhereAStartRestoresAllOfIt:
+    """Kafka Streams 2.7 and later keeps a checkpoint, but for exactly-once: without one no row is kept."""
+
+    @pytest.mark.parametrize("checkpoint", [None, {("users", 0): 0}])
+    def test_no_row_is_kept(self, world: World, tmp_path: Path, checkpoint: dict[tuple[str, int], int] | None) -> None:
+        rows = {b"a": value(1), b"b": value(2)}
+        write_task(write_application(tmp_path, "shop"), "0_0", STORE, rows, checkpoint=checkpoint)
+        world.supplied = of_state(tmp_path)
+        assert ("SRF004" in world.findings(streams_version="3.7")) is (checkpoint is not None)
+
+    def test_a_copy_without_files_that_begin_with_a_dot_shows_nothing(self, world: World, tmp_path: Path) -> None:
+        folder = write_application(tmp_path, "shop")
+        write_task(folder, "0_0", STORE, {b"b": value(2)}, checkpoint=None)
+        (folder / ".lock").unlink()
+        world.supplied = of_state(tmp_path)
+        assert "SRF004" in world.findings(streams_version="3.7")
 
 
 class TestTheRepair:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.state_directory import write_task
+from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery import Finding, Severity, Supplied
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1
-from tests.recovery.world import World, value
+from tests.recovery.world import World, value, world_of
 
 PRODUCER = '{"type":"record","name":"Key","fields":[{"name":"id","type":"long"}]}'
 READER = '{"type":"record","name":"ROWKEY","fields":[{"name":"ID","type":["null","long"],"default":null}]}'
@@ -151,3 +151,17 @@ class TestWhatIsNone:
         (facts,) = world.examine().facts
         assert facts.key_asymmetry is not None
         assert replace(facts, source=None).key_asymmetry is None
+
+
+def test_from_2_7_on_rows_on_disk_alone_tell_what_the_reader_writes(tmp_path: Path) -> None:
+    """Seen on 3.7.2: the key serde registers under the source's own subject, which holds both ids."""
+    with world_of({"users": 1}) as world:
+        world.registry.seed("users-value", W1)
+        producer, own = (world.registry.seed("users-key", text) for text in (PRODUCER, READER))
+        world.live((key(producer, 1), value(1)), (key(producer, 2), value(1)))
+        rows = {key(producer, 1): value(1), key(producer, 2): value(1), key(own, 2): value(1)}
+        write_task(write_application(tmp_path, "shop"), "0_0", "users-store", rows, checkpoint={("users", 0): 1})
+        world.supplied = Supplied(state=read_state_directory(tmp_path))
+        finding = asymmetric(world)
+    assert [fault.schema_id for fault in finding.schema_ids] == [producer]
+    assert f"under schema id {own}, as rows on disk show, which carry it: record ROWKEY" in finding.explanation

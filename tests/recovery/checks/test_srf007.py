@@ -10,7 +10,9 @@ import pytest
 
 from srfix.fixtures.damage import shop
 from srfix.fixtures.damage import store_without_logging as damage
+from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery import Severity, Supplied
+from srfix.serde.wire import frame_id
 from tests.recovery.checks.staged import examined, noted, of_state, of_topology, wrong
 from tests.recovery.world import World, world_of
 
@@ -84,6 +86,16 @@ class TestWhatPutsHaveLeft:
     def test_with_it_there_it_is(self, since_3_3: World) -> None:
         since_3_3.registry.seed(f"{shop.USERS}-value", shop.INTERNAL_SCHEMA)
         assert "SRF007" not in noted(examined(since_3_3).diagnosis)
+
+    def test_rows_of_its_own_serde_and_no_checkpoint_tell_too(self, world: World, tmp_path: Path) -> None:
+        schema_id = world.registry.seed(damage.PHANTOM_SUBJECT, shop.INTERNAL_SCHEMA)
+        rows = {b"u1": frame_id(schema_id, b"\x02\x02")}
+        folder = write_application(tmp_path, "shop")
+        write_task(folder, "0_0", damage.STORE, rows, checkpoint=None)
+        assert noted(examined(world, of_state(tmp_path), streams_version="2.8.2").diagnosis) == ["SRF007"]
+        assert wrong(examined(world, of_state(tmp_path), streams_version="2.6.3").diagnosis) == ["SRF001"]
+        write_task(folder, "0_1", damage.STORE, {b"u2": frame_id(1, b"\x02")}, checkpoint=None)
+        assert "SRF007" not in noted(examined(world, of_state(tmp_path), streams_version="2.8.2").diagnosis)
 
     def test_that_a_person_says_the_version_proves_nothing_of_puts(self, world: World) -> None:
         """They may ask what an upgrade will bring."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery import Census, CensusRequest, CheckContext, Cluster, LocalCensus, diagnose
+from srfix.fixtures.state_directory import write_application, write_task
+from srfix.recovery import Census, CensusRequest, CheckContext, Cluster, LocalCensus, Supplied, diagnose
+from srfix.recovery.state.reading import read_state_directory
 from srfix.serde import AccessDeniedError, Role, Topic, UsageError
 from srfix.serde.wire import frame_guid, schema_id_header
 from tests.recovery.checks.staged import of_topology
@@ -107,6 +110,32 @@ class TestTheSource:
         assert diagnosis.findings == ()
         assert diagnosis.is_inconclusive
         assert "Name it: `srfix diagnose --source shop/users-store=TOPIC`." in diagnosis.skipped[-1].reason
+
+
+class TestAStoreThatLeftNoSchema:
+    """From Kafka Streams 2.7 on, and before its first flush: no schema and no row tells which topic it is made from."""
+
+    @pytest.fixture
+    def seen(self, tmp_path: Path) -> Iterator[World]:
+        with world_of({"users": 1, "orders": 1}) as world:
+            for topic, name in (("users", "User"), ("orders", "Order")):
+                world.put(topic, ("a", value(world.registry.seed(f"{topic}-value", W1.replace("User", name)))))
+            world.commit("shop", users=1, orders=1)
+            write_task(write_application(tmp_path, "shop"), "0_0", "t", {}, checkpoint=None)
+            world.supplied = Supplied(state=read_state_directory(tmp_path))
+            yield world
+
+    def test_it_is_fine_if_it_is_as_a_table_of_each_topic_that_its_group_reads(self, seen: World) -> None:
+        diagnosis = seen.examine(streams_version="3.7").diagnosis
+        assert (diagnosis.findings, diagnosis.is_inconclusive) == ((), False)
+
+    def test_it_is_open_if_it_is_not_of_one_of_them(self, seen: World) -> None:
+        for permanent in (False, True):
+            seen.client().delete_subject("orders-value", permanent=permanent)
+        assert seen.examine(streams_version="3.7").diagnosis.is_inconclusive
+
+    def test_which_version_runs_leaves_it_open_too(self, seen: World) -> None:
+        assert seen.examine().diagnosis.is_inconclusive
 
 
 class TestTheWholeCluster:

@@ -31,17 +31,29 @@ class TestReadStateDirectory:
     @pytest.mark.parametrize(
         ("version", "name", "traces"),
         [
-            ("2.6.3", "xe5dc1e-app", (True, True, False, False)),
-            ("3.9.2", "xda9e9e-app", (True, False, True, False)),
-            ("4.3.1", "x3bc6f6-app", (True, False, False, True)),
+            ("2.6.3", "xe5dc1e-app", (True, True, False, False, False)),
+            ("3.9.2", "xda9e9e-app", (True, False, True, False, False)),
+            ("4.3.1", "x3bc6f6-app", (True, False, False, True, False)),
         ],
     )
     def test_the_state_dir_and_the_folder_in_it_are_the_same_and_the_layout_betrays_the_version(
-        self, version: str, name: str, traces: tuple[bool, bool, bool, bool]
+        self, version: str, name: str, traces: tuple[bool, ...]
     ) -> None:
         found = only(DATA / version)
         assert found == only(DATA / version / name)
         assert found.traces == Traces(**dict(zip(Traces.__slots__, traces, strict=True)))
+
+    @pytest.mark.parametrize(
+        ("versions", "is_since_3_0"), [(["5.18.4"], False), (["5.18.4", "6.22.1"], True), ([], False)]
+    )
+    def test_so_do_the_options_of_the_rocksdb_that_opened_a_store_last(
+        self, tmp_path: Path, versions: list[str], is_since_3_0: bool
+    ) -> None:
+        store(tmp_path / "shop", "0_0", "t")
+        for number, version in enumerate(versions, start=5):
+            text = f"# This is a RocksDB option file.\n\n[Version]\n  rocksdb_version={version}\n  options_file_version=1.1\n"
+            (tmp_path / f"shop/0_0/rocksdb/t/OPTIONS-{number:06}").write_text(text)
+        assert only(tmp_path).traces.has_rocksdb_6 is is_since_3_0
 
     @pytest.mark.core
     def test_tasks_stores_and_topics_of_2_6_3(self) -> None:

@@ -48,7 +48,7 @@ def is_untold(facts: StoreFacts, context: CheckContext) -> bool:
     return (
         context.streams_version is None
         and not any(role.state.versions for role in facts.roles.values())
-        and not kinds.isdisjoint(_POINTS_TO_STORES)
+        and not (facts.rows is None and facts.rows_not_read is None and kinds.isdisjoint(_POINTS_TO_STORES))
         and "explicit" not in kinds
         and ksqldb_query(facts.store.application) is None
     )

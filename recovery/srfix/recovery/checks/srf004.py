@@ -42,8 +42,9 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
     Without the rows of a state directory, what the phantom subject holds and the source's does not is what a row that 2.6.3
     or earlier has processed carries. Where all rows were read, the ids are those that rows carry; where some were, both.
+    None where a start restores all of it: no row is kept.
     """
-    if facts.source is None or not context.asks_the_source_subject:
+    if facts.source is None or not context.asks_the_source_subject or facts.starts_anew:
         return
     for role in facts.roles.values():
         subject = facts.store.source_subject(facts.source.topic, role.role)

@@ -96,9 +96,8 @@ def _what_it_writes(found: KeyAsymmetry, role: RoleFacts, registry: ReadableRegi
             f"{listed(role.state.schema_ids)}."
         )
     reader = _in_short(_text_of(registry, role, found.reader_id))
-    return (
-        f"writes the keys that it looks up under schema id {found.reader_id}, its own under {role.subject}: {reader}."
-    )
+    own = f"its own under {role.subject}" if role.state.versions else "as rows on disk show, which carry it"
+    return f"writes the keys that it looks up under schema id {found.reader_id}, {own}: {reader}."
 
 
 def _next(found: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
@@ -112,7 +111,8 @@ def _next(found: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
             f"Let the reader write keys under the schema that the producer uses ({listed(found.topic_ids)} under "
             f"{source_subject}), or write the topic anew with keys under the reader's schema and build the table from that."
         )
-        stays = f"this finding stays while {role.subject} holds {found.reader_id}."
+        holds = role.subject if role.state.versions else "a row on disk"
+        stays = f"this finding stays while {holds} holds {found.reader_id}."
     return (
         f"No registration helps, and srfix cannot repair it. {change} Then let the store be rebuilt: rows that the "
         f"application wrote keep their key bytes. The registry does not show that the reader was changed: {stays}"
@@ -124,7 +124,7 @@ def _text_of(registry: ReadableRegistry, role: RoleFacts, schema_id: SchemaId) -
 
     version = role.state.version_of(schema_id)
     if version is None:
-        return None
+        return role.row_memberships[schema_id].schema if schema_id in role.row_memberships else None
     try:
         return registry.version(role.subject, version.version, deleted=True).schema
     except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked

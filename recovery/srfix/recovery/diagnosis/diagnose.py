@@ -20,7 +20,7 @@ from srfix.recovery.diagnosis.mirrors import with_mirrors
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
-from srfix.recovery.evidence import Hypothesis, Verdict, unseen_source
+from srfix.recovery.evidence import Hypothesis, Verdict, read_topics, unseen_source
 from srfix.recovery.facts import (
     ApplicationFacts,
     CheckContext,
@@ -164,7 +164,7 @@ class _Gathered:
             learned = self._learned(verdict, topic, context)
             if learned is None:
                 return
-            shown = registers_elsewhere(learned, self.survey)
+            shown = registers_elsewhere(learned, self.survey, context)
             if shown is not None:
                 self._of_nothing(verdict, shown)
                 return
@@ -255,6 +255,8 @@ class _Gathered:
         findings: dict[tuple[str, Role], Finding] = {}
         skipped: dict[Skipped, None] = {}
         is_open = not verdict.is_comparable or not any(each.is_alike for each in verdict.open)
+        if is_open and context.asks_the_source_subject:
+            is_open = not _are_all_there(verdict, self.survey)
         for each in verdict.open:
             if each.topic is None or each.is_gone:
                 is_open = True
@@ -332,6 +334,16 @@ def _check_without_source(facts: StoreFacts, context: CheckContext, which_is_tru
 
 def _is_wrong(findings: Iterable[Finding]) -> bool:
     return any(finding.severity is not Severity.NOTE for finding in findings)
+
+
+def _are_all_there(verdict: Verdict, survey: Survey) -> bool:
+    """True if the hypotheses that are left are all that there can be: a state directory shows that the store is no global one,
+    so that it is a table of a topic that its group reads.
+    """
+    store = verdict.store
+    read = read_topics(store, survey)
+    told = survey.supplied.is_told_global(store.application, store.name)
+    return told is False and bool(read) and read.keys() <= {each.topic for each in verdict.open}
 
 
 def _have_changelogs(survey: Survey, application: str) -> bool:

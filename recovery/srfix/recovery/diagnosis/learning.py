@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.diagnosis.rows import learn_processed, learn_rows
+from srfix.recovery.diagnosis.without_logging import starts_anew
 from srfix.recovery.evidence import read_topics
 from srfix.recovery.facts import (
     Bodies,
@@ -179,6 +180,7 @@ def learn(
         keys=keys,
         rows=None if rows is None else of_registry_roles(rows, {role: role in roles for role in Role}),
         rows_not_read=rows_not_read,
+        starts_anew=starts_anew(survey, suspect),
         processed=None if group is not None else _processed(survey, suspect, census, counter, streams, keys),
         is_global=group is None,
         is_told_global=survey.supplied.is_global(suspect.application, suspect.name),

@@ -62,8 +62,9 @@ def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[
     for disk in survey.supplied.stores_on_disk():
         if application is None or disk.prefix == application:
             yield from _lost(disk, survey)
+    on_disk = {disk.name for disk in survey.supplied.stores_on_disk()}
     for given in survey.supplied.topologies:
-        unknown = sorted({table.store for table in table_sources(given.topology)} - found)
+        unknown = sorted({table.store for table in table_sources(given.topology)} - found - on_disk)
         if given.application is None and unknown:
             yield Skipped(
                 what=f"{'store' if len(unknown) == 1 else 'stores'} {', '.join(unknown)} in {given.origin}",

@@ -6,11 +6,17 @@ source topic looks the same on cluster and registry.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
+
 from srfix.recovery.advice import from_commit_metadata
-from srfix.recovery.facts import WITH_FIX, StoreFacts, Survey, SuspectStore, latest_own
+from srfix.recovery.facts import WITH_FIX, CheckContext, StoreFacts, Survey, SuspectStore, latest_own
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
+from srfix.serde.files import is_there
+from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role
+from srfix.serde.wire import SchemaId
 
 
 def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | None:
@@ -26,13 +32,12 @@ def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | Non
     return None
 
 
-def registers_elsewhere(facts: StoreFacts, survey: Survey) -> str | None:
+def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext) -> str | None:
     """What shows that no put into the store registers its schema under the source's subject, so that its topic is not reused,
     in a clause; None if nothing does.
 
-    Kafka Streams 3.3 or later leaves a mark beside the offsets that it commits, and has processed the records before them.
-    Where it reuses the topic, each of their puts has registered the store's own schema under the source's subject
-    (`ProcessorContextUtils.changelogFor`, since 2.7), and one that is refused ends the thread before it commits.
+    Where Kafka Streams 2.7 or later reuses the topic, each put has registered the store's own schema under the source's
+    subject (`ProcessorContextUtils.changelogFor`), and one that is refused ends the thread before it commits.
     """
     role, source, store = facts.roles.get(Role.VALUE), facts.source_of(Role.VALUE), facts.store
     if role is None or source is None or facts.census is None or facts.is_global:
@@ -43,15 +48,52 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey) -> str | None:
     own = latest_own(version for version in role.state.versions if version.schema_id not in carried)
     if own is None or not survey.membership(source.subject, own.schema_id).is_missing:
         return None
-    marks = survey.commit_metadata(store.application)
+    put = _has_committed(facts, survey) or _has_put_on_disk(facts, role.state.schema_ids, context)
+    return put and (
+        f"{put}, and from 2.7 on every put into a store that restores from topic {source.topic} registers that store's "
+        f"schema, id {own.schema_id}, under {source.subject}, where it is not"
+    )
+
+
+def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
+    """What shows that Kafka Streams 3.3 or later has processed the source topic: its mark beside the offsets."""
+    if facts.census is None:
+        return None
+    topic, marks = facts.census.topic, survey.commit_metadata(facts.store.application)
     put_into = [p.partition for p in facts.census.partitions if any(count.live_keys for count in p.values.ids)]
-    by = [from_commit_metadata([marks.get((source.topic, partition), "")]) for partition in put_into]
+    by = [from_commit_metadata([marks.get((topic, partition), "")]) for partition in put_into]
     if not by or any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
         return None
-    return (
-        f"Kafka Streams 3.3 or later has processed topic {source.topic}, and from 2.7 on every put into a store that restores "
-        f"from it registers that store's schema, id {own.schema_id}, under {source.subject}, where it is not"
+    return "Kafka Streams 3.3 or later has processed what it restores from"
+
+
+def _has_put_on_disk(facts: StoreFacts, own_ids: Collection[SchemaId], context: CheckContext) -> str | None:
+    """What shows that 2.7 or later has put the rows on disk: all carry the store's own ids, and none is of an earlier start."""
+    if facts.rows is None or not context.asks_the_source_subject or not facts.starts_anew:
+        return None
+    ids = facts.rows.ids(Role.VALUE)
+    if not ids or not ids <= set(own_ids):
+        return None
+    return "its rows on disk are of its own serde, and no checkpoint of its tasks says that an older Kafka Streams put them"
+
+
+def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
+    """True if the directories of a store show that a start of Kafka Streams 2.7 or later restores all of it: none of its tasks
+    has a checkpoint. Those versions keep one, but for exactly-once. A copy without any file whose name begins with a dot
+    shows nothing.
+    """
+    found = [
+        disk
+        for disk in survey.supplied.stores_on_disk()
+        if (disk.prefix, disk.name) == (suspect.application, suspect.name)
+    ]
+    has_dot_files = any(
+        state.traces.has_task_locks or is_there(Path(state.path) / ".lock")
+        for state in survey.supplied.state
+        if state.application == suspect.application
     )
+    is_exactly_once = survey.restore_isolation(suspect.application).isolation is Isolation.READ_COMMITTED
+    return bool(found) and has_dot_files and not is_exactly_once and all(disk.is_silent for disk in found)
 
 
 def is_alive(survey: Survey, application: str) -> bool:

@@ -163,6 +163,8 @@ class StoreFacts:
     """What the store's rows carry on disk; None where no state directory that was handed over holds the store."""
     rows_not_read: str | None = None
     """Why the rows were not read at all although a state directory holds the store, in a sentence; None if they were."""
+    starts_anew: bool = False
+    """True if its directories show that a start of Kafka Streams 2.7 or later restores all of it, whatever rows it kept."""
     processed: ProcessedRows | None = None
     """What a topology and the rows on disk say of the processor of a global store; None where no topology shows one of the
     user's own, or Kafka Streams runs it on a restore too."""
@@ -179,8 +181,23 @@ class StoreFacts:
         if role is None or self.source is None or self.census is None or self.keys is None or not self.keys.is_certain:
             return None
         carried = [i for i in self.census.restorable_ids(Role.KEY) if role.memberships[i].is_known]
+        if not role.state.versions:
+            written = self._key_ids_put()
+            return KeyAsymmetry(topic_ids=tuple(carried), reader_id=max(written)) if carried and written else None
         # A repair registers what is in the log too, be it that of tombstones alone, and not only what the source has.
         return asymmetry(carried, role.state, {*self.keys.source.schema_ids, *self.census.ids(Role.KEY)})
+
+    def _key_ids_put(self) -> frozenset[SchemaId]:
+        """The ids in keys on disk that no record's key carries, of a topic of which no key is gone: a serde put them there.
+
+        From Kafka Streams 2.7 on nothing else tells: the key serde registers under the source's own subject.
+        """
+        if self.rows is None or self.census is None or self.census.is_partial:
+            return frozenset()
+        is_kept = self.source_configs is not None and self.source_configs.is_compacted is True
+        if not is_kept and any(partition.start_offset for partition in self.census.partitions):
+            return frozenset()
+        return self.rows.ids(Role.KEY).difference(self.census.ids(Role.KEY))
 
     def finding(
         self,

@@ -89,6 +89,8 @@ class Traces:
     """`<store>.position`: 3.2 to 4.2."""
     has_offsets_column_families: bool
     """The column family `offsets`: 4.3 and later."""
+    has_rocksdb_6: bool = False
+    """RocksDB 6 or later opened a store last (`OPTIONS-…`): 3.0 and later, for 2.8 has 5.18."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,9 @@ _DEEPEST: Final = 4
 """Folders between an application's and a database's, with a named topology, and one."""
 _CHECKPOINT: Final = ".checkpoint"
 _LOCK: Final = ".lock"
+_ROCKSDB_VERSION: Final = re.compile(rb"^\s*rocksdb_version=(\d+)\.", re.MULTILINE)
+_BEGINNING: Final = 4_096
+"""Bytes of an options file that are read: its version stands first."""
 _PROCESS_METADATA: Final = "kafka-streams-process-metadata"
 
 OffsetsReader = Callable[[Path], StoreOffsets | None]
@@ -111,6 +114,16 @@ def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:
     return True if True in held else None if None in held else False
 
 
+def _rocksdb(database: Path) -> int:
+    """The major version of RocksDB that opened a database last, as its options say; 0 if they do not."""
+    latest = max(database.glob("OPTIONS-*"), default=None)
+    try:
+        said = None if latest is None else _ROCKSDB_VERSION.search(latest.read_bytes()[:_BEGINNING])
+    except OSError:
+        return 0
+    return int(said[1]) if said else 0
+
+
 def _is_named(path: Path) -> bool:
     return bool(_NAMED_TOPOLOGY.fullmatch(path.name)) and any(_TASK.fullmatch(entry.name) for entry in path.iterdir())
 
@@ -139,6 +152,7 @@ class _Reader:
             has_task_locks=any(is_there(Path(task.path) / _LOCK) for task in tasks),
             has_position_files=any(True for task in tasks for _ in Path(task.path).glob("*.position")),
             has_offsets_column_families=any(store.offsets is not None for task in tasks for store in task.stores),
+            has_rocksdb_6=any(_rocksdb(Path(store.path)) >= 6 for task in tasks for store in task.stores),
         )
         self._check_process_metadata(folder)
         return ApplicationState(
