@@ -199,13 +199,15 @@ class TestAllowed:
 
 
 class TestAnotherRepairAtTheSameTime:
-    def test_a_relaxed_level_is_waited_for_and_said_if_it_stands(self, parts: Parts) -> None:
+    def test_a_relaxed_level_is_waited_for_and_put_back_if_it_stands(self, parts: Parts) -> None:
         plan, subject = parts.plan(), parts.staged.phantom_subject
         parts.client.set_config(subject, {"compatibility": "NONE"})
 
-        put_back = partial(parts.client.delete_config, subject)
-        events = without_looks(parts.watch(nothing, nothing, put_back, nothing, writer=parts.writer(plan)))
+        events = without_looks(parts.watch(nothing, nothing, nothing, nothing, writer=parts.writer(plan)))
+        stands = events[1]
         assert [type(event) for event in events] == [Deferred, StandsRelaxed, Registered]
+        assert isinstance(stands, StandsRelaxed)
+        assert stands.put_back == ("the configuration as it was when the plan was signed off",)
         assert parts.client.config(subject) is None
         assert parts.phantom() == {parts.staged.internal_id: True, 1: False, 2: False}
 
@@ -235,6 +237,16 @@ class TestOutages:
         kinds = [OutageEnded, NewVersions, NewIds, LookEnded, Registered, LookEnded]
         assert [type(event) for event in (first, *others)] == [LookEnded, *kinds]
         assert parts.waits == [10.0, 1.0, 2.0, 4.0, 10.0, 10.0]
+
+    def test_an_end_that_is_away_for_long_is_asked_no_less_often_than_it_is_looked_at(self, parts: Parts) -> None:
+        """Seen wrong: eleven seconds after the registry was back nobody had asked it."""
+        outages = []
+
+        def goes() -> None:
+            outages.append(parts.registry.intercept(Fault(action=CutBefore())))
+
+        parts.watch(goes, *[nothing] * 5, lambda: outages[0].remove(), pace=Pace(interval_s=3.0))
+        assert parts.waits[1:7] == [1.0, 2.0, 3.0, 3.0, 3.0, 3.0]
 
     def test_a_broker_that_is_away_is_said(self, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
         cluster = type(parts.cluster)

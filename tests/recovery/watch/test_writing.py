@@ -130,6 +130,20 @@ class TestKilled:
             list(roll_back(alone.writer.journal(pair.subject), alone.client))
             assert registry.dump() == before
 
+    @pytest.mark.parametrize("number", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3, 4, 5, 6))])
+    def test_another_instance_ends_it_as_if_undisturbed(
+        self, incident: Incident, done: object, tmp_path: Path, number: int
+    ) -> None:
+        """Seen wrong: the subject stayed at NONE, and no other registered there until the first was started again."""
+        with instances(incident, tmp_path, 2) as (registry, (first, second)):
+            first.dies("after write", number)
+            (pair,) = second.writer.pairs
+            second.writer.take_over(pair, second.client)
+            second.look_until_done()
+            assert registry.dump() == done
+            first.look_until_done()
+            assert registry.dump() == done
+
     @pytest.mark.parametrize("number", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, WRITES + 1))])
     def test_and_left_as_it_is_while_a_person_registers_something_there(
         self, incident: Incident, tmp_path: Path, number: int

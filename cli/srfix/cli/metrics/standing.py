@@ -98,8 +98,8 @@ class Standing:
                     self._withheld[subject] = tuple(map(int, ids))
                 case Stopped(subject=subject):
                     self._registrations[subject, "stopped"] += 1
-                case StandsRelaxed(subject=subject):
-                    self._relaxed.add(subject)
+                case StandsRelaxed(subject=subject, put_back=put_back):
+                    self._relaxed.discard(subject) if put_back else self._relaxed.add(subject)
                 case OutageBegan(end=end):
                     self._outages[end] += 1
                     self._up[end] = False

@@ -59,10 +59,13 @@ def in_words(event: Event) -> str:
             back = f" Put back: {'; '.join(event.put_back)}." if event.put_back else ""
             return f"A registration under {event.subject} stopped: {event.why}{back}"
         case StandsRelaxed():
-            return (
-                f"The compatibility of {event.subject} has been relaxed for {event.looks} looks, and no repair takes so long: "
-                "start the instance again that was killed, or put it back by its journal (srfix rollback)."
+            what = (
+                f"put back, as an instance that was killed has left it: {'; '.join(event.put_back)}"
+                if event.put_back
+                else "start the instance again that was killed, or put it back by its journal (srfix rollback)"
             )
+            looks = f"The compatibility of {event.subject} has been relaxed for {event.looks} looks"
+            return f"{looks}, and no repair takes so long: {what}."
         case NotExamined():
             return (
                 f"The plan speaks of store {event.store} of application {event.application}, which restores from "
@@ -101,7 +104,8 @@ def document(event: Event, *, at: str) -> dict[str, Json]:
             kept = None if event.journal is None else str(event.journal)
             return {**base, "what": "stopped", "subject": event.subject, "why": event.why, "journal": kept}
         case StandsRelaxed():
-            return {**base, "what": "stands-relaxed", "subject": event.subject}
+            put_back: Json = list[Json](event.put_back)
+            return {**base, "what": "stands-relaxed", "subject": event.subject, "put_back": put_back}
         case NotExamined():
             return {
                 **base,

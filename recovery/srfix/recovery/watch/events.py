@@ -111,6 +111,8 @@ class StandsRelaxed:
     subject: Subject
     looks: int
     """For how many."""
+    put_back: tuple[str, ...] = ()
+    """What of it this instance has put back, in words, in order; empty if the registry refused it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

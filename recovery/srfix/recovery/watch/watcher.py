@@ -42,14 +42,15 @@ from srfix.recovery.watch.events import (
 from srfix.recovery.watch.tail import TailedTopic, TopicChangedError
 from srfix.recovery.watch.writing import Writer
 from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, UsageError
+from srfix.serde.registry import RegistryAnswerError
 from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
-"""Between two attempts while an end does not answer."""
+"""Between two attempts while an end does not answer, or the interval of looks, if that is shorter."""
 _LOOKS_RELAXED: Final = 3
-"""A level that another instance relaxes is put back within seconds; one that stands for so many looks is said."""
+"""A level that another instance relaxes is put back within seconds; one that stands for so many looks was left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,8 @@ class Watcher:
                 if self.pace.once:
                     raise
                 yield from self._failed(error)
-                delay = self.jitter() * min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**self._failures)
+                longest_s = min(_LONGEST_WAIT_S, max(_FIRST_WAIT_S, self.pace.interval_s))
+                delay = self.jitter() * min(longest_s, _FIRST_WAIT_S * 2**self._failures)
                 self._failures = min(self._failures + 1, 16)
             else:
                 self._failures = 0
@@ -285,7 +287,7 @@ class Watcher:
                     yield event
 
     def _look_at_levels(self, writer: Writer) -> Iterator[Event]:
-        """Says of a subject that plans relax that it stands relaxed for several looks."""
+        """Puts back a subject that plans relax and that has stood relaxed for several looks, and says so."""
         for pair in writer.pairs:
             if not pair.may_relax:
                 continue
@@ -295,8 +297,18 @@ class Watcher:
                 self._relaxed.pop(pair.subject, None)
                 continue
             self._relaxed[pair.subject] = looks
-            if looks == _LOOKS_RELAXED:
-                yield StandsRelaxed(subject=pair.subject, looks=looks)
+            if looks >= _LOOKS_RELAXED:
+                try:
+                    done = writer.take_over(pair, self.registry)
+                except RegistryAnswerError as error:
+                    if error.status >= 500:
+                        raise
+                    done = ()
+                if done:
+                    self._relaxed.pop(pair.subject)
+                    self._again.add(pair.subject)
+                if done or looks == _LOOKS_RELAXED:
+                    yield StandsRelaxed(subject=pair.subject, looks=looks, put_back=done)
 
     def _not_examined(self, writer: Writer) -> Iterator[Event]:
         for pair in writer.pairs:

@@ -3,7 +3,7 @@
 A journal is that of `srfix apply`, and `srfix rollback` undoes it. The one at a subject's path is of its latest registration;
 earlier ones stand beside it, numbered. Every instance that has set a level puts it back: at the plan's end, on the way out
 of a plan that stopped, or when it is started again. So whoever writes the configuration last has put it back, however many
-instances there are.
+instances there are. What one that was killed has left is put back by another after a few looks.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.actions import Register
+from srfix.recovery.actions import Register, restore_config, soft_delete
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import held_version
+from srfix.recovery.facts import held_version, read_subject_state
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair import Plan, apply_plan, default_journal_path, put_back, read_journal
+from srfix.recovery.repair.planning import Keep
 from srfix.recovery.watch.allowance import AllowedPair
+from srfix.recovery.watch.attending import is_relaxed
 from srfix.recovery.watch.events import Deferred, Registered, Stopped
 from srfix.serde import bounds
 from srfix.serde.errors import RegistryError
@@ -117,6 +119,28 @@ class Writer:
         :raises RegistryError: if the registry does not answer: the journal stays, and `resume` goes on.
         """
         yield from self._carry_out(plan, subject, registry, was_resumed=False)
+
+    def take_over(self, pair: AllowedPair, registry: Registry) -> tuple[str, ...]:
+        """Ends what another instance began under a subject and left, as the signed-off plan says of it: the versions that it
+        registered are soft-deleted, where the plan leaves none live, and the configuration is put back. Killed at any instant,
+        the next call goes on. One that lives after all finds its steps done, or is refused, stops and looks again.
+
+        :returns: what was written, in words, in order; nothing if the subject is not relaxed any more.
+        :raises RegistryError: if the registry refuses or does not answer.
+        """
+        with self.undisturbed():
+            state = read_subject_state(registry, pair.subject)
+            if not is_relaxed(pair, state.config):
+                return ()
+            done = []
+            known = {version.version for version in self.plan.expects[pair.subject].versions}
+            copied = {v.schema_id for v in read_subject_state(registry, pair.source_subject).versions}
+            for version in state.live if pair.keep is Keep.SOFT_DELETED else ():
+                if version.version not in known and version.schema_id in copied:
+                    soft_delete(registry, pair.subject, version.version)
+                    done.append(f"version {version.version} (schema id {version.schema_id}) soft-deleted")
+            restore_config(registry, pair.subject, pair.config)
+            return (*done, "the configuration as it was when the plan was signed off")
 
     def _carry_out(
         self, plan: Plan, subject: Subject, registry: Registry, *, was_resumed: bool
