@@ -65,6 +65,18 @@ class TestTheFinding:
         assert world.findings(streams_version="2.7", reader=reader)["SRF004"].severity is Severity.NOTE
 
 
+def test_a_serde_that_names_its_subjects_by_the_record_asks_none_of_the_topics(tmp_path: Path) -> None:
+    """Seen wrong: rows of a healthy global store of 4.3.1, put by a processor with RecordNameStrategy."""
+    with world_of({"users": 1}) as world:
+        world.registry.seed(SOURCE_SUBJECT, W1)
+        own = world.registry.seed("Rich", W1.replace("User", "Rich"))
+        world.live(("a", value(1)))
+        rows = {b"a": value(own)}
+        write_task(write_application(tmp_path, "shop"), "0_0", STORE, rows, checkpoint={("users", 0): 0})
+        world.supplied = of_state(tmp_path)
+        assert "SRF004" not in world.findings(streams_version="3.7")
+
+
 class TestWhereAStartRestoresAllOfIt:
     """Kafka Streams 2.7 and later keeps a checkpoint, but for exactly-once: without one no row is kept."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -304,6 +305,13 @@ class TestTopology:
         examination = examine(world, topology())
         assert any(skipped.could_hide for skipped in examination.diagnosis.skipped)
         assert "the printed topology does not say whose it is" in reasons(examination)
+
+    @pytest.mark.parametrize(("stores", "owner"), [(["users-store"], "shop"), (["users-store", "other"], None)])
+    def test_nobodys_topology_is_the_applications_whose_stores_on_disk_are_all_in_it(
+        self, tmp_path: Path, stores: list[str], owner: str | None
+    ) -> None:
+        supplied = replace(state(tmp_path, None, *stores), topologies=topology().topologies)
+        assert [given.application for given in supplied.with_owners().topologies] == [owner]
 
     def test_a_global_store_restores_everything_in_every_configuration(self, world: World) -> None:
         with_phantom(world)

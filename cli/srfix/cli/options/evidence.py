@@ -66,7 +66,7 @@ class EvidenceOptions:
                 *map(self._ask, self.ksqldb),
                 *(parse_saved_answers(_content(path, "--ksqldb-text"), origin=path) for path in self.ksqldb_text),
             ),
-        )
+        ).with_owners()
 
     def _ask(self, url: str) -> KsqldbAnswers:
         from srfix.recovery.ksqldb import KsqldbAnswers

@@ -26,12 +26,13 @@ from srfix.recovery.checks.interface import (
 from srfix.recovery.checks.on_disk import carried, read_in_words, rows_in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.ids_in_words import listed
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.table import record_name
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import DEFAULT_CONTEXT
+from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, join_context
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, StoreRows
-    from srfix.serde.subjects import Subject
+    from srfix.recovery.facts import CheckContext, Membership, RoleFacts, StoreFacts, StoreRows
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF004"
@@ -48,7 +49,11 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         return
     for role in facts.roles.values():
         subject = facts.store.source_subject(facts.source.topic, role.role)
-        absent = tuple(i for i in _in_kept_rows(facts, role) if context.membership(subject, i).is_missing)
+        absent = tuple(
+            i
+            for i in _in_kept_rows(facts, role)
+            if (there := context.membership(subject, i)).is_missing and not _is_named_by_record(role, there, context)
+        )
         if not absent:
             continue
         yield facts.finding(
@@ -72,6 +77,20 @@ def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     of_sources = {i for i, membership in role.source_memberships.items() if membership.is_missing} - held
     seen = rows.ids(role.role) - of_sources
     return tuple(sorted(seen if _are_all_rows_read(rows, role) else seen | held))
+
+
+def _is_named_by_record(role: RoleFacts, there: Membership, context: CheckContext) -> bool:
+    """True if the serde that wrote it names its subjects by the record (RecordNameStrategy), and asks none of the topic's."""
+    if there.schema is None or there.schema_id in role.state.schema_ids:
+        return False
+    try:
+        name = record_name(there.schema)
+    except SchemaError:  # it refers to others
+        return False
+    if name is None:
+        return False
+    named = context.membership(join_context(context.registry.context_of(role.subject), Subject(name)), there.schema_id)
+    return named.is_known and not named.is_missing
 
 
 def _are_all_rows_read(rows: StoreRows, role: RoleFacts) -> bool:

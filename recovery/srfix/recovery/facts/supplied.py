@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,6 +34,22 @@ class Supplied:
     topologies: tuple[GivenTopology, ...] = ()
     ksqldb: tuple[KsqldbAnswers, ...] = ()
     """What ksqlDB servers, or saved answers, say."""
+
+    def with_owners(self) -> Supplied:
+        """The same, with each topology of which nobody said whose it is given to the application whose stores on disk are all
+        in it; not where that holds for several, or for none.
+        """
+        on_disk: dict[str, set[str]] = {}
+        for found in self.stores_on_disk():
+            on_disk.setdefault(found.prefix, set()).add(found.name)
+
+        def owned(given: GivenTopology) -> GivenTopology:
+            if given.application is not None:
+                return given
+            owners = [name for name, stores in on_disk.items() if stores <= set(given.topology.stores)]
+            return replace(given, application=owners[0]) if len(owners) == 1 else given
+
+        return replace(self, topologies=tuple(map(owned, self.topologies)))
 
     @property
     def applications(self) -> tuple[str, ...]:
