@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
@@ -84,7 +85,8 @@ def _java_text(schema_type: str, text: str, has_references: bool) -> str:
         if schema_type == "AVRO":
             return java_schema(text, None if has_references else ())
         if schema_type == "JSON":
-            return java_json(json.loads(text))
+            # Confluent's `Jackson.newObjectMapper` reads fractions as exact decimals.
+            return java_json(json.loads(text, parse_float=Decimal))
     except (SchemaError, ValueError, RecursionError):
         pass
     return text

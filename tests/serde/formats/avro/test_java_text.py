@@ -46,6 +46,8 @@ def test_a_name_that_a_reference_defines_stays_a_name() -> None:
 
 
 def test_of_json_it_is_the_document_without_blanks_and_of_protobuf_what_was_answered() -> None:
-    assert as_readers_ask(Schema(text='{"b": 1,\n "a": "ä"}', schema_type="JSON")).text == '{"b":1,"a":"ä"}'
+    text = '{"b": 1,\n "a": "ä", "c": 1.50, "d": 1e5, "e": 0.00000010, "f": -0.0}'
+    written = '{"b":1,"a":"ä","c":1.50,"d":1E+5,"e":1.0E-7,"f":0.0}'
+    assert as_readers_ask(Schema(text=text, schema_type="JSON")).text == written
     protobuf = Schema(text='syntax = "proto3";  message U {}', schema_type="PROTOBUF")
     assert as_readers_ask(protobuf) == protobuf

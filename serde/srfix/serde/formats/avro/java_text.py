@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from secrets import token_hex
 from typing import Final
 
@@ -45,7 +46,7 @@ def full_name(name: str, space: str) -> str:
 
 
 def java_json(value: Json) -> str:
-    """JSON as Jackson writes it, without blanks: doubles as Java has them, escapes in upper case."""
+    """JSON as Jackson writes it, without blanks: doubles and decimals as Java has them, escapes in upper case."""
     text = json.dumps(_with_java_doubles(value), ensure_ascii=False, separators=(",", ":"))
     return _ESCAPED.sub(_as_jackson, _MARKED.sub(r"\1", text))
 
@@ -53,6 +54,8 @@ def java_json(value: Json) -> str:
 def _with_java_doubles(value: Json) -> Json:
     if isinstance(value, float):
         return f"{_MARK}{double_text(value)}"
+    if isinstance(value, Decimal):
+        return f"{_MARK}{value or abs(value)}"  # Java's have no negative zero
     if isinstance(value, dict):
         return {key: _with_java_doubles(item) for key, item in value.items()}
     return [_with_java_doubles(item) for item in value] if isinstance(value, list) else value
