@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from srfix.fixtures.registry.habits import REDPANDA, Habits
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.errors import AppliedInPartError, PlanError
@@ -27,7 +28,13 @@ from tests.recovery.worlds.expectation import differences
 from tests.recovery.worlds.expected import expectations
 from tests.recovery.worlds.person import decides
 from tests.recovery.worlds.relatives_truth import forbidden, look_alikes, missed
-from tests.recovery.worlds.restoring import failures, failures_on_disk, live_rows, rows_that_a_wipe_loses
+from tests.recovery.worlds.restoring import (
+    failures,
+    failures_on_disk,
+    live_rows,
+    look_up,
+    rows_that_a_wipe_loses,
+)
 from tests.recovery.worlds.seen import looks_global
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import TrueStore, World
@@ -72,7 +79,8 @@ def is_a_trap(world: World) -> bool:
 
 
 def judge(world: World, registry: FixtureRegistry) -> Judgement:
-    """Diagnose, plan, apply, verify, diagnose again, roll back. The registry is emptied first."""
+    """Diagnose, plan, apply, verify, diagnose again, roll back. The registry is emptied first, and takes on its habits."""
+    registry._habits = REDPANDA.get(world.registry, Habits())
     registry.clear()
     return judge_staged(StagedWorld(world, registry))
 
@@ -119,7 +127,7 @@ def _planned(examination: Examination, survey: Survey, out: Judgement) -> Plan |
 
 
 def _repair(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan, out: Judgement) -> None:
-    before = staged.registry.dump()
+    before, held = staged.registry.dump(), _held(staged)
     with staged.client() as client, tempfile.TemporaryDirectory() as folder:
         journal = Path(folder) / "plan.json.journal.jsonl"
         try:
@@ -129,6 +137,9 @@ def _repair(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan, out: Judgemen
             out.wrong.append((REPAIR, f"a plan that nobody disturbed was not applied: {error}"))
             return
         out.reached.append("applied")
+        for subject, schema_id in sorted(_held(staged) - held):
+            if look_up(staged, subject, schema_id) is not None:
+                out.wrong.append((REPAIR, f"id {schema_id} was put under {subject}, where its reader does not find it"))
         _verified(staged, plan, diagnosis, out)
         with staged.client() as fresh:
             again = staged.examine(staged.survey(fresh)).diagnosis
@@ -140,6 +151,12 @@ def _repair(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan, out: Judgemen
         is_left = any(isinstance(event, Left) for event in roll_back(journal, client, clock=clock))
     if not is_left and staged.registry.dump() != before:
         out.wrong.append((REPAIR, "after the rollback the registry is not as it was before"))
+
+
+def _held(staged: StagedWorld) -> set[tuple[str, int]]:
+    """Each subject with the ids of its versions, soft-deleted ones too."""
+    listed: Any = staged.registry.dump()["subjects"]
+    return {(subject, version["id"]) for subject, versions in listed.items() for version in versions}
 
 
 def _new(before: Diagnosis, after: Diagnosis) -> Iterator[str]:

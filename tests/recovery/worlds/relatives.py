@@ -8,6 +8,7 @@ from random import Random
 from typing import Final
 
 from tests.recovery.worlds.drawing import often, one, some
+from tests.recovery.worlds.families import FAMILIES
 from tests.recovery.worlds.rows import rows_of
 from tests.recovery.worlds.schemas import field_names, projection_of
 from tests.recovery.worlds.world import (
@@ -39,6 +40,7 @@ _SIGNS: Final = (
 _NO_SIGNS: Final = ("plans-store-changelog-value", "plans-store-changelog-key", "t-changelog-value")
 """What a table of a source topic leaves as well."""
 _GONE: Final = ("retired", "oldbilling", "shop-old")
+_OF_PRODUCERS: Final = {f"{name}-value" for name in FAMILIES}
 
 
 def with_relatives(dice: Random, world: World) -> World:
@@ -59,6 +61,10 @@ def with_relatives(dice: Random, world: World) -> World:
         world = _with_refused_writes(dice, world)
     if world.is_upgraded and often(dice, 30):
         world = replace(world, is_reprocessing=True)
+    if not world.context and not world.mirror and not world.normalize and often(dice, 15):
+        world = _in_redpanda(dice, world)
+    if often(dice, 18):
+        world = _with_derived(dice, world)
     if often(dice, 12):
         world = _with_state(dice, world)
     return _with_disk(dice, world) if world.state_of and often(dice, 85) else world
@@ -218,6 +224,57 @@ def _with_refused_writes(dice: Random, world: World) -> World:
         if often(dice, 40):
             return replace(world, modes={absent: "READONLY"})
     return replace(world, registers=False) if often(dice, 60) else replace(world, modes={"": "READONLY"})
+
+
+def _in_redpanda(dice: Random, world: World) -> World:
+    """A registry that keeps texts as they were sent, or finds nothing that is soft-deleted; it has no modes to set."""
+    sent = {name for name in FAMILIES if name != "HITS" and often(dice, 60)}  # ksqlDB writes that one, in Java's text
+    texts = {line: f"!{line}" for name in sent for line in FAMILIES[name]}
+    subjects = {}
+    for subject, held in world.subjects.items():
+        is_key = subject.endswith("-key") and subject.removesuffix("-key") in sent
+        is_internal = subject.endswith(("-changelog-value", "-changelog-key")) and subject not in _OF_PRODUCERS
+        versions = tuple(
+            replace(v, schema=f"!{v.schema}" if is_key else texts.get(v.schema, v.schema)) for v in held.versions
+        )
+        subjects[subject] = replace(held, mode=None, versions=held.versions if is_internal else versions)
+    topics = {
+        name: replace(setup, logs=tuple(_sent(log, texts, with_keys=name in sent) for log in setup.logs))
+        for name, setup in world.topics.items()
+    }
+    registry = one(dice, ("redpanda-23.1", "redpanda-25.1"))
+    return replace(world, registry=registry, modes={}, subjects=subjects, topics=topics)
+
+
+def _sent(log: Log, texts: Mapping[str, str], *, with_keys: bool) -> Log:
+    """Records under the ids of what their producers sent."""
+    records = []
+    for record in log.records:
+        key = record.key
+        if with_keys and key is not None and key.schema is not None:
+            key = replace(key, schema=f"!{key.schema}")
+        records.append(replace(record, key=key, value=texts.get(record.value or "", record.value)))
+    return replace(log, records=tuple(records))
+
+
+def _with_derived(dice: Random, world: World) -> World:
+    """`CREATE STREAM x AS SELECT`: a topic with the columns of another one, in the writer's record or in ksqlDB's."""
+    of = [name for name in sorted(world.topics) if name in FAMILIES and f"{name}-value" in world.subjects]
+    if not of:
+        return world
+    origin = one(dice, of)
+    name = one(dice, (f"{origin.upper()}_COPY", f"{origin}-by-id", "X"))
+    held = [version.schema.lstrip("!") for version in world.subjects[f"{origin}-value"].versions]
+    lines = held if often(dice, 50) else [projection_of(held, field_names(held), one(dice, ("ksql", "class")))]
+    records = tuple(Record(at, Key(at), one(dice, lines)) for at in range(dice.randrange(4)))
+    query = f"_confluent-ksql-default_query_CSAS_{name}_7"
+    read = {(origin, number): log.end for number, log in enumerate(world.topics[origin].logs)}
+    return replace(
+        world,
+        topics={**world.topics, name: TopicSetup((Log(0, len(records), records),), "delete")},
+        subjects={**world.subjects, f"{name}-value": SubjectSetup(tuple(map(Version, lines)))},
+        groups={**world.groups, query: group_of_streams(query, read, is_live=True)},
+    )
 
 
 def _with_state(dice: Random, world: World) -> World:

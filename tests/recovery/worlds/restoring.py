@@ -7,17 +7,14 @@ loads", `AbstractKafkaAvroDeserializer.deserializeWithSchemaAndVersion`); it sha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 from urllib.parse import quote
 
 from srfix.serde.registry.models import Json
 from tests.recovery.worlds.rows import latest
-from tests.recovery.worlds.schemas import LOST
+from tests.recovery.worlds.schemas import LOST, as_java_writes
 from tests.recovery.worlds.seen import asks_source, on_disk
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import WHOLE, DiskRow, KeyFormat, Kind, Log, Record, TrueStore
-
-_ASKED: Final[tuple[str, ...]] = ("schema", "schemaType", "references")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +127,16 @@ def rows_that_a_wipe_loses(staged: StagedWorld, store: TrueStore) -> list[DiskRo
 
 
 def look_up(staged: StagedWorld, subject: str, schema_id: int, *, by_id_alone: bool = False) -> int | None:
-    """What Connect's AvroConverter asks: the schema by id, then its version by content. None if the registry has both."""
+    """What Connect's AvroConverter asks: the schema by id, then its version by Avro's own text of what came. None if the
+    registry has both.
+    """
     name = quote(subject, safe="")
     status, document = staged.ask("GET", f"/schemas/ids/{schema_id}?fetchMaxId=false&subject={name}")
     if status != 200:
         return _code(document)
     if by_id_alone:
         return None
-    sent: dict[str, Json] = {key: document[key] for key in _ASKED if key in document}
+    sent = {"schema": as_java_writes(str(document["schema"]))}
     status, document = staged.ask("POST", f"/subjects/{name}?normalize=false&deleted=true", sent)
     return None if status == 200 else _code(document)
 

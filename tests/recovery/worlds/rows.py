@@ -112,7 +112,7 @@ def _internal(dice: Random, world: World, store: TrueStore, value: str) -> str:
     phantom = world.subjects.get(f"{store.changelog}-value")
     source = world.subjects.get(f"{store.topic}-value")
     own = [version.schema for version in phantom.versions] if phantom else []
-    if world.is_upgraded and source is not None and often(dice, 50):
+    if world.is_upgraded and source is not None and not source.versions[-1].schema.startswith("!") and often(dice, 50):
         return source.versions[-1].schema
     if value in own:
         return value

@@ -230,6 +230,8 @@ class World:
     """A second context that holds a copy of every subject; empty for none."""
     normalize: bool = False
     """True if the registry normalises what is registered from now on."""
+    registry: str = ""
+    """Whose habits it has, such as `redpanda-23.1`; empty for Confluent's."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """`--source STORE=TOPIC`, or `APPLICATION/STORE=TOPIC`."""
     topology_of: tuple[str, ...] = ()
@@ -302,6 +304,7 @@ def _lines(world: World) -> Iterator[str]:
         "by the context's URL": world.by_context_url,
         "mirrored in": world.mirror,
         "normalize": world.normalize,
+        "registry": world.registry,
         "--source": dict(world.sources),
         "--topology of": world.topology_of,
         "--state-dir of": world.state_of,
