@@ -30,7 +30,7 @@ UNDECIDED = 0.02
 """The share of the stores whose source a person would name that srfix may leave undecided."""
 TRAPS = 0.03
 """The share of the worlds that may mislead even a careful person: of more, the person would be a poor measure."""
-A_CLUSTER = 10
+A_CLUSTER = 5
 """So many more in one shard: hypothesis varies a world that it has drawn, and what is left open comes in clusters."""
 
 

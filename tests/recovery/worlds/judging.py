@@ -35,7 +35,7 @@ from tests.recovery.worlds.restoring import (
     look_up,
     rows_that_a_wipe_loses,
 )
-from tests.recovery.worlds.seen import looks_global
+from tests.recovery.worlds.seen import looks_global, may_be_table
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import TrueStore, World
 
@@ -73,7 +73,8 @@ def is_a_trap(world: World) -> bool:
     """True if what is seen points a careful person to the wrong source: such a world says nothing about a tool."""
     for store in world.truth:
         said = decides(world, store)
-        if said is not None and said != (store.application, store.name, store.topic):
+        # Whether a store that holds its topic's records logs nothing is another question: see `may_be_table`.
+        if said is not None and said != (store.application, store.name, store.topic or store.fed_by):
             return True
     return False
 
@@ -233,6 +234,9 @@ def _wrong_sources(world: World, diagnosis: Diagnosis) -> Iterator[str]:
         truth = "no such store" if store is None else f"{store.kind.value} of {store.topic}"
         if finding.source is not None and _is_named_beside(world, finding, finding.source.topic):
             continue
+        is_fed = store is not None and finding.source is not None and finding.source.topic == store.fed_by
+        if store is not None and is_fed and (may_be_table(world, store) or finding.severity is Severity.NOTE):
+            continue
         is_of_changelog = store is not None and finding.source is not None and finding.source.topic == store.changelog
         if finding.code == "SRF014" and is_of_changelog:
             continue  # a changelog of its own, which lost ids
@@ -279,6 +283,8 @@ def _wrong_plan(world: World, diagnosis: Diagnosis, plan: Plan) -> Iterator[str]
         assert planned.application is not None
         assert planned.store is not None
         store = _true(world, planned.application, planned.store)
+        if store is not None and planned.source_topic == store.fed_by and may_be_table(world, store):
+            continue
         if store is None or store.topic != planned.source_topic:
             truth = "no such store" if store is None else f"{store.kind.value} of {store.topic}"
             yield f"a plan repairs {planned.application}/{planned.store} from {planned.source_topic}; true is: {truth}"
@@ -358,7 +364,7 @@ def _count_undecided(world: World, examination: Examination, out: Judgement) -> 
     }
     for store in world.truth:
         said = decides(world, store)
-        if said is None or world.application not in (None, store.application):
+        if said is None or store.topic is None or world.application not in (None, store.application):
             continue
         out.decidable += 1
         out.undecided += said not in named

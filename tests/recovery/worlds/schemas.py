@@ -58,11 +58,11 @@ def text(line: str) -> str:
     members = [_field(name, type_) for name, type_ in _members(line)]
     if "~" in line:
         members[0]["type"] = {"type": "long", "zone": "z", "area": "a"}
-    record: Json = {"type": "record", "name": record_name(line), "fields": members}
+    record: Json = {"type": "record", "name": record_name(line), "fields": [*members]}
     if line.startswith("!"):
         at = 1 if "~" in line else 0
         members[at]["type"] = {"type": members[at]["type"]}
-        record = {"name": record_name(line), "type": "record", "fields": members}
+        record = {"name": record_name(line), "type": "record", "fields": [*members]}
     return json.dumps(record, separators=(",", ":"))
 
 
