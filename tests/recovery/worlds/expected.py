@@ -9,20 +9,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from srfix.recovery.findings import Severity
 from tests.recovery.worlds.expectation import OF_MISSING, Expectation
 from tests.recovery.worlds.expected_relatives import of_relatives
 from tests.recovery.worlds.restoring import Row, id_of, ids_in_log, live_rows, look_up
 from tests.recovery.worlds.schemas import LOST
-from tests.recovery.worlds.seen import asks_source, is_known_global, is_named, is_untold, on_disk, row_ids
+from tests.recovery.worlds.seen import (
+    asks_source,
+    is_known_global,
+    is_named,
+    is_shown_newer,
+    is_untold,
+    on_disk,
+    row_ids,
+)
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import GUID, UNFRAMED, WHOLE, Kind, Record, TrueStore
+from tests.recovery.worlds.world import GUID, UNFRAMED, WHOLE, Kind, Record, SubjectSetup, TrueStore
 
 ROLES = ("key", "value")
 
 
 def expectations(staged: StagedWorld, store: TrueStore) -> Iterator[Expectation]:
     """All that is certain of a store before any repair."""
-    rows = live_rows(staged, store)
+    rows, is_renewed = live_rows(staged, store), store.application in staged.world.renewed
     for role in ROLES:
         subject = staged.world.table_subject(store, role)
         live = _live_ids(staged, rows, role)
@@ -36,7 +45,7 @@ def expectations(staged: StagedWorld, store: TrueStore) -> Iterator[Expectation]
                 yield Expectation(code, role, False, "every id of the log is registered under the phantom subject")
         in_log = ids_in_log(staged, store, role)
         is_all = all(code is None for code in asked.values())
-        if role == "value" and live and not missing and is_all and _known(in_log) == in_log:
+        if role == "value" and live and not missing and is_all and _known(in_log) == in_log and not is_renewed:
             yield Expectation("SRF003", role, True, "all live ids are registered under the phantom subject")
         elif role == "value" and missing:
             yield Expectation("SRF003", role, False, "live ids are missing")
@@ -54,10 +63,18 @@ def _missing(
     """SRF001, SRF002 or SRF006: which of them, a global store and the rows on disk say."""
     world, why = staged.world, "the reader gets 404 for live rows"
     codes = ["SRF001"]
-    if world.is_upgraded and world.table_subject(store, role) not in world.subjects:
+    if asks_source(world, store) is not False and world.table_subject(store, role) not in world.subjects:
         return  # nobody asks that subject, and nobody ever did: no finding, or a note
+    if store.application in world.renewed:
+        for code in OF_MISSING if is_shown_newer(world, store) else ():
+            for severity in (Severity.BROKEN, Severity.BREAKS_ON_RESTORE):
+                yield Expectation(code, role, False, "2.7 or later runs, as is seen", severity=severity)
+        return  # where nothing is seen of it, an older one leaves the same
     if store.kind is Kind.GLOBAL and not world.is_upgraded:
         codes = ["SRF006"] if is_known_global(world, store) else ["SRF001", "SRF006"]
+    if not world.is_upgraded and not is_shown_newer(world, store):
+        for code in OF_MISSING:
+            yield Expectation(code, role, False, "nothing shows 2.7 or later", severity=Severity.NOTE)
     if is_untold(world, store):
         if is_named(world, store):
             return  # a person has a reason to name it
@@ -135,6 +152,13 @@ def _under_the_source(staged: StagedWorld, store: TrueStore, rows: list[Row]) ->
 
 def _differing_keys(staged: StagedWorld, store: TrueStore, rows: list[Row]) -> Iterator[Expectation]:
     """SRF005: the reader writes keys with the one id that its key subject holds."""
+    seen, live = on_disk(staged.world, store), _live_ids(staged, rows, "key")
+    held = staged.world.subjects.get(f"{store.topic}-key", SubjectSetup(())).versions
+    if asks_source(staged.world, store) and seen is not None and len(held) > 1 and len(live) == 1:
+        # 2.7 and later writes under the source's own key subject, which holds the producers' schema and its own.
+        own = row_ids(staged, seen, "key") - ids_in_log(staged, store, "key")
+        if own & {staged.ids[version.schema] for version in held if not version.deleted}:
+            yield Expectation("SRF005", "key", True, "rows on disk carry another id than all live keys")
     subject = staged.world.subjects.get(staged.world.table_subject(store, "key"))
     if subject is None or not subject.versions:
         return
@@ -144,7 +168,6 @@ def _differing_keys(staged: StagedWorld, store: TrueStore, rows: list[Row]) -> I
     if len(subject.versions) != 1:
         return
     written = staged.ids[subject.versions[0].schema]
-    live = _live_ids(staged, rows, "key")
     others = {n: count for n, count in live.items() if n != written and n not in LOST.values()}
     if others and not subject.versions[0].deleted:
         yield Expectation("SRF005", "key", True, f"the reader writes keys with id {written}", others)

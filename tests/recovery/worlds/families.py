@@ -25,5 +25,8 @@ FAMILIES: Final = {
 }
 """Topics and the schemas of their values, oldest first. Some hold all fields of another one, and more."""
 
-PRODUCED: Final = frozenset(line for lines in FAMILIES.values() for line in lines)
-"""The schemas of their values."""
+KEYS: Final = ("Key(id long)", "Key(id long, region string?)")
+"""The schemas of their keys, oldest first."""
+
+PRODUCED: Final = frozenset(mark + line for lines in FAMILIES.values() for line in lines for mark in ("", "!"))
+"""The schemas of their values, in either text."""

@@ -12,7 +12,7 @@ from hypothesis.strategies import DrawFn
 
 from srfix.fixtures.broker.client import STREAMS_METADATA
 from tests.recovery.worlds.drawing import often, one, some
-from tests.recovery.worlds.families import FAMILIES
+from tests.recovery.worlds.families import FAMILIES, KEYS
 from tests.recovery.worlds.relatives import with_relatives
 from tests.recovery.worlds.schemas import field_names, projection_of, record_name
 from tests.recovery.worlds.world import (
@@ -46,7 +46,6 @@ _APPLICATIONS: Final = (
 )
 _TRANSIENT: Final = "_confluent-ksql-default_transient_transient_USERS_4711_1592300000000"
 _PLAIN: Final = ("shop", "shop-eu", "my-app", "my-app-users", "orders", "inventory", "users", "console-7")
-_KEYS: Final = ("Key(id long)", "Key(id long, region string?)")
 _KEY_ROW: Final = "KeyRow(ID long?)"
 _NOISE: Final = (
     "shop-by-name-repartition-value",
@@ -125,7 +124,7 @@ def _topic(draw: DrawFn, name: str) -> _Topic:
         versions=family[: one(draw, range(1, len(family) + 1))],
         strategy=one(draw, ("topic",) * 8 + ("record", "topic-record")),
         key_format=key_format,
-        key_schemas=_KEYS[: one(draw, (1, 1, 1, 2))] if key_format is KeyFormat.AVRO else (),
+        key_schemas=KEYS[: one(draw, (1, 1, 1, 2))] if key_format is KeyFormat.AVRO else (),
         window=one(draw, (0,) * 6 + (8, 16)),
         is_json=often(draw, 6),
         is_deleted=often(draw, 8),
@@ -206,13 +205,17 @@ def _store(draw: DrawFn, application: str, kind: Kind, topic: _Topic, reader: st
     elif kind is Kind.JOIN_WINDOW:
         names = ("KSTREAM-JOINTHIS-0000000004-store", "visits-this-join-store")
     else:
-        names = ("cache",)
+        names = (f"{topic.name}-store", "t", "cache", "counts", "KSTREAM-AGGREGATE-STATE-STORE-0000000003")
+        names = ("cache",) if is_ksql else names
+    name = one(draw, names)
     restores = kind in (Kind.TABLE, Kind.GLOBAL)
+    is_fed = kind is Kind.UNLOGGED and not is_ksql and (name in names[:2] or (name == "cache" and often(draw, 50)))
     return TrueStore(
         application=application,
-        name=one(draw, names),
+        name=name,
         kind=kind,
         topic=topic.name if restores else None,
+        fed_by=topic.name if is_fed else None,
         reader=reader,
         key_format=topic.key_format if restores else KeyFormat.STRING,
         window=topic.window if restores else 0,
@@ -243,7 +246,8 @@ def _left_behind(draw: DrawFn, draft: _Draft, store: TrueStore, topic: _Topic) -
 
 def _rows(draw: DrawFn, store: TrueStore, topic: _Topic) -> list[str]:
     """What the serde wrote: the writer's own schemas, or a projection of them, or two of an application that evolved."""
-    if store.kind is Kind.UNLOGGED or store.name in ("counts", "Aggregate-Aggregate-Materialize"):
+    is_counted = store.kind is Kind.UNLOGGED and store.fed_by is None
+    if is_counted or store.name in ("counts", "Aggregate-Aggregate-Materialize"):
         return [f"Counts({field_names(topic.versions)[0]} long, hits long)"]
     if "AGGREGATE" in store.name:
         return [one(draw, (f"Counts({field_names(topic.versions)[0]} long, hits long)", "Sum(amount long)"))]

@@ -82,13 +82,15 @@ def _task(world: World, path: Path, stores: list[TrueStore], partition: int | No
         for topic in topics
         for number in ([partition] if partition is not None else range(_partitions(world, topic)))
     )
+    # One that names nothing is no file; a thread that dies before its first commit leaves none either.
+    is_written = bool(entries) and (partition is None or world.layouts.get(held[0][0].application) != "died")
     return Task(
         name=name,
         path=str(path / name),
         subtopology=None if partition is None else 0,
         partition=partition,
         stores=tuple(StoreDirectory(name=store.name, kind=StoreKind.KEY_VALUE, path=str(at)) for store, at in held),
-        checkpoint=Checkpoint(path=str(path / name / ".checkpoint"), entries=entries),
+        checkpoint=Checkpoint(path=str(path / name / ".checkpoint"), entries=entries) if is_written else None,
     )
 
 

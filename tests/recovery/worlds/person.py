@@ -6,6 +6,7 @@ Conservative: where two answers are possible, none is given. It is the measure o
 from __future__ import annotations
 
 from tests.recovery.worlds.schemas import fields
+from tests.recovery.worlds.seen import is_told_global
 from tests.recovery.worlds.world import UNFRAMED, TrueStore, World
 
 _INTERNAL = ("-changelog", "-repartition")
@@ -48,22 +49,44 @@ def _is_application(world: World, name: str) -> bool:
 
 
 def _topic(world: World, application: str, name: str, row: frozenset[str]) -> str | None:
-    """The only topic that has all the fields of the row: committed by the application, or, as nothing that it commits has
-    even one of them, the topic of a global table. Two topics that have them all are too many, committed or not.
+    """The only topic that has all the fields of the row and that the application commits: `CREATE STREAM x AS SELECT` makes
+    others every day, which only a global table would read. Where there is a sign of one, or none is committed, the only
+    topic that has them all: of a global table, if nothing that it commits has even one of them.
     """
     shapes = {topic: _shape(world, topic) for topic in world.topics if not topic.endswith(_INTERNAL)}
     if any(not shape and not _is_unframed(world, topic) for topic, shape in shapes.items()):
         return None  # a topic that nobody can compare: it may be any
+    gone = [topic for topic in _gone(world) if row <= _shape(world, topic)]
     whole = [topic for topic, shape in shapes.items() if row <= shape]
-    whole += [topic for topic in _gone(world) if row <= _shape(world, topic)]
-    if len(whole) != 1 or whole[0] not in world.topics:
-        return None
     committed = {topic for topic, _ in world.groups[application].commits}
-    if whole[0] in committed:
-        return whole[0]
+    read = [topic for topic in whole if topic in committed]
+    if len(read) == 1 and not gone and not _may_be_global(world, application, name, read[0], whole):
+        return read[0]
+    if len(whole) != 1 or read or gone:
+        return None
     if committed and name.startswith(whole[0]) and not any(row & shapes.get(topic, frozenset()) for topic in committed):
         return whole[0]
     return None
+
+
+def _may_be_global(world: World, application: str, name: str, read: str, whole: list[str]) -> bool:
+    """True if, beside the topic that is read, another one may be a global table's: the store is named after it, what is
+    printed or on disk shows a global store, or another store of the application takes the topic that is read.
+    """
+    others = [topic for topic in whole if topic != read]
+    if not others:
+        return False
+    beside = [
+        fields(held.versions[-1].schema)
+        for subject, held in world.subjects.items()
+        if subject.startswith(f"{application}-")
+        and subject.endswith("-changelog-value")
+        and subject != f"{application}-{name}-changelog-value"
+        and subject.removesuffix("-value") not in world.topics
+    ]
+    is_named = any(name.startswith(topic) for topic in others) and not name.startswith(read)
+    is_shown = any(is_told_global(world, store) for store in world.truth if store.application == application)
+    return is_named or is_shown or any(row and row <= _shape(world, read) for row in beside)
 
 
 def _gone(world: World) -> list[str]:

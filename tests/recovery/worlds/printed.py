@@ -24,7 +24,7 @@ def _part(number: int, store: TrueStore) -> str:
     processor = _processor(store, f"{2 * number + 1:010}")
     return (
         f"   Sub-topology: {number}{heading}\n"
-        f"    Source: {source} (topics: [{store.topic or 'events'}])\n"
+        f"    Source: {source} (topics: [{store.topic or store.fed_by or 'events'}])\n"
         f"      --> {processor}\n"
         f"    Processor: {processor} (stores: [{store.name}])\n"
         f"      --> none\n      <-- {source}\n"
@@ -39,6 +39,6 @@ def _processor(store: TrueStore, number: str) -> str:
         Kind.GLOBAL: "KTABLE-SOURCE",
         Kind.AGGREGATE: "KSTREAM-AGGREGATE",
         Kind.JOIN_WINDOW: "KSTREAM-JOINTHIS",
-        Kind.UNLOGGED: "KSTREAM-TRANSFORMVALUES",
+        Kind.UNLOGGED: "KSTREAM-TRANSFORMVALUES" if store.fed_by is None else "KTABLE-SOURCE",
     }
     return f"{made[store.kind]}-{number}"

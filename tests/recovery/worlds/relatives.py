@@ -8,9 +8,12 @@ from random import Random
 from typing import Final
 
 from tests.recovery.worlds.drawing import often, one, some
+from tests.recovery.worlds.families import FAMILIES, PRODUCED
+from tests.recovery.worlds.redpanda import in_redpanda
 from tests.recovery.worlds.rows import rows_of
 from tests.recovery.worlds.schemas import field_names, projection_of
 from tests.recovery.worlds.world import (
+    METADATA_FROM_3_3,
     Group,
     Join,
     Key,
@@ -44,6 +47,9 @@ _GONE: Final = ("retired", "oldbilling", "shop-old")
 def with_relatives(dice: Random, world: World) -> World:
     """A world with some of them more."""
     world = _with_own_processors(dice, world)
+    for application in sorted({s.application for s in world.truth if not s.application.startswith("_confluent-ksql-")}):
+        if often(dice, 25):
+            world = _renewed(dice, world, application)
     if often(dice, 18):
         world = _with_pollution(dice, world)
     world = _with_changelogs(dice, world)
@@ -59,7 +65,11 @@ def with_relatives(dice: Random, world: World) -> World:
         world = _with_refused_writes(dice, world)
     if world.is_upgraded and often(dice, 30):
         world = replace(world, is_reprocessing=True)
-    if often(dice, 12):
+    if not world.context and not world.mirror and not world.normalize and often(dice, 15):
+        world = in_redpanda(dice, world)
+    if often(dice, 18):
+        world = _with_derived(dice, world)
+    if often(dice, 60 if _told_by_disk(world) else 12):
         world = _with_state(dice, world)
     return _with_disk(dice, world) if world.state_of and often(dice, 85) else world
 
@@ -72,16 +82,44 @@ def _with_own_processors(dice: Random, world: World) -> World:
     return replace(world, truth=stores)
 
 
+def _renewed(dice: Random, world: World, application: str) -> World:
+    """An application that was wiped and upgraded to 2.7 or later: what it stores it registers under the source's subjects; or
+    a new one, which never had others.
+    """
+    subjects, is_new = dict(world.subjects), often(dice, 25)
+    for store in (store for store in world.truth if store.application == application and store.topic in world.topics):
+        for role in ("key", "value"):
+            own = subjects.get(world.table_subject(store, role), SubjectSetup(())).versions
+            source = f"{store.topic}-{role}"
+            held = subjects.get(source, SubjectSetup(()))
+            known = {version.schema for version in held.versions}
+            added = tuple(Version(v.schema) for v in own if v.schema not in known and not v.deleted)
+            if added:
+                subjects[source] = replace(held, versions=(*held.versions, *added))
+            if is_new:
+                subjects.pop(world.table_subject(store, role), None)
+    groups, group = dict(world.groups), world.groups.get(application)
+    if group is not None and often(dice, 70):
+        groups[application] = replace(group, metadata=METADATA_FROM_3_3)
+    return replace(world, subjects=subjects, groups=groups, renewed=(*world.renewed, application))
+
+
 def _with_pollution(dice: Random, world: World) -> World:
     """Kafka Streams from 2.7 on registered what it stores under `<source>-value` (facts: "Source-subject pollution")."""
-    stores = [s for s in world.truth if s.topic in world.topics and f"{s.topic}-value" in world.subjects]
+    stores = [
+        s
+        for s in world.truth
+        if s.topic in world.topics and f"{s.topic}-value" in world.subjects and s.application not in world.renewed
+    ]
     if not stores:
         return world
     store = one(dice, stores)
     subject = f"{store.topic}-value"
     held = world.subjects[subject]
     phantom = world.subjects.get(f"{store.changelog}-value")
-    lines = [version.schema for version in held.versions]
+    lines = [version.schema for version in held.versions if version.schema in PRODUCED]
+    if not lines:
+        return world
     row = projection_of(lines, field_names(lines), "ksql")
     internal = phantom.versions[0].schema if phantom is not None and often(dice, 70) else row
     if internal in {version.schema for version in held.versions}:
@@ -205,7 +243,7 @@ def _running(world: World, application: str) -> Group:
 
 def _with_refused_writes(dice: Random, world: World) -> World:
     """READONLY, of all of it or of a subject that nothing was ever put under; or serializers that register nothing."""
-    stores = [store for store in world.truth if store.topic in world.topics]
+    stores = [s for s in world.truth if s.topic in world.topics and s.application not in world.renewed]
     if stores and often(dice, 70):  # before the first put, and told by its topology
         store = one(dice, stores)
         absent = f"{store.topic if world.is_upgraded else store.changelog}-value"
@@ -220,9 +258,43 @@ def _with_refused_writes(dice: Random, world: World) -> World:
     return replace(world, registers=False) if often(dice, 60) else replace(world, modes={"": "READONLY"})
 
 
+def _with_derived(dice: Random, world: World) -> World:
+    """`CREATE STREAM x AS SELECT`: a topic with the columns of another one, in the writer's record or in ksqlDB's."""
+    written = {
+        name: [line for v in world.subjects[f"{name}-value"].versions if (line := v.schema.lstrip("!")) in PRODUCED]
+        for name in sorted(world.topics)
+        if name in FAMILIES and f"{name}-value" in world.subjects
+    }
+    of = [name for name, lines in written.items() if lines]
+    if not of:
+        return world
+    origin = one(dice, of)
+    name = one(dice, (f"{origin.upper()}_COPY", f"{origin}-by-id", "X"))
+    held = written[origin]
+    lines = held if often(dice, 50) else [projection_of(held, field_names(held), one(dice, ("ksql", "class")))]
+    records = tuple(Record(at, Key(at), one(dice, lines)) for at in range(dice.randrange(4)))
+    query = f"_confluent-ksql-default_query_CSAS_{name}_7"
+    read = {(origin, number): log.end for number, log in enumerate(world.topics[origin].logs)}
+    return replace(
+        world,
+        topics={**world.topics, name: TopicSetup((Log(0, len(records), records),), "delete")},
+        subjects={**world.subjects, f"{name}-value": SubjectSetup(tuple(map(Version, lines)))},
+        groups={**world.groups, query: group_of_streams(query, read, is_live=True)},
+    )
+
+
+def _told_by_disk(world: World) -> list[str]:
+    """Applications of which the rows on disk say what nothing else does: they log nothing, or write other keys."""
+    keys = {subject.removesuffix("-key") for subject, held in world.subjects.items() if len(held.versions) > 1}
+    return sorted(
+        {s.application for s in world.truth if s.fed_by or (s.topic in keys and world.runs_newer(s.application))}
+    )
+
+
 def _with_state(dice: Random, world: World) -> World:
     """The state directory of an application whose stores are worth a look."""
-    applications = sorted({store.application for store in world.truth if store.topic in world.topics})
+    restored = sorted({store.application for store in world.truth if store.topic in world.topics})
+    applications = _told_by_disk(world) or restored
     if not applications:
         return world
     application = one(dice, applications)
@@ -232,11 +304,12 @@ def _with_state(dice: Random, world: World) -> World:
 
 
 def _with_disk(dice: Random, world: World) -> World:
+    layouts = {each: one(dice, ("2.5", "2.6.3", "2.6.3", "behind", "died")) for each in world.state_of}
+    world = replace(world, layouts=layouts)
     disk = {
         f"{store.application}/{store.name}": rows
         for store in world.truth
         if store.application in world.state_of and often(dice, 85) and (rows := rows_of(dice, world, store)) is not None
     }
     in_use = world.state_of if often(dice, 8) else ()
-    layouts = {application: one(dice, ("2.5", "2.6.3", "2.6.3", "behind")) for application in world.state_of}
-    return replace(world, disk=disk, in_use=in_use, layouts=layouts)
+    return replace(world, disk=disk, in_use=in_use)

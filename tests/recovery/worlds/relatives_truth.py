@@ -11,7 +11,7 @@ from srfix.recovery.internal_topics import InternalTopicKind, operator_behind, r
 from srfix.serde.subjects import Subject, split_context, split_subject
 from tests.recovery.worlds.expected_relatives import unused_internal
 from tests.recovery.worlds.schemas import LOST
-from tests.recovery.worlds.seen import is_known_global, lives, looks_global, on_disk
+from tests.recovery.worlds.seen import asks_source, is_known_global, lives, looks_global, may_be_table, on_disk
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import Kind, SubjectSetup, TrueStore, World
 
@@ -105,13 +105,14 @@ def _missed_of(staged: StagedWorld, store: TrueStore, found: set[tuple[str, str]
 
 def _logs_nothing(world: World, store: TrueStore) -> bool:
     """True if the application lives, and a topology or what is on disk beside the store leaves nothing to restore it from."""
-    if not _is_at_work(world, store.application) or store.changelog in world.topics:
+    if not _is_at_work(world, store.application) or store.changelog in world.topics or store.fed_by is not None:
         return False
     if any(store.changelog.startswith(f"{name}-") for name in world.groups if name != store.application):
         return False  # it may be a table of theirs
     others = [s for s in world.truth if s.application == store.application and s != store]
     # A checkpoint that names nothing is no file.
-    beside = store.application in world.state_of and {s.kind for s in others} - {Kind.GLOBAL} == {Kind.AGGREGATE}
+    has_files = store.application in world.state_of and world.layouts.get(store.application) != "died"
+    beside = has_files and {s.kind for s in others} - {Kind.GLOBAL} == {Kind.AGGREGATE}
     is_there = f"{store.application}/{store.name}" not in world.disk or on_disk(world, store) is not None
     return store.application in world.topology_of or (beside and is_there)
 
@@ -148,7 +149,8 @@ def _restores_from_nowhere(staged: StagedWorld, finding: Finding) -> str:
     store = _true(staged.world, finding)
     if store is None or store.kind not in (Kind.UNLOGGED, Kind.AGGREGATE, Kind.JOIN_WINDOW):
         return "the store is none without logging"
-    if store.application not in {*staged.world.state_of, *staged.world.topology_of}:
+    is_told = store.application in {*staged.world.state_of, *staged.world.topology_of}
+    if not is_told and not asks_source(staged.world, store):
         return "nothing tells that the store logs nothing"
     return "" if finding.severity is Severity.NOTE else "it is a note"
 
@@ -218,6 +220,8 @@ def _polluted(staged: StagedWorld, finding: Finding) -> str:
     world = staged.world
     stores = [store for store in world.truth if f"{store.topic}-value" == _bare(finding.subject)]
     may: set[int] = set().union(*(unused_internal(staged, store, on_disk(world, store))[1] for store in stores))
+    if finding.role.value == "key":
+        may = {schema_id for line, schema_id in staged.ids.items() if line.startswith("KeyRow(")}
     wrong = {int(fault.schema_id) for fault in finding.schema_ids} - may
     if wrong or not may:
         return (
@@ -257,8 +261,8 @@ def _not_yet_restored(staged: StagedWorld, finding: Finding) -> str:
 
 def _global(staged: StagedWorld, finding: Finding) -> str:
     store = _true(staged.world, finding)
-    if staged.world.is_upgraded:
-        return "Streams 2.7 runs"
+    if store is not None and asks_source(staged.world, store):
+        return "Streams 2.7 or later runs"
     if store is None or not (is_known_global(staged.world, store) or looks_global(staged.world, store)):
         return "nothing shows a global store"
     return ""
@@ -266,7 +270,9 @@ def _global(staged: StagedWorld, finding: Finding) -> str:
 
 def _of_a_store(staged: StagedWorld, finding: Finding) -> str:
     store = _true(staged.world, finding)
-    return "" if store is not None and store.kind in (Kind.TABLE, Kind.GLOBAL) else "it is no table of a topic"
+    if store is not None and (store.kind in (Kind.TABLE, Kind.GLOBAL) or may_be_table(staged.world, store)):
+        return ""
+    return "it is no table of a topic"
 
 
 def _untransformed(staged: StagedWorld, finding: Finding) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from random import Random
 from typing import Final
 
 from tests.recovery.worlds.drawing import often, one
+from tests.recovery.worlds.families import PRODUCED
 from tests.recovery.worlds.on_disk import is_on_disk
 from tests.recovery.worlds.schemas import field_names, fields, projection_of
 from tests.recovery.worlds.world import (
@@ -32,6 +34,8 @@ def rows_of(dice: Random, world: World, store: TrueStore) -> StoreDisk | None:
     """The databases of a store; None for one that leaves none, or of which nobody knows what would be in them."""
     if not is_on_disk(store):
         return None
+    is_fed = store.fed_by is not None
+    store = replace(store, topic=store.topic or store.fed_by, fed_by=None)
     phantom = world.subjects.get(f"{store.changelog}-value")
     if store.topic is None:
         rows = tuple(DiskRow(Key(n), phantom.versions[-1].schema, n) for n in range(2)) if phantom else ()
@@ -39,14 +43,16 @@ def rows_of(dice: Random, world: World, store: TrueStore) -> StoreDisk | None:
     setup = world.topics.get(store.topic)
     if setup is None:
         return None
-    history = one(dice, _HISTORIES)
+    died = world.layouts.get(store.application) == "died"
+    history = "processed" if is_fed else "restored" if died else one(dice, _HISTORIES)
     found = [_of_partition(dice, world, store, number, log, history) for number, log in enumerate(setup.logs)]
     is_timestamped = often(dice, 85)
     if store.kind is Kind.GLOBAL:
         newest = {row.key: row for rows in found for row in rows}
         return StoreDisk({0: tuple(newest.values())}, is_timestamped=is_timestamped)
     partitions = dict(enumerate(found))
-    if phantom is not None and setup.policy != "compact" and often(dice, 50):
+    is_old = store.application not in world.renewed
+    if is_old and phantom is not None and setup.policy != "compact" and often(dice, 50):
         partitions = {number: _with_one_that_expired(store, rows, phantom) for number, rows in partitions.items()}
     if often(dice, 20):
         partitions.pop(one(dice, sorted(partitions)))
@@ -101,8 +107,8 @@ def _row(dice: Random, world: World, store: TrueStore, record: Record, kind: str
         value = "LostRow"
     else:
         value = _internal(dice, world, store, record.value)
-        if not store.has_own_processor and not fields(value) & fields(record.value):
-            return None  # a table's row has something of its record
+        if not store.has_own_processor and not fields(value) <= fields(record.value):
+            return None  # what a table's row says comes from its record, and bodies here leave no field null
     if store.has_own_processor and often(dice, 60):
         number += TRANSFORMED
     return DiskRow(_internal_key(world, store, record.key), value, number, WHOLE)
@@ -112,7 +118,11 @@ def _internal(dice: Random, world: World, store: TrueStore, value: str) -> str:
     phantom = world.subjects.get(f"{store.changelog}-value")
     source = world.subjects.get(f"{store.topic}-value")
     own = [version.schema for version in phantom.versions] if phantom else []
-    if world.is_upgraded and source is not None and often(dice, 50):
+    if store.application in world.renewed and store.kind is not Kind.UNLOGGED:
+        held = [version.schema for version in source.versions] if source is not None else []
+        mine = [line for line in held if (line in own if phantom is not None else line not in PRODUCED)]
+        return mine[-1] if mine and (phantom is not None or _is_alone(world, store)) else value
+    if world.is_upgraded and source is not None and not source.versions[-1].schema.startswith("!") and often(dice, 50):
         return source.versions[-1].schema
     if value in own:
         return value
@@ -122,8 +132,14 @@ def _internal(dice: Random, world: World, store: TrueStore, value: str) -> str:
     return projection_of([value], field_names([value]), "ksql")
 
 
+def _is_alone(world: World, store: TrueStore) -> bool:
+    """True if no other store has its topic, and so left a schema under the topic's subjects."""
+    return all(other == store or other.topic != store.topic for other in world.truth)
+
+
 def _internal_key(world: World, store: TrueStore, key: Key) -> Key:
-    own = world.subjects.get(f"{store.changelog}-key")
+    is_renewed = store.application in world.renewed and store.kind is not Kind.UNLOGGED and _is_alone(world, store)
+    own = world.subjects.get(f"{store.topic}-key" if is_renewed else f"{store.changelog}-key")
     if key.schema is None or own is None:
         return key
-    return Key(key.number, key.format, own.versions[0].schema, key.window)
+    return Key(key.number, key.format, own.versions[-1 if is_renewed else 0].schema, key.window)

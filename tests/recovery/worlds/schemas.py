@@ -1,7 +1,8 @@
 """Avro schemas written as one short line, so that a printed world can be read: `User(userId long, tier string?)`.
 
 The line is the schema's name in a world. `?` is a union with null and default null; `long` alone is a primitive schema;
-a `~` before the name says that its properties stand in an order that normalising changes.
+a `~` before the name says that its properties stand in an order that normalising changes, a `!` that its producer sent
+another text than Avro's own (`as_java_writes`).
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
+from srfix.serde.registry.models import Json
+
 LOST: Final[Mapping[str, int]] = {"Lost1": 90_001, "Lost2": 90_002, "LostRow": 90_003}
 """Ids that the registry does not know; the last one is that of an internal schema, which no source topic carries."""
 
 
 def record_name(line: str) -> str:
     """The record's name; the type of a schema that is no record."""
-    return line.lstrip("~").partition("(")[0]
+    return line.lstrip("!~").partition("(")[0]
 
 
 def _members(line: str) -> list[tuple[str, str]]:
@@ -53,12 +56,35 @@ def text(line: str) -> str:
     if "(" not in line:
         return json.dumps(line)
     members = [_field(name, type_) for name, type_ in _members(line)]
-    if line.startswith("~"):
+    if "~" in line:
         members[0]["type"] = {"type": "long", "zone": "z", "area": "a"}
-    return json.dumps({"type": "record", "name": record_name(line), "fields": members}, separators=(",", ":"))
+    record: Json = {"type": "record", "name": record_name(line), "fields": [*members]}
+    if line.startswith("!"):
+        at = 1 if "~" in line else 0
+        members[at]["type"] = {"type": members[at]["type"]}
+        record = {"name": record_name(line), "type": "record", "fields": [*members]}
+    return json.dumps(record, separators=(",", ":"))
 
 
-def _field(name: str, type_: str) -> dict[str, object]:
+@cache
+def as_java_writes(sent: str) -> str:
+    """Java's text of a schema (`Schema.toString()`): what names a primitive and no more is its name, `type` comes first."""
+    return json.dumps(_as_java_writes(json.loads(sent)), separators=(",", ":"))
+
+
+def _as_java_writes(node: Json) -> Json:
+    if isinstance(node, list):
+        return [_as_java_writes(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if set(node) == {"type"} and isinstance(node["type"], str):
+        return node["type"]
+    first = ("type", "name", "fields") if "fields" in node else ("name", "type", "default")
+    order = [*(name for name in first if name in node), *(name for name in node if name not in first)]
+    return {name: _as_java_writes(node[name]) for name in order}
+
+
+def _field(name: str, type_: str) -> dict[str, Json]:
     if type_.endswith("?"):
         return {"name": name, "type": ["null", type_[:-1]], "default": None}
     return {"name": name, "type": type_}

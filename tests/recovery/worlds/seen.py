@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from srfix.fixtures.broker.client import STREAMS_METADATA
+from tests.recovery.worlds.families import PRODUCED
 from tests.recovery.worlds.schemas import LOST
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import DiskRow, Kind, TrueStore, World
+from tests.recovery.worlds.world import METADATA_FROM_3_3, DiskRow, Kind, SubjectSetup, TrueStore, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,15 @@ def on_disk(world: World, store: TrueStore) -> OnDisk | None:
     is_in_use = store.application in world.in_use
     setup = world.topics.get(store.topic or "")
     group = world.groups.get(store.application)
-    numbers = {0} if store.kind is Kind.GLOBAL or setup is None else set(range(len(setup.logs)))
+    numbers = (
+        {0} if store.kind is Kind.GLOBAL else set(disk.partitions) if setup is None else set(range(len(setup.logs)))
+    )
     absent = numbers - set(disk.partitions)
     is_whole: bool | None = not is_in_use and not absent
     if absent and not is_in_use and not any(_restores(world, store, number) for number in absent):
         is_whole = None
     rows = tuple(row for number in sorted(disk.partitions) for row in disk.partitions[number])
-    is_behind = world.layouts.get(store.application) == "behind"
+    is_behind = world.layouts.get(store.application) in ("behind", "died")
     if store.kind is not Kind.GLOBAL and setup is not None:  # nothing to hold the rows of such a partition against
         commits = {} if group is None else group.commits
         limits = [(commits.get((store.topic or "", n), 0), log.end) for n, log in enumerate(setup.logs)]
@@ -83,11 +85,48 @@ def _reads_others(world: World, store: TrueStore) -> bool:
 
 
 def asks_source(world: World, store: TrueStore) -> bool | None:
-    """True if Kafka Streams 2.7 or later is said to run; None if commits show one that may be later, and nobody said."""
-    if world.is_upgraded:
-        return True
+    """True if Kafka Streams 2.7 or later is said to run, or its commits show it; None if it runs and nothing of that tells."""
     group = world.groups.get(store.application)
-    return None if group is not None and group.metadata not in ("", STREAMS_METADATA) else False
+    if world.is_upgraded or (group is not None and group.commits and group.metadata == METADATA_FROM_3_3):
+        return True
+    return None if world.runs_newer(store.application) else False
+
+
+def is_shown_newer(world: World, store: TrueStore) -> bool:
+    """True if that tells, or the store's own schema stands under its source's subject, and no other application reads the
+    topic that may have put it there.
+    """
+    own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
+    held = world.subjects.get(f"{store.topic}-value", SubjectSetup(())).versions
+    added = {version.schema for version in held if not version.deleted} - PRODUCED
+    is_added = bool(added.intersection(version.schema for version in own if not version.deleted))
+    others = [group for name, group in world.groups.items() if name != store.application and group.has_signs_of_streams]
+    is_alone = not any(topic == store.topic for group in others for topic, _partition in group.commits)
+    return asks_source(world, store) is True or (is_added and is_alone)
+
+
+def may_be_table(world: World, store: TrueStore) -> bool:
+    """True for a store without logging that nobody can tell from a table which its topic restores: they leave the same.
+
+    What tells is a directory with rows and no checkpoint after a commit, and on 3.3 and later the store's own schema, which
+    each put of such a table would register under the source's own subject.
+    """
+    group, name = world.groups.get(store.application), f"{store.application}/{store.name}"
+    own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
+    held = world.subjects.get(f"{store.fed_by}-value", SubjectSetup(())).versions
+    if store.fed_by is None or group is None or store.fed_by not in world.topics:
+        return store.fed_by is not None
+    logs = enumerate(world.topics[store.fed_by].logs)
+    read = [r for n, log in logs for r in log.records if r.offset < group.commits.get((store.fed_by, n), 0)]
+    if not any(record.key is not None and record.value is not None for record in read):
+        return True  # nothing shows a put
+    if not own or {version.schema for version in own} & ({version.schema for version in held} | PRODUCED):
+        return True
+    is_closed = store.application in world.state_of and store.application not in world.in_use
+    is_whole = is_closed and world.layouts.get(store.application) not in ("behind", "died")
+    disk = world.disk.get(name)
+    is_on_disk = disk is not None and any(disk.partitions.values())
+    return not (is_whole and is_on_disk) and not (group.metadata == METADATA_FROM_3_3 and world.registers)
 
 
 def is_untold(world: World, store: TrueStore) -> bool:

@@ -15,8 +15,8 @@ _TRIES: Final = 400
 
 V = TypeVar("V")
 
-_TAKEN_APART: Final = {"disk", "joins", "gone", "by_design"}
-"""What goes part by part, or with what it belongs to."""
+_TAKEN_APART: Final = {"disk", "joins", "gone", "by_design", "renewed"}
+"""What goes part by part, with what it belongs to, or not at all."""
 
 
 def smallest(world: World, breaks: Callable[[World], bool], *, tries: int = _TRIES) -> World:

@@ -19,6 +19,9 @@ CUT = "cut"
 GARBAGE = "garbage"
 """Bytes that no schema of these worlds begins with."""
 
+METADATA_FROM_3_3 = "Ag" + STREAMS_METADATA[2:]
+"""What Kafka Streams writes beside its commits, from 3.3 on: the same with magic byte 2."""
+
 UNFRAMED = "JSON"
 """A value that no registry serializer wrote."""
 GUID = "guid"
@@ -152,6 +155,8 @@ class TrueStore:
     kind: Kind
     topic: str | None = None
     """The topic that it restores from; None where nothing ever restores it from a source."""
+    fed_by: str | None = None
+    """The topic whose records a store without logging holds, and is never restored from; None if it holds others."""
     reader: str = "connect"
     """What reads it: `connect` looks versions up under the subject, `plain` asks by id alone."""
     key_format: KeyFormat = KeyFormat.STRING
@@ -230,6 +235,8 @@ class World:
     """A second context that holds a copy of every subject; empty for none."""
     normalize: bool = False
     """True if the registry normalises what is registered from now on."""
+    registry: str = ""
+    """Whose habits it has, such as `redpanda-23.1`; empty for Confluent's."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """`--source STORE=TOPIC`, or `APPLICATION/STORE=TOPIC`."""
     topology_of: tuple[str, ...] = ()
@@ -241,15 +248,18 @@ class World:
     store: str | None = None
     says_reader: bool = False
     is_upgraded: bool = False
-    """True if the applications run Streams 2.7 by now, with the state that an older one left, and `--streams-version` says
-    so: their serdes ask the source's own subject."""
+    """True if the applications run Streams 2.7 by now, and `--streams-version` says so: their serdes ask the source's own
+    subject. They have the state that an older one left."""
+    renewed: tuple[str, ...] = ()
+    """Applications that run 2.7 or later, with nothing that an older one stored: wiped when they were upgraded, or new."""
     is_reprocessing: bool = False
     """True if that is 3.8: `addGlobalStore` processes again what it restores (KIP-1024)."""
     disk: Mapping[str, StoreDisk] = field(default_factory=dict)
     """Per `application/store` its databases; of the other stores the directories are empty."""
     layouts: Mapping[str, str] = field(default_factory=dict)
     """Per application what wrote its checkpoints: `2.5` a position, `2.6.3` the last record's offset; `behind` says that
-    rows of records after the first may be missing. Where nothing is said it is 2.5."""
+    rows of records after the first may be missing, `died` that all was restored and nothing then committed: tasks have no
+    checkpoint. Where nothing is said it is 2.5."""
     in_use: tuple[str, ...] = ()
     """The applications whose state directory is locked."""
     joins: tuple[Join, ...] = ()
@@ -270,7 +280,11 @@ class World:
 
     def asked_subject(self, store: TrueStore, role: str) -> str:
         """The subject that the store's serdes ask (`ProcessorContextUtils.changelogFor` from 2.7 on)."""
-        return f"{store.topic}-{role}" if self.is_upgraded else self.table_subject(store, role)
+        return f"{store.topic}-{role}" if self.runs_newer(store.application) else self.table_subject(store, role)
+
+    def runs_newer(self, application: str) -> bool:
+        """True if an application runs Kafka Streams 2.7 or later, whether or not anybody can tell."""
+        return self.is_upgraded or application in self.renewed
 
     def __repr__(self) -> str:
         return "\n" + "\n".join(_lines(self))
@@ -279,7 +293,8 @@ class World:
 def _lines(world: World) -> Iterator[str]:
     for store in world.truth:
         own = ", filled by a processor of the user's own" if store.has_own_processor else ""
-        yield f"TRUE {store.application}/{store.name}: {store.kind.value} of {store.topic}, {store.reader} reads it{own}"
+        fed = f", fed by {store.fed_by}" if store.fed_by else ""
+        yield f"TRUE {store.application}/{store.name}: {store.kind.value} of {store.topic}, {store.reader} reads it{own}{fed}"
     for topic, setup in sorted(world.topics.items()):
         for partition, log in enumerate(setup.logs):
             yield f"topic {topic}[{partition}] {log.start}…{log.end} {setup.policy}"
@@ -288,7 +303,8 @@ def _lines(world: World) -> Iterator[str]:
                 yield f"  {record.offset}: {_key(record.key)} → {record.value or 'tombstone'}{bad}"
     for name, group in sorted(world.groups.items()):
         offsets = ", ".join(f"{topic}[{p}]={offset}" for (topic, p), offset in sorted(group.commits.items()))
-        signs = f"{'with' if group.metadata else 'without'} metadata, assignor {group.assignor or 'none'}"
+        metadata = {"": "no metadata", METADATA_FROM_3_3: "metadata of 3.3 or later"}.get(group.metadata, "metadata")
+        signs = f"{metadata}, assignor {group.assignor or 'none'}"
         yield f"group {name}: {offsets or 'no commits'}; {signs}, {len(group.client_ids)} members"
     if not world.lists_groups:
         yield "the cluster lists no groups"
@@ -302,6 +318,7 @@ def _lines(world: World) -> Iterator[str]:
         "by the context's URL": world.by_context_url,
         "mirrored in": world.mirror,
         "normalize": world.normalize,
+        "registry": world.registry,
         "--source": dict(world.sources),
         "--topology of": world.topology_of,
         "--state-dir of": world.state_of,
@@ -311,6 +328,7 @@ def _lines(world: World) -> Iterator[str]:
         "--reader as it is": world.says_reader,
         "--streams-version 2.7": world.is_upgraded and not world.is_reprocessing,
         "--streams-version 3.8": world.is_reprocessing,
+        "on 2.7 or later with new state": world.renewed,
         "--gone": world.says_gone,
         "--no-auto-register": not world.registers,
         "checkpoints": dict(world.layouts),
