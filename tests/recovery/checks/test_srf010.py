@@ -156,8 +156,12 @@ class TestItsHealthyTwins:
 def test_it_shows_that_2_7_or_later_writes_so_that_nothing_is_asked_of_the_phantom_subject(plain: World) -> None:
     """Seen wrong: SRF001 was called broken beside it, of an application that was upgraded the right way."""
     stand(plain, [W1, marked(ALIKE)], [marked(ALIKE)])
+    plain.listing("shop")
     diagnosis = plain.examine().diagnosis
     assert (wrong(diagnosis), noted(diagnosis)) == (["SRF010"], ["SRF001"])
     (told,) = [skipped for skipped in diagnosis.skipped if skipped.could_hide]
     assert "--streams-version 2.6.3" in told.reason
     assert "SRF001" in wrong(plain.examine(streams_version="2.6.3").diagnosis)
+    plain.commit("other", users=1)
+    plain.listing("shop", "other")
+    assert "SRF001" in wrong(plain.examine().diagnosis), "another application may have the same serde"

@@ -20,7 +20,7 @@ from srfix.recovery.diagnosis.mirrors import with_mirrors
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
-from srfix.recovery.evidence import Hypothesis, Verdict, read_topics, unseen_source
+from srfix.recovery.evidence import Applications, Hypothesis, Verdict, read_topics, unseen_source
 from srfix.recovery.facts import (
     ApplicationFacts,
     CheckContext,
@@ -80,7 +80,7 @@ def diagnose(
     survey.registry.forget_unknown_ids()
     found = find_candidates(survey, application=application, store=store, given=said.given)
     counter = Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
-    gathered = _Gathered(survey=survey, counter=counter, said=said, application=application)
+    gathered = _Gathered(survey=survey, counter=counter, said=said, application=application, among=found.applications)
     left = left_over(survey, found.applications, said, is_listed_whole=found.is_listed_whole, application=application)
     suspects = [
         suspect
@@ -133,6 +133,8 @@ class _Gathered:
     said: CheckContext
     application: str | None
     """The one that was asked for; None for all."""
+    among: Applications
+    """Which groups are applications."""
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     examined: list[SuspectStore] = field(default_factory=list)
@@ -168,7 +170,7 @@ class _Gathered:
             if shown is not None:
                 self._of_nothing(verdict, shown)
                 return
-            written = tuple(from_source_subject(learned, context))
+            written = tuple(from_source_subject(learned, context, self.among))
             hints = (*hints, *written)
             are_missing = any(missing_ids(learned, role) for role in learned.roles.values())
             if written and are_missing and context.streams_version is None:

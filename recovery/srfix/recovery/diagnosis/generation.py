@@ -6,22 +6,24 @@ from collections.abc import Iterator
 
 from srfix.recovery.advice import GenerationHint
 from srfix.recovery.checks import POLLUTION, internal_versions
+from srfix.recovery.evidence import Applications
 from srfix.recovery.facts import WITH_FIX, CheckContext, StoreFacts
-from srfix.recovery.ids_in_words import listed
+from srfix.recovery.ids_in_words import enumerated
 
 
-def from_source_subject(facts: StoreFacts, context: CheckContext) -> Iterator[GenerationHint]:
+def from_source_subject(facts: StoreFacts, context: CheckContext, among: Applications) -> Iterator[GenerationHint]:
     """The store's own schema under the source's subject: a put registers it there from Kafka Streams 2.7 on. It is the
-    phantom subject's first one, for a repair copies others of the source's there.
+    phantom subject's first one, for a repair copies others of the source's there. Nothing where another application may have
+    read the topic: one with the same serde registers the same.
     """
     for role in facts.roles.values():
         first = {version.schema_id for version in role.state.versions[:1]}
         own = sorted(internal_versions(facts, role, context).keys() & first)
         source = facts.source_of(role.role)
-        if own and source is not None:
+        if own and source is not None and not among.others_read(source.topic, facts.store.application):
             yield GenerationHint(
                 oldest=WITH_FIX,
                 newest=None,
-                detail=f"{source.subject} holds schema id {listed(own)}, which the store's serde has "
-                f"registered ({POLLUTION})",
+                detail=f"{source.subject} holds schema id {enumerated(own)}, which the store's serde has registered "
+                f"({POLLUTION})",
             )

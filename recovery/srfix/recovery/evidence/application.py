@@ -65,6 +65,19 @@ class Applications:
             or (self._is_listed_in_part and bool(self._survey.group_state(name).members))
         )
 
+    def others_read(self, topic: Topic, name: str) -> bool:
+        """True if another application than that has committed offsets on a topic, or may have: not all groups are listed, or one
+        may not be asked.
+        """
+        others = self._listed - {name}
+        self._survey.ask_commits(sorted(others))
+        reading = [other for other in others if self._commits(other) and self._has_read(other, topic)]
+        unknown = self._is_listed_in_part or not others.isdisjoint(self.refused)
+        return unknown or any(not sign.against for other in reading for sign in self.evidence(other))
+
+    def _has_read(self, name: str, topic: Topic) -> bool:
+        return any(read == topic for read, _partition in self._survey.commits(name))
+
     def is_plain(self, name: str) -> bool:
         """True if a group has members, and nothing but what plain consumers show."""
         return any(each.kind == rules.PLAIN_GROUP.kind for each in self.evidence(name))
