@@ -81,7 +81,8 @@ class LocalCensus:
             record arrives for `stall_timeout_s`, or a log goes back while it is read (recreated, truncated).
         """
         began = time.monotonic() - spent_s  # a broker that is slow to tell the ends takes of the same deadline
-        with Cluster(self._config, timeout_s=self._timeout_s) as cluster:
+        listed = {request.topic: max(request.partitions, default=-1) + 1}
+        with Cluster(self._config, timeout_s=self._timeout_s, listed=listed) as cluster:
             watermarks = cluster.watermarks(request.topic, request.partitions)
         client = ReadOnlyClient(self._config)
         options = client, request, watermarks, self._stall_timeout_s, on_progress, began

@@ -7,7 +7,7 @@ for asking a broker about a topic by name can create it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
@@ -54,10 +54,13 @@ class Cluster:
 
     :param config: librdkafka's configuration names; what would join, commit, create or print is left out.
     :param timeout_s: how long any one question may take.
+    :param listed: topics that a full listing has shown, with their numbers of partitions: none is asked for to find them.
     :raises UsageError: if librdkafka does not take the configuration, or it names no bootstrap servers.
     """
 
-    def __init__(self, config: Mapping[str, str], *, timeout_s: float = 15.0) -> None:
+    def __init__(
+        self, config: Mapping[str, str], *, timeout_s: float = 15.0, listed: Mapping[Topic, int] | None = None
+    ) -> None:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
@@ -67,6 +70,7 @@ class Cluster:
         self._reader: Consumer | None = None
         self._reader_knows: set[str] = set()
         self._lacks_controller = False
+        self._listed = listed or {}
         try:
             self._admin: AdminClient | None = AdminClient(self._client.config())
         except (KafkaException, TypeError, ValueError) as error:
@@ -104,7 +108,8 @@ class Cluster:
             else:
                 # Known by the way: whoever asks a controller that is none of the brokers waits for nothing.
                 self._lacks_controller = listing.controller_id not in listing.brokers
-                return {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
+                self._listed = {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
+                return self._listed
 
     def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
         """Those of the names that this user may not ask about: the listing lacks them, whether they exist or not.
@@ -315,8 +320,11 @@ class Cluster:
             self._reader_knows.clear()
         self._admin = None
 
-    def _require(self, topic: str, partitions: Iterable[int]) -> None:
-        count = self.topics().get(Topic(topic))
+    def _require(self, topic: str, partitions: Sequence[int]) -> None:
+        """Asks for a listing only where the last one lacks any of them: with thousands of topics each takes its time."""
+        count = self._listed.get(Topic(topic))
+        if count is None or not all(0 <= partition < count for partition in partitions):
+            count = self.topics().get(Topic(topic))
         where = f"the Kafka cluster at {self._client.bootstrap_servers}"
         if count is None:
             raise ClusterError(
