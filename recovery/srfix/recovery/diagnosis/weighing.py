@@ -273,6 +273,9 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     for piece in (*pieces, *of_gone):
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
+    out = [topic for topic, pieces_of in by_topic.items() if _is_nothing_but_out(pieces_of)]
+    for topic in out:
+        del by_topic[topic]
     for piece in (
         *committed_offsets.against(split, tuple(by_topic), survey),
         *state_directory.against(split, tuple(by_topic), survey),
@@ -281,7 +284,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
             by_topic[piece.topic].append(piece)
     _named_otherwise(split, by_topic)
     of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
-    found = False
+    found = bool(out)
     for topic, of_topic in by_topic.items():
         is_gone = topic not in survey.topics()
         if is_gone and not _fits(of_topic):
@@ -323,6 +326,12 @@ def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
             yield from schema_similarity.compare_by_ids(split, survey, (topic,))
         except AccessDeniedError:  # it stays open: what else speaks for it is said, and the census asks for the right
             continue
+
+
+def _is_nothing_but_out(pieces: Iterable[Evidence]) -> bool:
+    """True if all speaks against a topic, and something conclusively: so it is with nearly every topic of a cluster."""
+    every = tuple(pieces)
+    return all(piece.against for piece in every) and any(piece.is_conclusive for piece in every)
 
 
 def _fits(pieces: Iterable[Evidence]) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from srfix.recovery.cluster import (
     TRANSACTIONS,
@@ -39,6 +39,8 @@ from srfix.serde.registry import (
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
+
+_T = TypeVar("_T")
 
 _MOST_VERSIONS: Final = 20
 """Versions of a subject that are compared, the newest ones."""
@@ -106,6 +108,7 @@ class Survey:
     _schemas: dict[tuple[SchemaId, str], Schema | None] = field(default_factory=dict)
     _peeks: dict[tuple[Topic, Role], Peek] = field(default_factory=dict)
     _samples: dict[Topic, tuple[RawRecord, ...]] = field(default_factory=dict)
+    _worked_out: dict[tuple[object, ...], object] = field(default_factory=dict)
 
     if TYPE_CHECKING:
 
@@ -121,6 +124,16 @@ class Survey:
 
     def __post_init__(self) -> None:
         self.registry = usable(self.registry)
+
+    def once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
+        """What is worked out of the answers, the first time that it is wanted: hundreds of stores ask the same of thousands of
+        topics and subjects.
+
+        :param key: hashable; what it is, and of what.
+        """
+        if key not in self._worked_out:
+            self._worked_out[key] = make()
+        return cast("_T", self._worked_out[key])
 
     def named_source(self, store: SuspectStore) -> NamedSource | None:
         """The topic that the person named for a store; what is said of its application goes first."""
