@@ -39,6 +39,7 @@ STORES_PER_APPLICATION: Final = 5
 PARTITIONS: Final = 2
 ROWS: Final = 3
 """Records of each partition of a source topic."""
+COMPACTED: Final = {"cleanup.policy": "compact"}
 AT_ONCE: Final = 200
 """Topics that are created by one request."""
 MOST_SECONDS: Final = 45
@@ -75,7 +76,7 @@ def create(broker: KraftBroker, topics: list[str]) -> None:
     """Creates the topics, and waits until the broker lists them."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
     for start in range(0, len(topics), AT_ONCE):
-        new = [NewTopic(name, num_partitions=PARTITIONS, replication_factor=1) for name in topics[start:][:AT_ONCE]]
+        new = [NewTopic(name, num_partitions=PARTITIONS, replication_factor=1, config=COMPACTED) for name in topics[start:][:AT_ONCE]]
         for answer in admin.create_topics(new, request_timeout=60).values():
             answer.result(60)
     while len(broker.topics) < len(topics):

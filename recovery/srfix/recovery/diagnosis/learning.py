@@ -27,7 +27,6 @@ from srfix.recovery.facts import (
     keys_of_store,
     newest_bodies,
     of_registry_roles,
-    read_subject_state,
     whole_bodies,
 )
 from srfix.recovery.findings import Evidence, Source
@@ -212,7 +211,7 @@ def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) 
     :raises RegistryError: if the registry does not answer.
     """
     roles = {
-        role: RoleFacts(role=role, subject=subject, state=read_subject_state(survey.registry, subject), memberships={})
+        role: RoleFacts(role=role, subject=subject, state=survey.subject_state(subject), memberships={})
         for role in Role
         if survey.has_subject(subject := suspect.subject(role))
     }
@@ -232,7 +231,7 @@ def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Ro
         value = states.get(Role.VALUE)
         needed = bool(census.ids(role)) and (value is None or not value.versions)
         if survey.has_subject(subject) or needed:
-            states[role] = read_subject_state(survey.registry, subject)
+            states[role] = survey.subject_state(subject)
         else:
             states[role] = SubjectState(subject=subject, versions=(), config=None, mode=None)
     return states

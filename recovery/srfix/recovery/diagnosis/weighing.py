@@ -273,7 +273,13 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     for piece in (*pieces, *of_gone):
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
-    out = [topic for topic, pieces_of in by_topic.items() if _is_nothing_but_out(pieces_of)]
+    passed_over = [
+        t for t, of_it in by_topic.items() if not any(piece.kind == schema_similarity.KIND for piece in of_it)
+    ]
+    for piece in schema_similarity.against(split, passed_over, survey):
+        if piece.topic is not None:
+            by_topic[piece.topic].append(piece)
+    out = [topic for topic, of_topic in by_topic.items() if _is_nothing_but_out(of_topic)]
     for topic in out:
         del by_topic[topic]
     for piece in (
@@ -284,7 +290,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
             by_topic[piece.topic].append(piece)
     _named_otherwise(split, by_topic)
     of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
-    found = bool(out)
+    found = any(topic in survey.topics() for topic in out)
     for topic, of_topic in by_topic.items():
         is_gone = topic not in survey.topics()
         if is_gone and not _fits(of_topic):

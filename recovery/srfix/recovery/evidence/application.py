@@ -21,7 +21,7 @@ from srfix.recovery.evidence import rules
 from srfix.recovery.facts import Survey
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, parse
+from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, parse, recognise
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
 
@@ -130,7 +130,8 @@ class Applications:
             yield "its members are stream threads"
 
     def _internal_topic(self, name: str, changelog: Topic) -> Topic | None:
-        for topic in self._survey.topics():
+        internal = self._survey.once(("internal",), lambda: tuple(filter(recognise, self._survey.topics())))
+        for topic in internal:
             parsed = parse(topic, application=name)
             if parsed is None:
                 continue

@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from srfix.recovery.evidence import rules
@@ -57,7 +58,8 @@ def is_comparable(store: SuspectStore, survey: Survey) -> bool:
 
 
 def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Iterator[Evidence]:
-    """What the subjects of these topics say, by name; nothing of one whose subject cannot be compared.
+    """What the subjects of these topics say, by name; nothing of one whose subject cannot be compared, and of those with no
+    field in common, which are nearly all of them, only of some (`against` tells of any).
 
     Older versions count too, for a store may have been made when the source had another schema: of the topics that the
     application reads, and of the others that come nearest.
@@ -65,26 +67,40 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
     internal = _internal(store, survey)
     if internal is None:
         return
-    found: dict[Topic, _Comparison] = {}
-    writers: dict[Topic, _Writer | None] = survey.once(("writers", store.context, internal.role), dict)
-    for topic in sorted(topics):
-        if topic not in writers:
-            latest = survey.latest(store.source_subject(topic, internal.role))
-            writers[topic] = None if latest is None else _of_version(latest, survey)
-        if (writer := writers[topic]) is not None:
-            found[topic] = _compared(topic, internal, writer, survey)
+    every = tuple(topics)
+    index = survey.once(
+        ("index", store.context, internal.role, every), lambda: _index(store, every, internal.role, survey)
+    )
     read = read_topics(store, survey)
+    near = index.near(internal) | {topic for topic in read if topic in index.writers}
+    near |= frozenset(islice((topic for topic in index.writers if topic not in near), _MOST_OLDER))
+    found = {topic: _compared(topic, internal, index.writers[topic]) for topic in sorted(near)}
     short = [topic for topic, comparison in found.items() if comparison.rank != _EXACT]
     older = [topic for topic in short if topic in read]
     others = sorted((topic for topic in short if topic not in read), key=lambda topic: -found[topic].fit)
     older += others[:_MOST_OLDER]
     for topic in older:
         for version in survey.versions(store.source_subject(topic, internal.role)):
-            comparison = _compared(topic, internal, _of_version(version, survey), survey)
+            comparison = _compared(topic, internal, _of_version(version, survey))
             if comparison.rank > found[topic].rank:
                 found[topic] = comparison
     for comparison in found.values():
         yield from comparison.pieces
+
+
+def against(store: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
+    """What the latest schemas of these topics say against each that has no field in common with the store's."""
+    internal = _internal(store, survey)
+    if internal is None or internal.role is Role.KEY:
+        return
+    read = read_topics(store, survey)
+    for topic in topics:
+        subject = store.source_subject(topic, Role.VALUE)
+        if survey.has_subject(subject) and (topic in read or _is_nobodys_own(topic)):
+            latest = survey.latest(subject)
+            comparison = _Comparison() if latest is None else _compared(topic, internal, _of_version(latest, survey))
+            if comparison.fit == 0:
+                yield from comparison.pieces
 
 
 def _by_record_names(
@@ -103,7 +119,7 @@ def _by_record_names(
         if latest is None or f"{topic}-{_record_name(latest.schema)}" != split_context(subject)[1]:
             continue
         for version in survey.versions(subject):
-            comparison = _compared(topic, internal, _of_version(version, survey), survey)
+            comparison = _compared(topic, internal, _of_version(version, survey))
             if topic not in best or comparison.rank > best[topic].rank:
                 best[topic] = comparison
     for comparison in best.values():
@@ -159,7 +175,7 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
                 continue
             where = f"schema id {schema_id}, found in its records"
             for writer in (_writer(schema, where), *_others_of_record(topic, schema, store, survey)):
-                found = _compared(topic, internal, writer, survey)
+                found = _compared(topic, internal, writer)
                 if not best.pieces or found.rank > best.rank:
                     best = found
         yield from best.pieces
@@ -208,6 +224,33 @@ class _Writer:
     names: tuple[str, ...]
     """Of its fields; none where there are none to compare."""
     folded: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Index:
+    """The latest schemas of some topics, in which those are found that have a field in common with a store's."""
+
+    writers: Mapping[Topic, _Writer]
+    """By name; those whose schemas have no names to compare last."""
+    by_name: Mapping[str, Collection[Topic]]
+    """By each name of their fields, folded."""
+
+    def near(self, internal: _Internal) -> frozenset[Topic]:
+        """Those with a field in common; of keys all, for every topic's are compared."""
+        if internal.role is Role.KEY:
+            return frozenset(self.writers)
+        return frozenset(topic for name in internal.writer.folded for topic in self.by_name.get(name, ()))
+
+
+def _index(store: SuspectStore, topics: Iterable[Topic], role: Role, survey: Survey) -> _Index:
+    latest = {topic: survey.latest(store.source_subject(topic, role)) for topic in sorted(topics)}
+    writers = {topic: _of_version(version, survey) for topic, version in latest.items() if version is not None}
+    by_name: defaultdict[str, list[Topic]] = defaultdict(list)
+    for topic, writer in writers.items():
+        for name in writer.folded:
+            by_name[name].append(topic)
+    ordered = sorted(writers.items(), key=lambda item: not item[1].names)
+    return _Index(writers=dict(ordered), by_name=by_name)
 
 
 def _writer(schema: Schema, where: str) -> _Writer:
@@ -273,7 +316,7 @@ def _is_nobodys_own(topic: Topic) -> bool:
     return recognise(topic) is None and not is_internal(topic)
 
 
-def _compared(topic: Topic, internal: _Internal, writer: _Writer, survey: Survey) -> _Comparison:
+def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison:
     names = internal.writer.names
     if not names or not writer.names:
         return _Comparison()
@@ -283,13 +326,9 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer, survey: Survey
         detail = f"{shared} of the {len(names)} fields of the store's key schema are fields of {writer.where}"
         return _Comparison(pieces=(rule.of_topic(topic, detail),))
     named, shared = (0, 0) if internal.writer.folded.isdisjoint(writer.folded) else _shared(internal.writer, writer)
-    if named == 0:  # so it is with nearly every topic
-        none: dict[tuple[Topic, str, int], _Comparison] = survey.once(("no field",), dict)
-        key = topic, writer.where, len(names)
-        if key not in none:
-            detail = f"none of the {len(names)} fields of the store's schema is one of {writer.where}"
-            none[key] = _Comparison(fit=0, pieces=(rules.NO_FIELD.of_topic(topic, detail),))
-        return none[key]
+    if named == 0:
+        none = f"none of the {len(names)} fields of the store's schema is one of {writer.where}"
+        return _Comparison(fit=0, pieces=(rules.NO_FIELD.of_topic(topic, none),))
     pieces = []
     if shared < len(names):
         some = f"{shared} of the {len(names)} fields of the store's schema are fields of {writer.where}, ignoring case, and of"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,9 +53,9 @@ def gone_source(store: SuspectStore, survey: Survey, gone: tuple[Topic, ...]) ->
 class _Names:
     """Topics by what a store's name may have of theirs."""
 
-    whole: Mapping[str, list[Topic]]
+    whole: Mapping[str, Collection[Topic]]
     """By their names, as they are compared."""
-    first_words: Mapping[str, list[Topic]]
+    first_words: Mapping[str, Collection[Topic]]
 
 
 def _names(topics: Iterable[Topic]) -> _Names:
