@@ -76,7 +76,10 @@ def create(broker: KraftBroker, topics: list[str]) -> None:
     """Creates the topics, and waits until the broker lists them."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
     for start in range(0, len(topics), AT_ONCE):
-        new = [NewTopic(name, num_partitions=PARTITIONS, replication_factor=1, config=COMPACTED) for name in topics[start:][:AT_ONCE]]
+        new = [
+            NewTopic(name, num_partitions=PARTITIONS, replication_factor=1, config=COMPACTED)
+            for name in topics[start:][:AT_ONCE]
+        ]
         for answer in admin.create_topics(new, request_timeout=60).values():
             answer.result(60)
     while len(broker.topics) < len(topics):
@@ -119,7 +122,7 @@ def stage_alike(broker: KraftBroker, registry: FixtureRegistry) -> None:
     for number in range(ALIKE_STORES):
         registry.seed(f"{application(number)}-table-{number}-changelog-value", internal(0))
     broker.produce(row for topic in topics for row in rows(topic, schema_id))
-    broker.produce([ProducedRecord(topic="logins", partition=0, value=b"{}")])
+    broker.produce([ProducedRecord(topic="logins", partition=0, key=b"1", value=b"{}")])
     for first in range(0, ALIKE_STORES, STORES_PER_APPLICATION):
         broker.commit(application(first), {("logins", 0): 1})
 
