@@ -17,7 +17,7 @@ from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.recovery.cluster.log_reader import read_places, read_range
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.streams_members import StreamsMembers, streams_members
-from srfix.serde.errors import ClusterError
+from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.properties import Isolation, ReadOnlyClient
 from srfix.serde.subjects import Topic
 
@@ -54,13 +54,10 @@ class Cluster:
 
     :param config: librdkafka's configuration names; what would join, commit, create or print is left out.
     :param timeout_s: how long any one question may take.
-    :param listed: topics that a full listing has shown, with their numbers of partitions: none is asked for to find them.
     :raises UsageError: if librdkafka does not take the configuration, or it names no bootstrap servers.
     """
 
-    def __init__(
-        self, config: Mapping[str, str], *, timeout_s: float = 15.0, listed: Mapping[Topic, int] | None = None
-    ) -> None:
+    def __init__(self, config: Mapping[str, str], *, timeout_s: float = 15.0) -> None:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
@@ -70,7 +67,7 @@ class Cluster:
         self._reader: Consumer | None = None
         self._reader_knows: set[str] = set()
         self._lacks_controller = False
-        self._listed = listed or {}
+        self._listed: Mapping[Topic, int] = {}
         try:
             self._admin: AdminClient | None = AdminClient(self._client.config())
         except (KafkaException, TypeError, ValueError) as error:
@@ -245,10 +242,11 @@ class Cluster:
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        starts, ends = (
-            self._list_offsets(topic, wanted, spec, IsolationLevel.READ_UNCOMMITTED)
+        asked = [  # both are under way before either is waited for
+            self._ask_offsets(topic, wanted, spec, IsolationLevel.READ_UNCOMMITTED)
             for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
-        )
+        ]
+        starts, ends = (self._offsets_of(topic, futures) for futures in asked)
         return {partition: (starts[partition], ends[partition]) for partition in wanted}
 
     def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
@@ -263,7 +261,8 @@ class Cluster:
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        return self._list_offsets(topic, wanted, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+        futures = self._ask_offsets(topic, wanted, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+        return self._offsets_of(topic, futures)
 
     def record_at(self, topic: str, partition: int, offset: int) -> RawRecord | None:
         """The record at one offset; None if the broker has none there (any more).
@@ -338,9 +337,9 @@ class Cluster:
                 "asked for. Check whether the topic was recreated."
             )
 
-    def _list_offsets(
+    def _ask_offsets(
         self, topic: str, partitions: list[int], spec: OffsetSpec, isolation: IsolationLevel
-    ) -> Mapping[int, int]:
+    ) -> Mapping[int, Future[_Offset]]:
         from confluent_kafka import TopicPartition
 
         if not partitions:
@@ -350,12 +349,18 @@ class Cluster:
             isolation_level=isolation,
             request_timeout=self._timeout_s,
         )
-        doing = f"reading the watermarks of the topic {topic!r}"
-        acl = f"Describe on topic {topic!r}"
-        return {
-            entry.partition: self._answer(doing, cast("Future[_Offset]", future), acl=acl).offset
-            for entry, future in futures.items()
-        }
+        return {entry.partition: cast("Future[_Offset]", future) for entry, future in futures.items()}
+
+    def _offsets_of(self, topic: str, futures: Mapping[int, Future[_Offset]]) -> Mapping[int, int]:
+        doing, acl = f"reading the watermarks of the topic {topic!r}", f"Describe on topic {topic!r}"
+        try:
+            return {partition: self._answer(doing, future, acl=acl).offset for partition, future in futures.items()}
+        except AccessDeniedError:
+            raise
+        except ClusterError:
+            self._listed = {}
+            self._require(topic, list(futures))  # one that is gone since the last listing is said to be
+            raise
 
     def _open_admin(self) -> AdminClient:
         if self._admin is None:

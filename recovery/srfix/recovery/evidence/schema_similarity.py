@@ -224,6 +224,7 @@ class _Writer:
     names: tuple[str, ...]
     """Of its fields; none where there are none to compare."""
     folded: frozenset[str]
+    types: Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +256,7 @@ def _index(store: SuspectStore, topics: Iterable[Topic], role: Role, survey: Sur
 
 def _writer(schema: Schema, where: str) -> _Writer:
     names = _names(schema)
-    return _Writer(schema=schema, where=where, names=names, folded=folded(names))
+    return _Writer(schema=schema, where=where, names=names, folded=folded(names), types=field_types(schema))
 
 
 def _of_version(version: SchemaVersion, survey: Survey) -> _Writer:
@@ -353,7 +354,7 @@ def _shared(internal: _Writer, writer: _Writer) -> tuple[int, int]:
         fed = match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema")
     except AmbiguousFieldError:  # the engine's rule takes the last of several
         fed = match_fields(columns, fields, CaseRule.KSQLDB_2020, where="the writer schema")
-    types, others = field_types(internal.schema), field_types(writer.schema)
+    types, others = internal.types, writer.types
     return len(fed), sum(can_feed(others.get(field), types.get(column)) for column, field in fed.items())
 
 
