@@ -10,8 +10,18 @@ from uuid import UUID
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery import Census, CensusRequest, CheckContext, Cluster, LocalCensus, diagnose, diagnosis_document
+from srfix.recovery import (
+    Census,
+    CensusRequest,
+    CheckContext,
+    Cluster,
+    Finding,
+    LocalCensus,
+    diagnose,
+    diagnosis_document,
+)
 from srfix.recovery.checks import srf001
+from srfix.recovery.facts import StoreFacts
 from srfix.serde import AccessDeniedError, Role, Topic, UsageError
 from srfix.serde.wire import frame_guid, schema_id_header
 from tests.recovery.checks.staged import of_topology
@@ -58,8 +68,14 @@ class TestTheSource:
             world.registry.seed(f"copy{number}-value", W1)
             world.put(f"copy{number}", ("u1", value(1)))
             world.commit("shop", **{f"copy{number}": 1})
-        found, checked = srf001.found, []
-        monkeypatch.setattr(srf001, "found", lambda *asked: checked.append(asked) or found(*asked))
+        checked: list[StoreFacts] = []
+        find = srf001.found
+
+        def noting(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+            checked.append(facts)
+            return find(code, facts, context)
+
+        monkeypatch.setattr(srf001, "found", noting)
         diagnosis = world.examine().diagnosis
         (finding,) = (each for each in diagnosis.findings if each.code == "SRF001")
         assert (len(finding.considered), len(checked)) == (7, 1)
