@@ -57,10 +57,13 @@ def test_a_topic_that_the_last_listing_has_is_not_listed_again(
     assert dict(cluster.records_at("orders", [(1, 4)])).keys() == {(1, 4)}
 
 
-def test_one_that_is_gone_since_is_said_to_be(broker: EmbeddedBroker, cluster: Cluster) -> None:
+@pytest.mark.parametrize("ask", [lambda c: c.watermarks("gone", [0]), lambda c: c.record_at("gone", 0, 0)])
+def test_one_that_is_gone_since_is_said_to_be(
+    broker: EmbeddedBroker, cluster: Cluster, ask: Callable[[Cluster], object]
+) -> None:
     cluster._listed = {**cluster.topics(), Topic("gone"): 1}
     with pytest.raises(ClusterError, match=r"^There is no topic 'gone' on "):
-        cluster.watermarks("gone", [0])
+        ask(cluster)
     assert "gone" not in broker.topics
 
 

@@ -374,9 +374,12 @@ class Cluster:
         if topic not in self._reader_knows:
             # Left to itself librdkafka looks once a second who leads the partitions of topics that are new to it.
             try:
-                reader.list_topics(topic, timeout=self._timeout_s)
+                found = reader.list_topics(topic, timeout=self._timeout_s).topics
             except KafkaException as error:
                 raise self._client.failed(f"asking who leads the partitions of {topic!r}", error) from None
+            if topic not in found or found[topic].error is not None:
+                self._listed = {}
+                self._require(topic, ())  # it may be gone since the last listing
             self._reader_knows.add(topic)
         return reader
 
