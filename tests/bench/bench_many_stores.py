@@ -44,7 +44,7 @@ AT_ONCE: Final = 200
 """Topics that are created by one request."""
 MOST_SECONDS: Final = 45
 MOST_MB: Final = 200
-MOST_REQUESTS_A_STORE: Final = 12
+MOST_REQUESTS_A_STORE: Final = 13
 MOST_JSON_MB: Final = 3
 MOST_LINES: Final = 60
 _NAMED: Final = re.compile(r"(?<=/)(subjects|config|mode|ids|versions)/[^/?]+")
