@@ -44,7 +44,10 @@ AT_ONCE: Final = 200
 """Topics that are created by one request."""
 MOST_SECONDS: Final = 45
 MOST_MB: Final = 200
-MOST_REQUESTS_A_STORE: Final = 13
+MOST_ASKED: Final = 13
+"""Requests a store that a diagnosis takes."""
+MOST_ASKED_MORE: Final = 28
+"""Those of a plan, which asks what it will meet; and of a store that may restore from any of hundreds of topics."""
 MOST_JSON_MB: Final = 3
 MOST_LINES: Final = 60
 _NAMED: Final = re.compile(r"(?<=/)(subjects|config|mode|ids|versions)/[^/?]+")
@@ -164,10 +167,10 @@ def run(folder: Path, broker: KraftBroker, registry: FixtureRegistry, name: str,
     return took
 
 
-def held(took: Run, stores: int) -> bool:
+def held(took: Run, stores: int, most_asked: int) -> bool:
     """Prints whether a look took no more than it may."""
     print(f"    wanted {MOST_SECONDS} s, took {took.seconds:.0f}")
-    requests = gate("requests a store", took.requests / stores, at_most=MOST_REQUESTS_A_STORE)
+    requests = gate("requests a store", took.requests / stores, at_most=most_asked)
     return gate("MB at the peak", took.peak_mb, at_most=MOST_MB) and requests
 
 
@@ -180,16 +183,19 @@ def main() -> int:
         print(f"many: {STORES} broken stores, {TOPICS:,} topics, {SUBJECTS:,} subjects")
         look = run(folder, broker, registry, "diagnose", "--output", "json")
         broken = [finding for finding in json.loads(look.stdout)["findings"] if finding["severity"] == "broken"]
-        holds += [gate("broken stores missed", STORES - len(broken), at_most=0), held(look, STORES)]
+        holds += [gate("broken stores missed", STORES - len(broken), at_most=0), held(look, STORES, MOST_ASKED)]
         holds += [gate("MB of JSON", len(look.stdout) / 1e6, at_most=MOST_JSON_MB)]
-        holds += [held(run(folder, broker, registry, "plan", "-o", str(folder / "plan.json")), STORES)]
+        holds += [held(run(folder, broker, registry, "plan", "-o", str(folder / "plan.json")), STORES, MOST_ASKED_MORE)]
         repair = run(folder, broker, registry, "apply", "--yes", str(folder / "plan.json"))
         holds += [repair.code == 0, gate("lines of apply", repair.lines, at_most=MOST_LINES)]
     with TemporaryDirectory() as name, KraftBroker() as broker, FixtureRegistry() as registry:
         stage_alike(broker, registry)
         print(f"alike: {ALIKE_STORES} broken stores, {ALIKE_TOPICS} topics of one schema")
         look = run(Path(name), broker, registry, "diagnose", "--output", "json")
-        holds += [held(look, ALIKE_STORES), gate("MB of JSON", len(look.stdout) / 1e6, at_most=MOST_JSON_MB)]
+        holds += [
+            held(look, ALIKE_STORES, MOST_ASKED_MORE),
+            gate("MB of JSON", len(look.stdout) / 1e6, at_most=MOST_JSON_MB),
+        ]
         found = json.loads(look.stdout)["summary"]
         print(f"    {found['findings']} findings, {found['not_looked_at']:,} things not looked at")
     return 0 if all(holds) else 1
