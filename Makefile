@@ -229,6 +229,7 @@ endif
 	$(BIN)/python -m tests.bench.bench_json
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
+	$(BIN)/python -m tests.bench.bench_many_stores
 	$(BIN)/python -m tests.bench.bench_state
 	$(BIN)/python -m tests.bench.bench_start
 

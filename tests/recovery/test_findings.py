@@ -6,11 +6,21 @@ import json
 from dataclasses import replace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery import Diagnosis, Finding, Severity, diagnosis_document
-from srfix.recovery.findings import ApplicationAdvice, Evidence, IdAtFault, PartitionAtFault, Skipped, Source, Weight
+from srfix.recovery.findings import (
+    ApplicationAdvice,
+    Considered,
+    Evidence,
+    IdAtFault,
+    PartitionAtFault,
+    Skipped,
+    Source,
+    Weight,
+)
 from srfix.serde import Role, Subject, Topic
 from srfix.serde.registry.models import Json
 from srfix.serde.wire import SchemaId
@@ -181,3 +191,38 @@ class TestDiagnosis:
         assert Diagnosis(
             findings=(), skipped=(harmless, Skipped(what="w", reason="r", could_hide=True)), examined=()
         ).is_inconclusive
+
+    def test_what_is_not_looked_at_for_several_stores_is_told_once(self) -> None:
+        left = [Skipped(what="topic t", reason="too long", could_hide=True, subjects=(Subject(s),)) for s in ("a", "b")]
+        diagnosis = Diagnosis(findings=(), skipped=tuple(left), examined=())
+        document = document_of(diagnosis)
+        assert len(listed(document, "skipped")) == 1
+        assert cast("Any", document["summary"])["not_looked_at"] == 1
+        assert diagnosis.skipped == tuple(left)  # each is acknowledged by its own subjects
+
+    @pytest.mark.parametrize(("topics", "entries"), [(3, 3), (5, 1)])
+    def test_many_hypotheses_that_differ_in_the_topic_alone_are_one_entry(self, topics: int, entries: int) -> None:
+        names = [Topic(f"t{number}") for number in range(topics)]
+        pieces = [
+            Evidence(
+                kind="schema-similarity", topic=name, weight=Weight.STRONG, detail=f"all fields are those of {name}"
+            )
+            for name in names
+        ]
+        considered = [
+            Considered(application="shop", store="s", topic=piece.topic, is_gone=False, evidence=(piece,))
+            for piece in pieces
+        ]
+        finding = replace(FINDING, source=None, evidence=tuple(pieces), considered=tuple(considered))
+        (told,) = listed(document_of(Diagnosis(findings=(finding,), skipped=(), examined=())), "findings")
+        for of_it in listed(told, "hypotheses"), listed(told, "evidence"):
+            assert [each.get("topics") for each in of_it] == ([names] if entries == 1 else [None] * entries)
+            assert of_it[0]["topic"] == "t0"
+
+    def test_what_is_seen_of_the_source_stands_by_itself(self) -> None:
+        pieces = [Evidence(kind="k", topic=Topic(f"t{n}"), weight=Weight.WEAK, detail="read") for n in range(6)]
+        finding = replace(
+            FINDING, source=Source(topic=Topic("t3"), subject=Subject("t3-value")), evidence=tuple(pieces)
+        )
+        (told,) = listed(document_of(Diagnosis(findings=(finding,), skipped=(), examined=())), "findings")
+        assert [each["topic"] for each in listed(told, "evidence")] == ["t0", "t3"]

@@ -5,10 +5,10 @@ Keys of the document may be added, never renamed; ids are numbers, absent things
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from srfix.recovery.html import diagnosis_html, finding_html
 from srfix.recovery.severity import Severity
@@ -17,6 +17,10 @@ from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
     from srfix.serde.registry import Json
+
+
+_FEW: Final = 3
+"""Pieces of evidence, or hypotheses, that stand each by itself in the document though they differ in the topic alone."""
 
 
 class Weight(Enum):
@@ -206,6 +210,14 @@ class Diagnosis:
         return diagnosis_html(self)
 
     @property
+    def not_looked_at(self) -> tuple[Skipped, ...]:
+        """What `skipped` says, each thing once: it is there for every store that it concerns."""
+        distinct: dict[tuple[str, str, bool], Skipped] = {}
+        for each in self.skipped:
+            distinct.setdefault((each.what, each.reason, each.could_hide), each)
+        return tuple(distinct.values())
+
+    @property
     def has_findings(self) -> bool:
         """True if something other than notes was found."""
         return any(finding.severity is not Severity.NOTE for finding in self.findings)
@@ -246,7 +258,7 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
         "findings": [_finding(finding) for finding in sorted(diagnosis.findings, key=finding_order)],
         "skipped": [
             {"what": s.what, "reason": s.reason, "could_hide_a_finding": s.could_hide}
-            for s in sorted(diagnosis.skipped, key=lambda s: (s.what, s.reason, s.could_hide))
+            for s in sorted(diagnosis.not_looked_at, key=lambda s: (s.what, s.reason, s.could_hide))
         ],
         "applications": [
             advice_document(told) for told in sorted(diagnosis.applications, key=lambda told: told.application)
@@ -264,7 +276,7 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
         "summary": {
             "findings": sum(finding.severity is not Severity.NOTE for finding in diagnosis.findings),
             "notes": counts[Severity.NOTE.value],
-            "not_looked_at": len(diagnosis.skipped),
+            "not_looked_at": len(diagnosis.not_looked_at),
             "ignored": len(diagnosis.ignored),
             "by_severity": {name: count for name, count in counts.items() if count},
             "stores_examined": [*sorted(diagnosis.examined)],
@@ -301,12 +313,12 @@ def _finding(finding: Finding) -> Json:
         "source": source,
         "schema_ids": [_id_at_fault(fault) for fault in sorted(finding.schema_ids, key=lambda fault: fault.schema_id)],
         "registered_ids": [int(schema_id) for schema_id in sorted(finding.registered_ids)],
-        "evidence": [_evidence(e) for e in sorted(finding.evidence, key=evidence_order)],
+        "evidence": _evidence(finding.evidence, None if finding.source is None else finding.source.topic),
         "explanation": finding.explanation,
         "next": finding.next,
         "repairable": finding.repairable,
         "observations": _observations(finding.observations),
-        "hypotheses": [_considered(considered) for considered in finding.considered],
+        "hypotheses": _hypotheses(finding.considered),
         "other_splits": [*sorted(finding.other_splits)],
         "mirrors": [*sorted(finding.mirrors)],
         "notes": [_note(note) for note in sorted(finding.notes, key=finding_order)],
@@ -324,18 +336,56 @@ def _note(note: Finding) -> Json:
     }
 
 
-def _considered(considered: Considered) -> Json:
-    return {
-        "application": considered.application,
-        "store": considered.store,
-        "topic": considered.topic,
-        "gone": considered.is_gone,
-        "evidence": [_evidence(e) for e in sorted(considered.evidence, key=evidence_order)],
-    }
+def _hypotheses(considered: Iterable[Considered]) -> list[Json]:
+    """Hypotheses that differ in nothing but the topic in one entry, if they are many; by the first of each."""
+    alike: dict[tuple[object, ...], list[Considered]] = {}
+    for each in considered:
+        seen = tuple(_but_for_topic(piece, each.topic) for piece in each.evidence)
+        alike.setdefault((each.application, each.store, each.is_gone, seen), []).append(each)
+    return [
+        {
+            "application": each.application,
+            "store": each.store,
+            "topic": each.topic,
+            "gone": each.is_gone,
+            "evidence": _evidence(each.evidence, each.topic),
+            **more,
+        }
+        for same in alike.values()
+        for each, more in _folded_topics(same)
+    ]
 
 
-def _evidence(evidence: Evidence) -> Json:
-    return asdict(evidence) | {"weight": evidence.weight.value}
+def _evidence(pieces: Iterable[Evidence], topic: Topic | None) -> list[Json]:
+    """In order; what is seen alike of many topics in one entry.
+
+    :param topic: the one that is in question: what is seen of it stands by itself.
+    """
+    alike: dict[tuple[object, ...], list[Evidence]] = {}
+    for piece in sorted(pieces, key=evidence_order):
+        own = piece.topic is None or piece.topic == topic
+        alike.setdefault((own, *_but_for_topic(piece, piece.topic)), []).append(piece)
+    return [
+        asdict(piece) | {"weight": piece.weight.value} | more
+        for same in alike.values()
+        for piece, more in _folded_topics(same)
+    ]
+
+
+def _but_for_topic(piece: Evidence, topic: Topic | None) -> tuple[object, ...]:
+    detail = piece.detail if topic is None else piece.detail.replace(topic, "")
+    return piece.kind, piece.weight, piece.against, piece.application, piece.topic == topic, detail
+
+
+_Alike = TypeVar("_Alike", Considered, Evidence)
+
+
+def _folded_topics(same: list[_Alike]) -> Iterator[tuple[_Alike, dict[str, Json]]]:
+    """Each, if they are few; else the first of them, with the topics of all."""
+    if len(same) <= _FEW:
+        yield from ((each, {}) for each in same)
+    else:
+        yield same[0], {"topics": [each.topic for each in same]}
 
 
 def evidence_order(evidence: Evidence) -> tuple[bool, int, str, str, str]:

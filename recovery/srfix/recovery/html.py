@@ -78,7 +78,7 @@ def diagnosis_html(diagnosis: Diagnosis) -> str:
             ),
             table(
                 ("not looked at", "why", "could hide a finding"),
-                ((left.what, left.reason, "yes" if left.could_hide else "no") for left in diagnosis.skipped),
+                ((left.what, left.reason, "yes" if left.could_hide else "no") for left in diagnosis.not_looked_at),
             ),
         )
     )

@@ -62,7 +62,12 @@ def is_among(name: str, names: Iterable[str]) -> bool:
 
 def have_in_common(names: Iterable[str], others: Iterable[str]) -> bool:
     """True if one of the names is one of the others, ignoring case."""
-    return not {_folded(name) for name in names}.isdisjoint(map(_folded, others))
+    return not folded(names).isdisjoint(map(_folded, others))
+
+
+def folded(names: Iterable[str]) -> frozenset[str]:
+    """The names in a form in which two are equal if they are equal ignoring case, to be compared with thousands of others."""
+    return frozenset(map(_folded, names))
 
 
 def upper_camel(name: str) -> str:

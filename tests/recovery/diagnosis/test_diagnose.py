@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.state_directory import write_application, write_task
-from srfix.recovery import Census, CensusRequest, CheckContext, Cluster, LocalCensus, Supplied, diagnose
+from srfix.recovery import (
+    Census,
+    CensusRequest,
+    CheckContext,
+    Cluster,
+    Finding,
+    LocalCensus,
+    Supplied,
+    diagnose,
+    diagnosis_document,
+)
+from srfix.recovery.checks import srf001
+from srfix.recovery.facts import StoreFacts
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde import AccessDeniedError, Role, Topic, UsageError
 from srfix.serde.wire import frame_guid, schema_id_header
@@ -50,6 +63,32 @@ class TestTheSource:
         ]
         assert "restores from one of orders, users" in finding.explanation
         assert world.plan().actions == ()
+
+    def test_topics_that_are_alike_are_checked_and_told_as_one(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(6):
+            world.broker.create_topic(f"copy{number}", 1)
+            world.registry.seed(f"copy{number}-value", W1)
+            world.put(f"copy{number}", ("u1", value(1)))
+            world.commit("shop", **{f"copy{number}": 1})
+        checked: list[StoreFacts] = []
+        find = srf001.found
+
+        def noting(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+            checked.append(facts)
+            return find(code, facts, context)
+
+        monkeypatch.setattr(srf001, "found", noting)
+        diagnosis = world.examine().diagnosis
+        (finding,) = (each for each in diagnosis.findings if each.code == "SRF001")
+        assert (len(finding.considered), len(checked)) == (7, 1)
+        document = diagnosis_document(diagnosis, srfix_version="0", generated_at="")
+        (told,) = (each for each in cast("Any", document["findings"]) if each["code"] == "SRF001")
+        assert [each.get("topics", each["topic"]) for each in told["hypotheses"]] == [
+            "users",
+            [f"copy{n}" for n in range(6)],
+        ]
 
     def test_a_source_that_is_named_resolves_it(self, world: World) -> None:
         world.registry.seed("orders-value", W1)
@@ -158,7 +197,7 @@ class TestTheWholeCluster:
         assert all(note.application == f.application for f in found.findings for note in f.notes)
         assert found.examined == ("shop/users-store", "tills/orders")
 
-    def test_a_topic_is_counted_once_per_group(self, world: World) -> None:
+    def test_a_topic_is_counted_once_for_groups_that_have_committed_the_same(self, world: World) -> None:
         counted: list[CensusRequest] = []
 
         class Counting:
@@ -167,6 +206,8 @@ class TestTheWholeCluster:
                 return world.engine.count(request)
 
         world.registry.seed("shop-other-changelog-value", R)
+        world.registry.seed("tills-users-store-changelog-value", R)
+        world.commit("tills", users=1)
         survey = world.survey()
         diagnose(survey, Counting(), CheckContext(registry=survey.registry))
         assert [(request.topic, request.committed) for request in counted] == [("users", {0: 1})]

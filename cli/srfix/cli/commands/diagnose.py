@@ -136,7 +136,7 @@ def _summary(diagnosis: Diagnosis) -> str:
 
     notes = sum(finding.severity is Severity.NOTE for finding in diagnosis.findings)
     wrong = len(diagnosis.findings) - notes
-    skipped = f", {counted(len(diagnosis.skipped), 'thing')} not looked at" if diagnosis.skipped else ""
+    skipped = f", {counted(len(diagnosis.not_looked_at), 'thing')} not looked at" if diagnosis.not_looked_at else ""
     ignored = f", {len(diagnosis.ignored)} ignored" if diagnosis.ignored else ""
     noted = f", {counted(notes, 'note')}" if notes else ""
     examined = counted(len(diagnosis.examined), "store")

@@ -137,7 +137,7 @@ class Standing:
         wrong = [found for found in diagnosis.findings if found.severity is not Severity.NOTE]
         self._missing = {(found.subject, int(fault.schema_id)) for found in wrong for fault in found.schema_ids}
         self._withheld = {}
-        self._not_looked_at = sum(each.could_hide for each in diagnosis.skipped)
+        self._not_looked_at = sum(each.could_hide for each in diagnosis.not_looked_at)
         self._stores = len(diagnosis.examined)
 
     def numbers(self) -> Numbers:

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 _LINE: Final = 100
 """Characters up to which a list or an object stands on one line."""
 
+_MANY: Final = 100
+"""Names that are too many for a line each."""
+
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the document, indented, in the order of its keys; what is short, and lists of numbers, stand on one line.
+    """Writes the document, indented, in the order of its keys; what is short, and lists of numbers and of very many names,
+    stand on one line.
 
     Only ASCII: it survives every pipe.
     """
@@ -44,6 +48,12 @@ def _is_short(value: Mapping[str, Json] | list[Json]) -> bool:
     """True if it fits on a line; decided on its own items alone, so that a deep document takes no longer than a flat one."""
     items = list(value.values()) if isinstance(value, Mapping) else value
     if isinstance(value, list) and all(isinstance(each, int) for each in items):
+        return True
+    if (
+        isinstance(value, list)
+        and len(items) >= _MANY
+        and all(isinstance(each, str) and " " not in each for each in items)
+    ):
         return True
     if any(isinstance(each, dict) and each for each in items):
         return False

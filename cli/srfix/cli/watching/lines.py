@@ -139,7 +139,7 @@ def _found(diagnosis: Diagnosis | None) -> dict[str, Json]:
             }
             for found in sorted(diagnosis.findings, key=finding_order)
         ],
-        "not_looked_at": len(diagnosis.skipped),
+        "not_looked_at": len(diagnosis.not_looked_at),
     }
 
 
@@ -147,7 +147,7 @@ def _summary(diagnosis: Diagnosis) -> str:
     wrong = [found for found in diagnosis.findings if found.severity is not Severity.NOTE]
     named = "; ".join(f"{found.code} {found.application}/{found.store}" for found in wrong[:_MOST_IDS])
     more = f"; {len(wrong) - _MOST_IDS} more" if len(wrong) > _MOST_IDS else ""
-    skipped = f", {counted(len(diagnosis.skipped), 'thing')} not looked at" if diagnosis.skipped else ""
+    skipped = f", {counted(len(diagnosis.not_looked_at), 'thing')} not looked at" if diagnosis.not_looked_at else ""
     which = f" ({named}{more})" if named else ""
     return f"{counted(len(wrong), 'finding')}{which}, {counted(len(diagnosis.examined), 'store')} examined{skipped}."
 

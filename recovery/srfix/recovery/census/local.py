@@ -56,6 +56,11 @@ class LocalCensus:
         self._timeout_s = timeout_s
         self._stall_timeout_s = stall_timeout_s
         self._client = ReadOnlyClient(config)
+        self._cluster: Cluster | None = None
+        """For all topics: a new client takes longer to connect than most topics to be read."""
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_cluster": None}  # another process opens its own
 
     def __repr__(self) -> str:
         return f"LocalCensus({self._client.bootstrap_servers})"
@@ -81,8 +86,9 @@ class LocalCensus:
             record arrives for `stall_timeout_s`, or a log goes back while it is read (recreated, truncated).
         """
         began = time.monotonic() - spent_s  # a broker that is slow to tell the ends takes of the same deadline
-        with Cluster(self._config, timeout_s=self._timeout_s) as cluster:
-            watermarks = cluster.watermarks(request.topic, request.partitions)
+        if self._cluster is None:
+            self._cluster = Cluster(self._config, timeout_s=self._timeout_s)
+        watermarks = self._cluster.watermarks(request.topic, request.partitions)
         client = ReadOnlyClient(self._config)
         options = client, request, watermarks, self._stall_timeout_s, on_progress, began
         if kernel() is None:

@@ -7,7 +7,7 @@ for asking a broker about a topic by name can create it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
@@ -17,7 +17,7 @@ from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.recovery.cluster.log_reader import read_places, read_range
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.streams_members import StreamsMembers, streams_members
-from srfix.serde.errors import ClusterError
+from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.properties import Isolation, ReadOnlyClient
 from srfix.serde.subjects import Topic
 
@@ -67,6 +67,7 @@ class Cluster:
         self._reader: Consumer | None = None
         self._reader_knows: set[str] = set()
         self._lacks_controller = False
+        self._listed: Mapping[Topic, int] = {}
         try:
             self._admin: AdminClient | None = AdminClient(self._client.config())
         except (KafkaException, TypeError, ValueError) as error:
@@ -104,7 +105,8 @@ class Cluster:
             else:
                 # Known by the way: whoever asks a controller that is none of the brokers waits for nothing.
                 self._lacks_controller = listing.controller_id not in listing.brokers
-                return {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
+                self._listed = {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
+                return self._listed
 
     def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
         """Those of the names that this user may not ask about: the listing lacks them, whether they exist or not.
@@ -240,10 +242,11 @@ class Cluster:
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        starts, ends = (
-            self._list_offsets(topic, wanted, spec, IsolationLevel.READ_UNCOMMITTED)
+        asked = [  # both are under way before either is waited for
+            self._ask_offsets(topic, wanted, spec, IsolationLevel.READ_UNCOMMITTED)
             for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
-        )
+        ]
+        starts, ends = (self._offsets_of(topic, futures) for futures in asked)
         return {partition: (starts[partition], ends[partition]) for partition in wanted}
 
     def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
@@ -258,7 +261,8 @@ class Cluster:
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        return self._list_offsets(topic, wanted, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+        futures = self._ask_offsets(topic, wanted, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+        return self._offsets_of(topic, futures)
 
     def record_at(self, topic: str, partition: int, offset: int) -> RawRecord | None:
         """The record at one offset; None if the broker has none there (any more).
@@ -315,8 +319,11 @@ class Cluster:
             self._reader_knows.clear()
         self._admin = None
 
-    def _require(self, topic: str, partitions: Iterable[int]) -> None:
-        count = self.topics().get(Topic(topic))
+    def _require(self, topic: str, partitions: Sequence[int]) -> None:
+        """Asks for a listing only where the last one lacks any of them: with thousands of topics each takes its time."""
+        count = self._listed.get(Topic(topic))
+        if count is None or not all(0 <= partition < count for partition in partitions):
+            count = self.topics().get(Topic(topic))
         where = f"the Kafka cluster at {self._client.bootstrap_servers}"
         if count is None:
             raise ClusterError(
@@ -330,9 +337,9 @@ class Cluster:
                 "asked for. Check whether the topic was recreated."
             )
 
-    def _list_offsets(
+    def _ask_offsets(
         self, topic: str, partitions: list[int], spec: OffsetSpec, isolation: IsolationLevel
-    ) -> Mapping[int, int]:
+    ) -> Mapping[int, Future[_Offset]]:
         from confluent_kafka import TopicPartition
 
         if not partitions:
@@ -342,12 +349,18 @@ class Cluster:
             isolation_level=isolation,
             request_timeout=self._timeout_s,
         )
-        doing = f"reading the watermarks of the topic {topic!r}"
-        acl = f"Describe on topic {topic!r}"
-        return {
-            entry.partition: self._answer(doing, cast("Future[_Offset]", future), acl=acl).offset
-            for entry, future in futures.items()
-        }
+        return {entry.partition: cast("Future[_Offset]", future) for entry, future in futures.items()}
+
+    def _offsets_of(self, topic: str, futures: Mapping[int, Future[_Offset]]) -> Mapping[int, int]:
+        doing, acl = f"reading the watermarks of the topic {topic!r}", f"Describe on topic {topic!r}"
+        try:
+            return {partition: self._answer(doing, future, acl=acl).offset for partition, future in futures.items()}
+        except AccessDeniedError:
+            raise
+        except ClusterError:
+            self._listed = {}
+            self._require(topic, list(futures))  # one that is gone since the last listing is said to be
+            raise
 
     def _open_admin(self) -> AdminClient:
         if self._admin is None:
@@ -361,9 +374,12 @@ class Cluster:
         if topic not in self._reader_knows:
             # Left to itself librdkafka looks once a second who leads the partitions of topics that are new to it.
             try:
-                reader.list_topics(topic, timeout=self._timeout_s)
+                found = reader.list_topics(topic, timeout=self._timeout_s).topics
             except KafkaException as error:
                 raise self._client.failed(f"asking who leads the partitions of {topic!r}", error) from None
+            if topic not in found or found[topic].error is not None:
+                self._listed = {}
+                self._require(topic, ())  # it may be gone since the last listing
             self._reader_knows.add(topic)
         return reader
 

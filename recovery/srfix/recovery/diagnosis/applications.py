@@ -15,7 +15,6 @@ from srfix.recovery.facts import (
     TopiclessSubject,
     has_topics,
     ksqldb_lacks,
-    list_holders,
     owners,
     signs_of_absence,
     topicless_subjects,
@@ -140,7 +139,7 @@ def _ids(survey: Survey) -> Mapping[Subject, tuple[SchemaId, ...]]:
     """Per subject its ids, by the registry's full listing; nothing where it has none."""
     found: dict[Subject, set[SchemaId]] = {}
     try:
-        for holder in list_holders(survey.registry):
+        for holder in survey.holders():
             found.setdefault(holder.subject, set()).add(holder.schema_id)
     except EndpointNotSupportedError:
         return {}

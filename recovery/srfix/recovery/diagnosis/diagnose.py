@@ -33,7 +33,7 @@ from srfix.recovery.facts import (
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, finding_order
 from srfix.recovery.html import diagnosis_html
 from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects import Role, Topic, changelog_topic
+from srfix.serde.subjects import Role, Subject, Topic, changelog_topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,33 +249,37 @@ class _Gathered:
         Where none would, that is no clean bill of health, unless each of them was judged whole and nothing but notes is
         found.
         """
-        if all(each.topic is None for each in verdict.open):
+        every = verdict.open
+        if all(each.topic is None for each in every):
             self.skipped.append(undecided.without_source(verdict, self.said.given))
             return ()
         which = undecided.which_is_true(verdict, context.given)
-        considered = tuple(each.considered() for each in verdict.open)
+        considered, evidence = tuple(each.considered() for each in every), verdict.evidence
+        checked: list[StoreFacts] = []
         findings: dict[tuple[str, Role], Finding] = {}
         skipped: dict[Skipped, None] = {}
-        is_open = not verdict.is_comparable or not any(each.is_alike for each in verdict.open)
+        is_open = not verdict.is_comparable or not any(each.is_alike for each in every)
         if is_open and context.asks_the_source_subject:
             is_open = not _are_all_there(verdict, self.survey)
-        for each in verdict.open:
+        for each in every:
             if each.topic is None or each.is_gone:
                 is_open = True
                 continue
             try:
-                learned = learn(
-                    self.survey, self.counter, each.store, each.topic, verdict.evidence, context.streams_version
-                )
+                learned = learn(self.survey, self.counter, each.store, each.topic, evidence, context.streams_version)
             except AccessDeniedError as error:
                 skipped[not_looked_at.not_allowed(each.store, error)] = None
                 is_open = True
                 continue
-            for finding in _check_without_source(replace(learned, source=None), context, which):
-                findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
+            facts = _but_for_topic(learned)
+            if facts not in checked:  # hundreds of topics may be alike, and would add nothing
+                checked.append(facts)
+                for finding in _check_without_source(replace(learned, source=None), context, which):
+                    findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
             unclear = tuple(not_looked_at.of_examined(learned, context))
             skipped |= dict.fromkeys(unclear)
-            is_open = is_open or _is_wrong(_check(learned, context)) or any(piece.could_hide for piece in unclear)
+            if not is_open and not _is_wrong(findings.values()):
+                is_open = _is_wrong(_check(learned, context)) or any(piece.could_hide for piece in unclear)
         if is_open and not _is_wrong(findings.values()):
             skipped[undecided.not_decided(verdict, context.given)] = None
         self.skipped.extend(skipped)
@@ -332,6 +336,21 @@ def _check_without_source(facts: StoreFacts, context: CheckContext, which_is_tru
     for check in CHECKS:
         if check.without_source is not None:
             yield from (check.without_source(finding, which_is_true) for finding in check.find(facts, context))
+
+
+def _but_for_topic(facts: StoreFacts) -> StoreFacts:
+    """The facts without the name of the topic, and so equal for topics of which the same is found as sources of a store."""
+    census, keys, configs, nameless = facts.census, facts.keys, facts.source_configs, Topic("")
+    return replace(
+        facts,
+        source=None,
+        census=census and replace(census, topic=nameless),
+        keys=keys
+        and replace(
+            keys, census=replace(keys.census, topic=nameless), source=replace(keys.source, subject=Subject(nameless))
+        ),
+        source_configs=configs and replace(configs, topic=nameless),
+    )
 
 
 def _is_wrong(findings: Iterable[Finding]) -> bool:

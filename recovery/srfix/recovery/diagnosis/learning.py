@@ -28,7 +28,6 @@ from srfix.recovery.facts import (
     keys_of_store,
     newest_bodies,
     of_registry_roles,
-    read_subject_state,
     whole_bodies,
 )
 from srfix.recovery.findings import Evidence, Source
@@ -42,12 +41,14 @@ if TYPE_CHECKING:
 
 
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
-_Decoded: TypeAlias = tuple[Topic, str | None, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
+_Committed: TypeAlias = tuple[int | None, ...] | None
+"""Per partition a group's committed offset; None altogether for a global table."""
+_Decoded: TypeAlias = tuple[Topic, _Committed, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 
 
 @dataclass(slots=True)
 class Counter:
-    """Counts a topic once per group: several stores never share a topic, but several candidates may be tried."""
+    """Counts a topic once for all groups that have committed the same: several candidates may be tried for many stores."""
 
     survey: Survey
     engine: CensusEngine
@@ -55,7 +56,7 @@ class Counter:
     deadline_s: float | None
     max_records: int | None
     decode_values: bool
-    counted: dict[tuple[Topic, str | None, Isolation], Census] = field(default_factory=dict)
+    counted: dict[tuple[Topic, _Committed, Isolation], Census] = field(default_factory=dict)
     decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
     row_ids: dict[Path, RowIds] = field(default_factory=dict)
 
@@ -72,16 +73,24 @@ class Counter:
 
     def __call__(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
-        asked = topic, group, isolation
+        committed = self._committed(topic, group)
+        asked = topic, committed, isolation
         if asked not in self.counted:
-            self.counted[asked] = self._count(topic, group, isolation)
+            self.counted[asked] = self._count(topic, committed, isolation)
         return self.counted[asked]
+
+    def _committed(self, topic: Topic, group: str | None) -> _Committed:
+        """By partition; groups that have committed the same are restored the same."""
+        if group is None:
+            return None
+        commits = self.survey.commits(group)
+        return tuple(commits.get((topic, partition)) for partition in range(self.survey.topics()[topic]))
 
     def bodies(self, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str) -> Mapping[Role, Bodies]:
         """Whether the rows that a restore loads decode, in these roles, with the schemas of this context's ids."""
         topic, isolation = keys.census.topic, keys.census.isolation
         raw_key_ids = frozenset(self(topic, group, isolation).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
-        asked = topic, group, isolation, roles, keys.window, raw_key_ids, context
+        asked = topic, self._committed(topic, group), isolation, roles, keys.window, raw_key_ids, context
         if asked not in self.decoded:
             self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids, context)
         return self.decoded[asked]
@@ -111,16 +120,11 @@ class Counter:
             on_progress=self.on_progress,
         )
 
-    def _count(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
-        partitions = tuple(range(self.survey.topics()[topic]))
-        committed: Mapping[int, int | None] | None = None
-        if group is not None:
-            commits = self.survey.commits(group)
-            committed = {p: commits.get((topic, p)) for p in partitions}
+    def _count(self, topic: Topic, committed: _Committed, isolation: Isolation) -> Census:
         request = CensusRequest(
             topic=topic,
-            partitions=partitions,
-            committed=committed,
+            partitions=tuple(range(self.survey.topics()[topic])),
+            committed=None if committed is None else dict(enumerate(committed)),
             isolation=isolation,
             deadline_s=self.deadline_s,
             max_records=self.max_records,
@@ -214,7 +218,7 @@ def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) 
     :raises RegistryError: if the registry does not answer.
     """
     roles = {
-        role: RoleFacts(role=role, subject=subject, state=read_subject_state(survey.registry, subject), memberships={})
+        role: RoleFacts(role=role, subject=subject, state=survey.subject_state(subject), memberships={})
         for role in Role
         if survey.has_subject(subject := suspect.subject(role))
     }
@@ -234,7 +238,7 @@ def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Ro
         value = states.get(Role.VALUE)
         needed = bool(census.ids(role)) and (value is None or not value.versions)
         if survey.has_subject(subject) or needed:
-            states[role] = read_subject_state(survey.registry, subject)
+            states[role] = survey.subject_state(subject)
         else:
             states[role] = SubjectState(subject=subject, versions=(), config=None, mode=None)
     return states

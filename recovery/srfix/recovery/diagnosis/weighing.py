@@ -273,6 +273,15 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     for piece in (*pieces, *of_gone):
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
+    passed_over = [
+        t for t, of_it in by_topic.items() if not any(piece.kind == schema_similarity.KIND for piece in of_it)
+    ]
+    for piece in schema_similarity.against(split, passed_over, survey):
+        if piece.topic is not None:
+            by_topic[piece.topic].append(piece)
+    out = [topic for topic, of_topic in by_topic.items() if _is_nothing_but_out(of_topic)]
+    for topic in out:
+        del by_topic[topic]
     for piece in (
         *committed_offsets.against(split, tuple(by_topic), survey, _outdone(by_topic, read)),
         *state_directory.against(split, tuple(by_topic), survey),
@@ -281,7 +290,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
             by_topic[piece.topic].append(piece)
     _named_otherwise(split, by_topic)
     of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
-    found = False
+    found = any(topic in survey.topics() for topic in out)
     for topic, of_topic in by_topic.items():
         is_gone = topic not in survey.topics()
         if is_gone and not _fits(of_topic):
@@ -340,6 +349,12 @@ def _outdone(by_topic: Mapping[Topic, Sequence[Evidence]], read: Collection[Topi
         if _fits_as_well(by_topic[mine[0]], by_topic[other])
         and not any(piece.kind == store_name.KIND for piece in by_topic[other])
     }
+
+
+def _is_nothing_but_out(pieces: Iterable[Evidence]) -> bool:
+    """True if all speaks against a topic, and something conclusively: so it is with nearly every topic of a cluster."""
+    every = tuple(pieces)
+    return all(piece.against for piece in every) and any(piece.is_conclusive for piece in every)
 
 
 def _fits(pieces: Iterable[Evidence]) -> bool:

@@ -21,7 +21,7 @@ from srfix.recovery.evidence import rules
 from srfix.recovery.facts import Survey
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, parse
+from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, parse, recognise
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects import Topic
 
@@ -66,8 +66,8 @@ class Applications:
         )
 
     def others_read(self, topic: Topic, name: str) -> bool:
-        """True if another application than that has committed offsets on a topic, or may have: not all groups are listed, or one
-        may not be asked.
+        """True if another application than that has committed offsets on a topic, or may have: not all groups are listed, or
+        one may not be asked.
         """
         others = self._listed - {name}
         self._survey.ask_commits(sorted(others))
@@ -143,7 +143,8 @@ class Applications:
             yield "its members are stream threads"
 
     def _internal_topic(self, name: str, changelog: Topic) -> Topic | None:
-        for topic in self._survey.topics():
+        internal = self._survey.once(("internal",), lambda: tuple(filter(recognise, self._survey.topics())))
+        for topic in internal:
             parsed = parse(topic, application=name)
             if parsed is None:
                 continue

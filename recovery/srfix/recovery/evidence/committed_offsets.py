@@ -21,11 +21,15 @@ def read_topics(store: SuspectStore, survey: Survey) -> Counter[Topic]:
 
     None of them where this user may not ask: a global store is examined all the same.
     """
+    return survey.once(("read topics", store.application), lambda: _read_topics(store.application, survey))
+
+
+def _read_topics(application: str, survey: Survey) -> Counter[Topic]:
     try:
-        commits = survey.commits(store.application)
+        commits = survey.commits(application)
     except AccessDeniedError:
         return Counter()
-    return Counter(topic for topic, _partition in commits if parse(topic, application=store.application) is None)
+    return Counter(topic for topic, _partition in commits if parse(topic, application=application) is None)
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:

@@ -93,7 +93,7 @@ class Verdict:
     ranked: tuple[Hypothesis, ...]
     """The hypotheses that nothing rules out, likeliest first."""
     ruled_out: tuple[Hypothesis, ...]
-    """The hypotheses that something conclusive rules out."""
+    """The hypotheses that something conclusive rules out although something speaks for their topic."""
     doubts: tuple[Hypothesis, ...]
     """The same topics for applications that left no sign but may have existed; none of them is ever chosen."""
     chosen: Hypothesis | None

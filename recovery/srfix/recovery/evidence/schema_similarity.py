@@ -7,8 +7,10 @@ subject cannot be compared (none by TopicNameStrategy, another schema type) is c
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from srfix.recovery.evidence import rules
@@ -18,7 +20,7 @@ from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import is_internal, recognise
-from srfix.serde.casing import CaseRule, match_fields
+from srfix.serde.casing import CaseRule, folded, match_fields
 from srfix.serde.errors import AmbiguousFieldError, SchemaError
 from srfix.serde.formats.table import record_name
 from srfix.serde.registry import Schema, SchemaVersion
@@ -41,10 +43,14 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     internal = _internal(store, survey)
     if internal is None:
         return
-    topics = set(_candidates(store, survey))
-    listed = {topic for topic in topics if survey.has_subject(store.source_subject(topic, internal.role))}
+
+    def has_subject(topic: Topic) -> bool:
+        return survey.has_subject(store.source_subject(topic, internal.role))
+
+    listed = _candidates(store, survey, has_subject, ("has subject", internal.role))
+    bare = _candidates(store, survey, lambda topic: not has_subject(topic), ("has no subject", internal.role))
     yield from compare(store, survey, listed)
-    yield from _by_record_names(topics - listed, internal, store, survey)
+    yield from _by_record_names(bare, internal, store, survey)
 
 
 def is_comparable(store: SuspectStore, survey: Survey) -> bool:
@@ -53,7 +59,8 @@ def is_comparable(store: SuspectStore, survey: Survey) -> bool:
 
 
 def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Iterator[Evidence]:
-    """What the subjects of these topics say, by name; nothing of one whose subject cannot be compared.
+    """What the subjects of these topics say, by name; nothing of one whose subject cannot be compared, and of those with no
+    field in common, which are nearly all of them, only of some (`against` tells of any).
 
     Older versions count too, for a store may have been made when the source had another schema: of the topics that the
     application reads, and of the others that come nearest.
@@ -61,23 +68,40 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
     internal = _internal(store, survey)
     if internal is None:
         return
-    found: dict[Topic, tuple[Evidence, ...]] = {}
-    for topic in sorted(topics):
-        latest = survey.latest(store.source_subject(topic, internal.role))
-        if latest is not None:
-            found[topic] = tuple(_compared(topic, internal, latest.schema, _version(latest)))
+    every = tuple(topics)
+    index = survey.once(
+        ("index", store.context, internal.role, every), lambda: _index(store, every, internal.role, survey)
+    )
     read = read_topics(store, survey)
-    short = [topic for topic, pieces in found.items() if _rank(pieces) != _EXACT]
+    near = index.near(internal) | {topic for topic in read if topic in index.writers}
+    near |= frozenset(islice((topic for topic in index.writers if topic not in near), _MOST_OLDER))
+    found = {topic: _compared(topic, internal, index.writers[topic]) for topic in sorted(near)}
+    short = [topic for topic, comparison in found.items() if comparison.rank != _EXACT]
     older = [topic for topic in short if topic in read]
-    others = sorted((topic for topic in short if topic not in read), key=lambda topic: -_fit(found[topic]))
+    others = sorted((topic for topic in short if topic not in read), key=lambda topic: -found[topic].fit)
     older += others[:_MOST_OLDER]
     for topic in older:
         for version in survey.versions(store.source_subject(topic, internal.role)):
-            pieces = tuple(_compared(topic, internal, version.schema, _version(version)))
-            if _rank(pieces) > _rank(found[topic]):
-                found[topic] = pieces
-    for pieces in found.values():
-        yield from pieces
+            comparison = _compared(topic, internal, _of_version(version, survey))
+            if comparison.rank > found[topic].rank:
+                found[topic] = comparison
+    for comparison in found.values():
+        yield from comparison.pieces
+
+
+def against(store: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
+    """What the latest schemas of these topics say against each that has no field in common with the store's."""
+    internal = _internal(store, survey)
+    if internal is None or internal.role is Role.KEY:
+        return
+    read = read_topics(store, survey)
+    for topic in topics:
+        subject = store.source_subject(topic, Role.VALUE)
+        if survey.has_subject(subject) and (topic in read or _is_nobodys_own(topic)):
+            latest = survey.latest(subject)
+            comparison = _Comparison() if latest is None else _compared(topic, internal, _of_version(latest, survey))
+            if comparison.fit == 0:
+                yield from comparison.pieces
 
 
 def _by_record_names(
@@ -89,34 +113,32 @@ def _by_record_names(
     """
     if internal.role is not Role.VALUE:
         return
-    best: dict[Topic, tuple[Evidence, ...]] = {}
-    for topic, subject in sorted(_topic_record_subjects(topics, store, survey)):
+    best: dict[Topic, _Comparison] = {}
+    subjects = survey.once(("by record", store.context), lambda: _topic_record_subjects(store.context, survey))
+    for topic, subject in sorted((each, subject) for each in topics for subject in subjects.get(each, ())):
         latest = survey.latest(subject)
         if latest is None or f"{topic}-{_record_name(latest.schema)}" != split_context(subject)[1]:
             continue
         for version in survey.versions(subject):
-            pieces = tuple(_compared(topic, internal, version.schema, _version(version)))
-            if topic not in best or _rank(pieces) > _rank(best[topic]):
-                best[topic] = pieces
-    for pieces in best.values():
-        if _fit(pieces) == _FITS:
-            yield from pieces
+            comparison = _compared(topic, internal, _of_version(version, survey))
+            if topic not in best or comparison.rank > best[topic].rank:
+                best[topic] = comparison
+    for comparison in best.values():
+        if comparison.fit == _FITS:
+            yield from comparison.pieces
 
 
-def _topic_record_subjects(
-    topics: Collection[Topic], store: SuspectStore, survey: Survey
-) -> Iterator[tuple[Topic, Subject]]:
+def _topic_record_subjects(context: str, survey: Survey) -> Mapping[Topic, list[Subject]]:
+    """Per topic that exists the subjects that may be named after it and a record."""
+    found: defaultdict[Topic, list[Subject]] = defaultdict(list)
     for subject in survey.subjects():
-        context, name = split_context(subject)
-        if context != store.context or split_subject(name) is not None:
+        of_context, name = split_context(subject)
+        if of_context != context or split_subject(name) is not None:
             continue
         for at, letter in enumerate(name):
-            if letter == "-" and name[:at] in topics:
-                yield Topic(name[:at]), subject
-
-
-def _version(version: SchemaVersion) -> str:
-    return f"{version.subject} version {version.version}"
+            if letter == "-" and (topic := Topic(name[:at])) in survey.topics():
+                found[topic].append(subject)
+    return found
 
 
 def topics_without_subject(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
@@ -124,13 +146,13 @@ def topics_without_subject(store: SuspectStore, survey: Survey) -> tuple[Topic, 
     internal = _internal(store, survey)
     if internal is None or internal.role is not Role.VALUE:
         return ()
-    return tuple(
-        topic
-        for topic in _candidates(store, survey)
-        if not survey.has_subject(subject := store.source_subject(topic, Role.VALUE))
-        or (latest := survey.latest(subject)) is None
-        or not _names(latest.schema)
-    )
+
+    def tells_nothing(topic: Topic) -> bool:
+        subject = store.source_subject(topic, Role.VALUE)
+        latest = survey.latest(subject) if survey.has_subject(subject) else None
+        return latest is None or not _of_version(latest, survey).names
+
+    return _candidates(store, survey, tells_nothing, ("tells nothing",))
 
 
 def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic]) -> Iterator[Evidence]:
@@ -147,7 +169,7 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
                     f"none of the {peeked.looked_at} values looked at in it carries a schema id, and it has no subject",
                 )
             continue
-        best: tuple[Evidence, ...] = ()
+        best = _Comparison()
         known = {i: schema for i in peeked.schema_ids if (schema := survey.schema_of_id(i, store.context)) is not None}
         if peeked.schema_ids and not known and topic in read_topics(store, survey):
             yield rules.LOST_IDS.of_topic(
@@ -156,17 +178,14 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
             )
         for schema_id, schema in known.items():
             where = f"schema id {schema_id}, found in its records"
-            every = [(schema, where), *_others_of_record(topic, schema, store, survey)]
-            for writer, of_it in every:
-                found = tuple(_compared(topic, internal, writer, of_it))
-                if not best or _rank(found) > _rank(best):
+            for writer in (_writer(schema, where), *_others_of_record(topic, schema, store, survey)):
+                found = _compared(topic, internal, writer)
+                if not best.pieces or found.rank > best.rank:
                     best = found
-        yield from best
+        yield from best.pieces
 
 
-def _others_of_record(
-    topic: Topic, schema: Schema, store: SuspectStore, survey: Survey
-) -> Iterator[tuple[Schema, str]]:
+def _others_of_record(topic: Topic, schema: Schema, store: SuspectStore, survey: Survey) -> Iterator[_Writer]:
     """The versions under the subjects that RecordNameStrategy and TopicRecordNameStrategy give to a record: the store may
     have been made when its rows had another one.
     """
@@ -177,33 +196,17 @@ def _others_of_record(
         of_context = join_context(store.context, subject)
         if survey.has_subject(of_context):
             for version in survey.versions(of_context):
-                yield version.schema, f"{of_context} version {version.version}"
+                yield _of_version(version, survey)
 
 
-def _fit(pieces: Iterable[Evidence]) -> int:
-    """How well a topic fits: 2 if all fields do, 1 if some, 0 if none, -1 if it was not compared."""
-    order = (rules.NO_FIELD, rules.SOME_FIELDS, rules.ALL_FIELDS)
-    return max(
-        (
-            rank
-            for piece in pieces
-            for rank, rule in enumerate(order)
-            if (piece.kind, piece.weight) == (rule.kind, rule.weight)
-        ),
-        default=-1,
-    )
-
-
-def _rank(pieces: Iterable[Evidence]) -> tuple[int, bool]:
-    """How well it fits, and whether it has no other field."""
-    every = tuple(pieces)
-    return _fit(every), any(piece.kind == rules.SAME_FIELDS.kind for piece in every)
-
-
-def unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:
+def unlisted_topics(survey: Survey, context: str) -> tuple[Topic, ...]:
     """Topics that have a subject for their values, are no application's own, and are not listed: gone, of another cluster,
     or hidden.
     """
+    return survey.once(("unlisted topics", context), lambda: tuple(_unlisted_topics(survey, context)))
+
+
+def _unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:
     topics = survey.topics()
     for subject in survey.subjects():
         of_context, name = split_context(subject)
@@ -216,67 +219,146 @@ def unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Writer:
+    """A schema that may have written what the store holds, or the store's own, as it is compared with others."""
+
+    schema: Schema
+    where: str
+    """Where it stands."""
+    names: tuple[str, ...]
+    """Of its fields; none where there are none to compare."""
+    folded: frozenset[str]
+    types: Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Index:
+    """The latest schemas of some topics, in which those are found that have a field in common with a store's."""
+
+    writers: Mapping[Topic, _Writer]
+    """By name; those whose schemas have no names to compare last."""
+    by_name: Mapping[str, Collection[Topic]]
+    """By each name of their fields, folded."""
+
+    def near(self, internal: _Internal) -> frozenset[Topic]:
+        """Those with a field in common; of keys all, for every topic's are compared."""
+        if internal.role is Role.KEY:
+            return frozenset(self.writers)
+        return frozenset(topic for name in internal.writer.folded for topic in self.by_name.get(name, ()))
+
+
+def _index(store: SuspectStore, topics: Iterable[Topic], role: Role, survey: Survey) -> _Index:
+    latest = {topic: survey.latest(store.source_subject(topic, role)) for topic in sorted(topics)}
+    writers = {topic: _of_version(version, survey) for topic, version in latest.items() if version is not None}
+    by_name: defaultdict[str, list[Topic]] = defaultdict(list)
+    for topic, writer in writers.items():
+        for name in writer.folded:
+            by_name[name].append(topic)
+    ordered = sorted(writers.items(), key=lambda item: not item[1].names)
+    return _Index(writers=dict(ordered), by_name=by_name)
+
+
+def _writer(schema: Schema, where: str) -> _Writer:
+    names = _names(schema)
+    return _Writer(schema=schema, where=where, names=names, folded=folded(names), types=field_types(schema))
+
+
+def _of_version(version: SchemaVersion, survey: Survey) -> _Writer:
+    where = f"{version.subject} version {version.version}"
+    return survey.once(("writer", where), lambda: _writer(version.schema, where))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Internal:
     """The schema that the store's serde registered."""
 
     role: Role
     """Of its values; of its keys where the values' cannot be compared."""
-    schema: Schema
+    writer: _Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comparison:
+    """What comes of comparing a topic's schema with the store's."""
+
+    fit: int = -1
+    """2 if all fields fit, 1 if some, 0 if none, -1 if it was not compared."""
+    has_no_other: bool = False
+    pieces: tuple[Evidence, ...] = ()
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """How well it fits, and whether it has no other field."""
+        return self.fit, self.has_no_other
 
 
 def _internal(store: SuspectStore, survey: Survey) -> _Internal | None:
     for role in (Role.VALUE, Role.KEY):
         subject = store.subject(role)
         latest = survey.latest(subject) if survey.has_subject(subject) else None
-        if latest is not None and _names(latest.schema):
-            return _Internal(role=role, schema=latest.schema)
+        if latest is not None and (writer := _of_version(latest, survey)).names:
+            return _Internal(role=role, writer=writer)
     return None
 
 
-def _candidates(store: SuspectStore, survey: Survey) -> Iterator[Topic]:
-    """Topics that may be a source. One that is named as an application's own is only where this application reads it."""
-    read = read_topics(store, survey)
-    for topic in survey.topics():
-        if topic in read or (recognise(topic) is None and not is_internal(topic)):
-            yield topic
+def _candidates(
+    store: SuspectStore, survey: Survey, fits: Callable[[Topic], bool], kind: tuple[object, ...]
+) -> tuple[Topic, ...]:
+    """Topics that may be a source and fit, by name. One that is named as an application's own is only where this application
+    reads it; of the others it is found out once for all stores of a context.
+    """
+
+    def fitting() -> tuple[Topic, ...]:
+        return tuple(topic for topic in survey.topics() if _is_nobodys_own(topic) and fits(topic))
+
+    found = survey.once((*kind, store.context), fitting)
+    read = (topic for topic in read_topics(store, survey) if topic in survey.topics() and not _is_nobodys_own(topic))
+    own = tuple(filter(fits, read))
+    return tuple(sorted((*found, *own))) if own else found
 
 
-def _compared(topic: Topic, internal: _Internal, writer: Schema, where: str) -> Iterator[Evidence]:
-    names, fields = _names(internal.schema), _names(writer)
-    if not names or not fields:
-        return
-    named, shared = _shared(internal.schema, writer)
+def _is_nobodys_own(topic: Topic) -> bool:
+    return recognise(topic) is None and not is_internal(topic)
+
+
+def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison:
+    names = internal.writer.names
+    if not names or not writer.names:
+        return _Comparison()
     if internal.role is Role.KEY:  # many keys have the same one field: that says little
+        _named, shared = _shared(internal.writer, writer)
         rule = rules.KEY_FIELDS if shared == len(names) else rules.OTHER_KEY_FIELDS
-        yield rule.of_topic(
-            topic, f"{shared} of the {len(names)} fields of the store's key schema are fields of {where}"
-        )
-        return
+        detail = f"{shared} of the {len(names)} fields of the store's key schema are fields of {writer.where}"
+        return _Comparison(pieces=(rule.of_topic(topic, detail),))
+    named, shared = (0, 0) if internal.writer.folded.isdisjoint(writer.folded) else _shared(internal.writer, writer)
     if named == 0:
-        yield rules.NO_FIELD.of_topic(topic, f"none of the {len(names)} fields of the store's schema is one of {where}")
-        return
+        none = f"none of the {len(names)} fields of the store's schema is one of {writer.where}"
+        return _Comparison(fit=0, pieces=(rules.NO_FIELD.of_topic(topic, none),))
+    pieces = []
     if shared < len(names):
-        some = f"{shared} of the {len(names)} fields of the store's schema are fields of {where}, ignoring case, and of a type"
-        some += " that can feed them"
-        yield rules.SOME_FIELDS.of_topic(topic, some)
+        some = f"{shared} of the {len(names)} fields of the store's schema are fields of {writer.where}, ignoring case, and of"
+        pieces.append(rules.SOME_FIELDS.of_topic(topic, f"{some} a type that can feed them"))
     else:
-        every = f"all {len(names)} fields of the store's schema are fields of {where}, ignoring case"
-        yield rules.ALL_FIELDS.of_topic(topic, every)
-        if len(fields) == len(names):
-            yield rules.SAME_FIELDS.of_topic(topic, f"{where} has no other field")
-    own = _record(internal.schema)
-    if own is not None and own == _record(writer):
-        yield rules.SAME_RECORD.of_topic(topic, f"the record of {where} is called {own}, as the store's is")
+        every = f"all {len(names)} fields of the store's schema are fields of {writer.where}, ignoring case"
+        pieces.append(rules.ALL_FIELDS.of_topic(topic, every))
+    has_no_other = shared == len(names) == len(writer.names)
+    if has_no_other:
+        pieces.append(rules.SAME_FIELDS.of_topic(topic, f"{writer.where} has no other field"))
+    own = _record(internal.writer.schema)
+    if own is not None and own == _record(writer.schema):
+        called = f"the record of {writer.where} is called {own}, as the store's is"
+        pieces.append(rules.SAME_RECORD.of_topic(topic, called))
+    return _Comparison(fit=1 if shared < len(names) else _FITS, has_no_other=has_no_other, pieces=tuple(pieces))
 
 
-def _shared(internal: Schema, writer: Schema) -> tuple[int, int]:
+def _shared(internal: _Writer, writer: _Writer) -> tuple[int, int]:
     """How many of the store's fields have the name of one of the writer's, and how many of them that one can feed."""
-    columns, fields = _names(internal), _names(writer)
+    columns, fields = internal.names, writer.names
     try:
         fed = match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema")
     except AmbiguousFieldError:  # the engine's rule takes the last of several
         fed = match_fields(columns, fields, CaseRule.KSQLDB_2020, where="the writer schema")
-    types, others = field_types(internal), field_types(writer)
+    types, others = internal.types, writer.types
     return len(fed), sum(can_feed(others.get(field), types.get(column)) for column, field in fed.items())
 
 

@@ -7,7 +7,9 @@ An automatic one holds it: `<topic>-STATE-STORE-0000000000` (`InternalStreamsBui
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.evidence.rules import AUTOMATIC_NAME, NAMED_AFTER
@@ -32,32 +34,45 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         if automatic in survey.topics():
             yield _automatic(store, automatic)
         return
-    yield from _named_after(store, survey.topics())
+    yield from _named_after(store, survey.once(("names of topics",), lambda: _names(survey.topics())))
 
 
-def gone_source(store: SuspectStore, survey: Survey, gone: Iterable[Topic]) -> Iterator[Evidence]:
+def gone_source(store: SuspectStore, survey: Survey, gone: tuple[Topic, ...]) -> Iterator[Evidence]:
     """The same of topics that do not exist any more.
 
-    :param gone: those that left a subject; an automatic name tells of others too.
+    :param gone: those that left a subject in the store's context; an automatic name tells of others too.
     """
     automatic = automatic_store_source(store.name)
     if automatic is None:
-        yield from _named_after(store, gone)
+        yield from _named_after(store, survey.once(("names of those gone", store.context), lambda: _names(gone)))
     elif automatic not in survey.topics():
         yield _automatic(store, automatic)
 
 
-def _named_after(store: SuspectStore, topics: Iterable[Topic]) -> Iterator[Evidence]:
-    every = tuple(topics)
-    whole = [topic for topic in every if _begins_with(store.name, topic)]
-    alike = whole or [topic for topic in every if _first_word(topic) == _first_word(store.name) != ""]
-    for topic in alike:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Names:
+    """Topics by what a store's name may have of theirs."""
+
+    whole: Mapping[str, Collection[Topic]]
+    """By their names, as they are compared."""
+    first_words: Mapping[str, Collection[Topic]]
+
+
+def _names(topics: Iterable[Topic]) -> _Names:
+    whole: defaultdict[str, list[Topic]] = defaultdict(list)
+    first_words: defaultdict[str, list[Topic]] = defaultdict(list)
+    for topic in topics:
+        whole[declared_name(topic)].append(topic)
+        first_words[_first_word(topic)].append(topic)
+    return _Names(whole=whole, first_words=first_words)
+
+
+def _named_after(store: SuspectStore, topics: _Names) -> Iterator[Evidence]:
+    name, word = declared_name(store.name), _first_word(store.name)
+    ends = (end for end in range(1, len(name) + 1) if not name[end : end + 1].isalnum())
+    whole = [topic for end in ends for topic in topics.whole.get(name[:end], ())]
+    for topic in sorted(whole or (topics.first_words.get(word, ()) if word else ())):
         yield NAMED_AFTER.of_topic(topic, f"the store's name, {store.name}, begins as the topic's does")
-
-
-def _begins_with(store: str, topic: Topic) -> bool:
-    name, start = declared_name(store), declared_name(topic)
-    return name == start or (name.startswith(start) and not name[len(start)].isalnum())
 
 
 def _first_word(name: str) -> str:

@@ -8,7 +8,7 @@ from srfix.recovery.census import Census
 from srfix.recovery.facts.key_role import KeyRole, KeyStanding, key_role
 from srfix.recovery.facts.key_sample import KeySample, sample_keys
 from srfix.recovery.facts.stores import SuspectStore
-from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
+from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.facts.survey import Survey
 from srfix.serde.registry import reference_texts
 from srfix.serde.resolve import ById, ResolvedSchema
@@ -31,7 +31,7 @@ def keys_of_store(
         return KeyRole(standing=KeyStanding.RAW, census=census, source=nothing)
     if not census.ids(Role.KEY):
         return key_role(census, phantom, nothing, KeySample(keys=(), window=None))
-    source = read_subject_state(survey.registry, subject) if survey.has_subject(subject) else nothing
+    source = survey.subject_state(subject) if survey.has_subject(subject) else nothing
     return keys_under(survey, census, phantom, source, context=store.context)
 
 

@@ -88,6 +88,8 @@ class CheckContext:
     """True if the person said that the application's serializers register no schemas (auto.register.schemas=false)."""
     given: Given = field(default_factory=Given)
     """What the person gave on the command line, for the commands that findings print."""
+    memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict, repr=False, compare=False)
+    """Answers to `membership`: several checks ask the same."""
 
     @property
     def is_connect(self) -> bool:
@@ -127,7 +129,9 @@ class CheckContext:
 
     def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
         """Whether the schema behind an id is registered under a subject, asked as the failing reader asks."""
-        return ask_membership(self.registry, subject, schema_id)
+        if (subject, schema_id) not in self.memberships:
+            self.memberships[subject, schema_id] = ask_membership(self.registry, subject, schema_id)
+        return self.memberships[subject, schema_id]
 
     def state_of(self, subject: Subject) -> SubjectState:
         return read_subject_state(self.registry, subject)

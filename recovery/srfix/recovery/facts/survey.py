@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from srfix.recovery.cluster import (
     TRANSACTIONS,
@@ -15,10 +15,11 @@ from srfix.recovery.cluster import (
     RawRecord,
     TopicConfigs,
 )
+from srfix.recovery.facts.holders import Holder, list_holders
 from srfix.recovery.facts.isolation import SAID_BY_DEFAULT, RestoreIsolation, by_transactional_ids, not_known, said
 from srfix.recovery.facts.known_transactions import known_transactional_ids
 from srfix.recovery.facts.stores import Membership, SuspectStore
-from srfix.recovery.facts.subject_state import version_numbers
+from srfix.recovery.facts.subject_state import SubjectState, read_subject_state, version_numbers
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry, usable
@@ -39,6 +40,8 @@ from srfix.serde.registry import (
 from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
+
+_T = TypeVar("_T")
 
 _MOST_VERSIONS: Final = 20
 """Versions of a subject that are compared, the newest ones."""
@@ -106,6 +109,7 @@ class Survey:
     _schemas: dict[tuple[SchemaId, str], Schema | None] = field(default_factory=dict)
     _peeks: dict[tuple[Topic, Role], Peek] = field(default_factory=dict)
     _samples: dict[Topic, tuple[RawRecord, ...]] = field(default_factory=dict)
+    _worked_out: dict[tuple[object, ...], object] = field(default_factory=dict)
 
     if TYPE_CHECKING:
 
@@ -121,6 +125,16 @@ class Survey:
 
     def __post_init__(self) -> None:
         self.registry = usable(self.registry)
+
+    def once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
+        """What is worked out of the answers, the first time that it is wanted: hundreds of stores ask the same of thousands of
+        topics and subjects.
+
+        :param key: hashable; what it is, and of what.
+        """
+        if key not in self._worked_out:
+            self._worked_out[key] = make()
+        return cast("_T", self._worked_out[key])
 
     def named_source(self, store: SuspectStore) -> NamedSource | None:
         """The topic that the person named for a store; what is said of its application goes first."""
@@ -244,15 +258,40 @@ class Survey:
     def versions(self, subject: Subject) -> tuple[SchemaVersion, ...]:
         """The newest 20 versions of a subject, soft-deleted ones too, the newest first; none if there is no such subject."""
         if subject not in self._versions:
-            numbers = version_numbers(self.registry, subject, deleted=True)
+            numbers = self._version_numbers(subject)
+            latest = self._latest.get(subject)
             found = []
             for number in sorted(numbers, reverse=True)[:_MOST_VERSIONS]:
+                if latest is not None and latest.version == number:
+                    found.append(latest)
+                    continue
                 try:
                     found.append(self.registry.version(subject, number, deleted=True))
                 except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
                     continue
             self._versions[subject] = tuple(found)
         return self._versions[subject]
+
+    def _version_numbers(self, subject: Subject) -> tuple[int, ...]:
+        """Soft-deleted ones too; from the listing of all versions if that was asked for."""
+        if ("holders",) not in self._worked_out:
+            return version_numbers(self.registry, subject, deleted=True)
+        return self.once(("version numbers",), self._listed_numbers).get(subject, ())
+
+    def _listed_numbers(self) -> Mapping[Subject, tuple[int, ...]]:
+        by_subject = groupby(self.holders(), key=lambda holder: holder.subject)
+        return {subject: tuple(holder.version for holder in of_it) for subject, of_it in by_subject}
+
+    def holders(self) -> tuple[Holder, ...]:
+        """Every version of every subject, soft-deleted ones too, by subject and version.
+
+        :raises EndpointNotSupportedError: if the registry does not list its schemas.
+        """
+        return self.once(("holders",), lambda: list_holders(self.registry))
+
+    def subject_state(self, subject: Subject) -> SubjectState:
+        """What stands under a subject: where a store may restore from many topics, it is looked at for each."""
+        return self.once(("state", subject), lambda: read_subject_state(self.registry, subject))
 
     def ids_under(self, subject: Subject, *, deleted: bool) -> frozenset[SchemaId]:
         """The ids of all versions of a subject; none if there is no such subject.

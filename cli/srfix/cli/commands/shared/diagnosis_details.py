@@ -34,8 +34,11 @@ def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[S
         blocks.append(ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in diagnosis.findings)))
     for finding in diagnosis.findings:
         blocks += [Heading(title(finding)), *finding_in_detail(finding, facts)]
-    if diagnosis.skipped:
-        blocks += [Heading("Not looked at", level=2, is_apart=True), ItemList(tuple(skipped_lines(diagnosis.skipped)))]
+    if diagnosis.not_looked_at:
+        blocks += [
+            Heading("Not looked at", level=2, is_apart=True),
+            ItemList(tuple(skipped_lines(diagnosis.not_looked_at))),
+        ]
     if diagnosis.ignored:
         blocks.append(Paragraph(ignored_line(diagnosis)))
     blocks.extend(advice_blocks(diagnosis.applications))

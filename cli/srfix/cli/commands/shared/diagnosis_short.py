@@ -79,7 +79,7 @@ def diagnosis_in_short(
         yield Commands((given.command("plan", *also, "-o", "plan.json"),))
         yield from secrets_to_add(given, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
-    if facts is None and (diagnosis.findings or diagnosis.skipped):
+    if facts is None and (diagnosis.findings or diagnosis.not_looked_at):
         last.append("All of it, with the evidence and what to do around a repair: --details")
     if facts is not None and last:
         yield Heading("Also to know", level=2, is_apart=True)
@@ -95,9 +95,9 @@ def _folded(diagnosis: Diagnosis, notes: Sequence[Finding]) -> Iterator[Block]:
     """What holds for more than one finding, and the notes; folded away."""
     for note in notes:
         yield Folded(title(note), tuple(finding_in_detail(note)))
-    if diagnosis.skipped:
-        lines = tuple(skipped_lines(diagnosis.skipped))
-        yield Folded(f"Not looked at: {counted(len(diagnosis.skipped), 'thing')}", (ItemList(lines),))
+    if diagnosis.not_looked_at:
+        lines = tuple(skipped_lines(diagnosis.not_looked_at))
+        yield Folded(f"Not looked at: {counted(len(diagnosis.not_looked_at), 'thing')}", (ItemList(lines),))
     for told in diagnosis.applications:
         if told.advice:
             yield Folded(f"What to do around a repair: {told.application}", (ItemList(told.advice, is_numbered=True),))
@@ -203,10 +203,10 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
 
 def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
     """What could hide a finding, by name; how much else."""
-    hiding = [each for each in diagnosis.skipped if each.could_hide]
+    hiding = [each for each in diagnosis.not_looked_at if each.could_hide]
     for line in skipped_lines(hiding):
         yield f"Not looked at: {line}"
-    others = len(diagnosis.skipped) - len(hiding)
+    others = len(diagnosis.not_looked_at) - len(hiding)
     if others:
         besides = "besides, " if hiding else ""
         yield capitalized(f"{besides}not looked at, which hides no finding: {counted(others, 'thing')}")

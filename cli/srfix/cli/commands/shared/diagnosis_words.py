@@ -36,7 +36,7 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
     wrong = sum(counts.values())
     how_bad = kinds[0].value if len(kinds) == 1 else ", ".join(f"{counts[kind]:,} {kind.value}" for kind in kinds)
     stores = f"{counted(len(diagnosis.examined), 'store')} examined"
-    if hiding := sum(skipped.could_hide for skipped in diagnosis.skipped):
+    if hiding := sum(skipped.could_hide for skipped in diagnosis.not_looked_at):
         unseen = f"; not looked at, which could hide more: {counted(hiding, 'thing')}"
     else:
         unseen = "; nothing that could hide more was left out"
