@@ -71,7 +71,8 @@ def _missing(
                 yield Expectation(code, role, False, "2.7 or later runs, as is seen", severity=severity)
         return  # where nothing is seen of it, an older one leaves the same
     if store.kind is Kind.GLOBAL and not world.is_upgraded:
-        codes = ["SRF006"] if is_known_global(world, store) else ["SRF001", "SRF006"]
+        is_told = is_known_global(world, store) and not is_shown_newer(world, store)
+        codes = ["SRF006"] if is_told else ["SRF001", "SRF006"]
     if not world.is_upgraded and not is_shown_newer(world, store):
         for code in OF_MISSING:
             yield Expectation(code, role, False, "nothing shows 2.7 or later", severity=Severity.NOTE)

@@ -102,14 +102,15 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
     is_added = bool(added.intersection(version.schema for version in own if not version.deleted))
     others = [group for name, group in world.groups.items() if name != store.application and group.has_signs_of_streams]
     is_alone = not any(topic == store.topic for group in others for topic, _partition in group.commits)
-    return asks_source(world, store) is True or (is_added and is_alone)
+    return asks_source(world, store) is True or (is_added and is_alone and world.lists_groups)
 
 
 def may_be_table(world: World, store: TrueStore) -> bool:
     """True for a store without logging that nobody can tell from a table which its topic restores: they leave the same.
 
-    What tells is a directory with rows and no checkpoint after a commit, and on 3.3 and later the store's own schema, which
-    each put of such a table would register under the source's own subject.
+    What tells is, where 2.7 or later is said to run, a directory with rows and no checkpoint after a commit (up to 2.6.3 a
+    process that is killed once it has loaded its checkpoint leaves the same, and its store is broken: seen), and on 3.3 and
+    later the store's own schema, which each put of such a table would register under the source's own subject.
     """
     group, name = world.groups.get(store.application), f"{store.application}/{store.name}"
     own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
@@ -123,7 +124,9 @@ def may_be_table(world: World, store: TrueStore) -> bool:
     if not own or {version.schema for version in own} & ({version.schema for version in held} | PRODUCED):
         return True
     is_closed = store.application in world.state_of and store.application not in world.in_use
-    is_whole = is_closed and world.layouts.get(store.application) not in ("behind", "died")
+    is_whole = (
+        is_closed and world.layouts.get(store.application) not in ("behind", "died") and asks_source(world, store)
+    )
     disk = world.disk.get(name)
     is_on_disk = disk is not None and any(disk.partitions.values())
     return not (is_whole and is_on_disk) and not (group.metadata == METADATA_FROM_3_3 and world.registers)

@@ -19,7 +19,7 @@ from srfix.recovery.evidence.field_types import can_feed, field_types
 from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.internal_topics import is_internal, recognise
+from srfix.recovery.internal_topics import application_prefixes, is_internal, recognise
 from srfix.serde.casing import CaseRule, folded, match_fields
 from srfix.serde.errors import AmbiguousFieldError, SchemaError
 from srfix.serde.formats.table import record_name
@@ -305,13 +305,18 @@ def _candidates(
     store: SuspectStore, survey: Survey, fits: Callable[[Topic], bool], kind: tuple[object, ...]
 ) -> tuple[Topic, ...]:
     """Topics that may be a source and fit, by name. One that is named as an application's own is only where this application
-    reads it; of the others it is found out once for all stores of a context.
+    reads it, or reads nothing, and no group has such a name; of the others it is found out once for all stores of a context.
     """
 
     def fitting() -> tuple[Topic, ...]:
         return tuple(topic for topic in survey.topics() if _is_nobodys_own(topic) and fits(topic))
 
+    def unowned() -> tuple[Topic, ...]:
+        return tuple(topic for topic in survey.topics() if _is_unowned(topic, survey) and fits(topic))
+
     found = survey.once((*kind, store.context), fitting)
+    if not read_topics(store, survey):
+        found = tuple(sorted((*found, *survey.once((*kind, store.context, "unowned"), unowned))))
     read = (topic for topic in read_topics(store, survey) if topic in survey.topics() and not _is_nobodys_own(topic))
     own = tuple(filter(fits, read))
     return tuple(sorted((*found, *own))) if own else found
@@ -319,6 +324,13 @@ def _candidates(
 
 def _is_nobodys_own(topic: Topic) -> bool:
     return recognise(topic) is None and not is_internal(topic)
+
+
+def _is_unowned(topic: Topic, survey: Survey) -> bool:
+    """True for one that is named as an application's own, of which there is no group, as far as all are listed."""
+    groups = survey.once(("groups",), survey.cluster.groups)
+    prefixes = application_prefixes(topic)
+    return bool(prefixes) and groups.problem is None and frozenset(prefixes).isdisjoint(groups.groups)
 
 
 def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison:

@@ -181,11 +181,10 @@ class StoreFacts:
         if role is None or self.source is None or self.census is None or self.keys is None or not self.keys.is_certain:
             return None
         carried = [i for i in self.census.restorable_ids(Role.KEY) if role.memberships[i].is_known]
-        if not role.state.versions:
-            written = self._key_ids_put()
-            return KeyAsymmetry(topic_ids=tuple(carried), reader_id=max(written)) if carried and written else None
         # A repair registers what is in the log too, be it that of tombstones alone, and not only what the source has.
-        return asymmetry(carried, role.state, {*self.keys.source.schema_ids, *self.census.ids(Role.KEY)})
+        found = asymmetry(carried, role.state, {*self.keys.source.schema_ids, *self.census.ids(Role.KEY)})
+        written = self._key_ids_put() if found is None and carried and len(role.state.schema_ids) != 1 else None
+        return KeyAsymmetry(topic_ids=tuple(carried), reader_id=max(written)) if written else found
 
     def _key_ids_put(self) -> frozenset[SchemaId]:
         """The ids in keys on disk that no record's key carries, of a topic of which no key is gone: a serde put them there.
