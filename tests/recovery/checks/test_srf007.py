@@ -94,6 +94,7 @@ class TestWhatPutsHaveLeft:
         write_task(folder, "0_0", damage.STORE, rows, checkpoint=None)
         assert noted(examined(world, of_state(tmp_path), streams_version="2.8.2").diagnosis) == ["SRF007"]
         assert wrong(examined(world, of_state(tmp_path), streams_version="2.6.3").diagnosis) == ["SRF001"]
+        assert noted(examined(world, of_state(tmp_path), streams_version="2.5.1").diagnosis) == ["SRF007"]
         write_task(folder, "0_1", damage.STORE, {b"u2": frame_id(1, b"\x02")}, checkpoint=None)
         assert "SRF007" not in noted(examined(world, of_state(tmp_path), streams_version="2.8.2").diagnosis)
 

@@ -31,9 +31,9 @@ class TestReadStateDirectory:
     @pytest.mark.parametrize(
         ("version", "name", "traces"),
         [
-            ("2.6.3", "xe5dc1e-app", (True, True, False, False, False)),
-            ("3.9.2", "xda9e9e-app", (True, False, True, False, False)),
-            ("4.3.1", "x3bc6f6-app", (True, False, False, True, False)),
+            ("2.6.3", "xe5dc1e-app", (True, True, False, False, False, False)),
+            ("3.9.2", "xda9e9e-app", (True, False, True, False, False, False)),
+            ("4.3.1", "x3bc6f6-app", (True, False, False, True, False, False)),
         ],
     )
     def test_the_state_dir_and_the_folder_in_it_are_the_same_and_the_layout_betrays_the_version(
@@ -44,16 +44,23 @@ class TestReadStateDirectory:
         assert found.traces == Traces(**dict(zip(Traces.__slots__, traces, strict=True)))
 
     @pytest.mark.parametrize(
-        ("versions", "is_since_3_0"), [(["5.18.4"], False), (["5.18.4", "6.22.1"], True), ([], False)]
+        ("versions", "is_since_3_0", "is_up_to_2_5"),
+        [
+            (["5.18.4"], False, False),
+            (["5.18.4", "6.22.1"], True, False),
+            (["5.15.10", "5.18.3"], False, True),
+            ([], False, False),
+        ],
     )
     def test_so_do_the_options_of_the_rocksdb_that_opened_a_store_last(
-        self, tmp_path: Path, versions: list[str], is_since_3_0: bool
+        self, tmp_path: Path, versions: list[str], is_since_3_0: bool, is_up_to_2_5: bool
     ) -> None:
         store(tmp_path / "shop", "0_0", "t")
         for number, version in enumerate(versions, start=5):
             text = f"# This is a RocksDB option file.\n\n[Version]\n  rocksdb_version={version}\n  options_file_version=1.1\n"
             (tmp_path / f"shop/0_0/rocksdb/t/OPTIONS-{number:06}").write_text(text)
-        assert only(tmp_path).traces.has_rocksdb_6 is is_since_3_0
+        traces = only(tmp_path).traces
+        assert (traces.has_rocksdb_6, traces.has_rocksdb_5_18_3) == (is_since_3_0, is_up_to_2_5)
 
     @pytest.mark.core
     def test_tasks_stores_and_topics_of_2_6_3(self) -> None:

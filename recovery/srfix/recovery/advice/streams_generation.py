@@ -10,6 +10,7 @@
 | `<store>.position` | 3.2 to 4.2 |
 | column family `offsets` | 4.3 and later |
 | options of a store that RocksDB 6 or later wrote | 3.0 and later |
+| those of all stores, that RocksDB 5.18.3 or older wrote | up to 2.5 |
 
 What is missing on disk says nothing: a copy loses files whose names begin with a dot. The members' own word (the
 version in their subscription) is not handed out by librdkafka.
@@ -93,6 +94,9 @@ def from_traces(traces: Traces, *, path: str) -> Iterator[GenerationHint]:
     if traces.has_rocksdb_6:
         detail = f"RocksDB 6 or later opened the stores in {path} last"
         yield GenerationHint(oldest=StreamsVersion(3, 0), newest=None, detail=detail)
+    if traces.has_rocksdb_5_18_3:
+        detail = f"RocksDB 5.18.3 or older opened the stores in {path} last"
+        yield GenerationHint(oldest=None, newest=StreamsVersion(2, 5), detail=detail)
     if traces.has_process_metadata:
         detail = f"there is a kafka-streams-process-metadata in {path}"
         yield GenerationHint(oldest=StreamsVersion(2, 6), newest=None, detail=detail)

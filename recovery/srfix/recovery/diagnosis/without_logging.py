@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from srfix.recovery.advice import from_commit_metadata
-from srfix.recovery.facts import WITH_FIX, CheckContext, StoreFacts, Survey, SuspectStore, latest_own
+from srfix.recovery.facts import WITH_FIX, CheckContext, StoreFacts, StreamsVersion, Survey, SuspectStore, latest_own
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
 from srfix.serde.files import is_there
@@ -44,6 +44,8 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
         return None
     if survey.named_source(store) is not None or ksqldb_query(store.application) is not None:
         return None
+    if _has_no_checkpoint_of_commits(facts, role.state.schema_ids, context):
+        return "Kafka Streams up to 2.5 writes a checkpoint with each commit, and there is none beside its rows"
     carried = facts.census.ids(Role.VALUE)
     own = latest_own(version for version in role.state.versions if version.schema_id not in carried)
     if own is None or not survey.membership(source.subject, own.schema_id).is_missing:
@@ -67,6 +69,18 @@ def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
     return "Kafka Streams 3.3 or later has processed what it restores from"
 
 
+def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: Collection[SchemaId], context: CheckContext) -> bool:
+    """True if 2.5 or older has put the rows on disk, of its own ids alone, and no commit since has left a checkpoint. In a
+    directory that is new since the group committed, a reused topic would have left rows of other ids.
+    """
+    version = context.streams_version
+    if facts.rows is None or facts.census is None or version is None or version > StreamsVersion(2, 5):
+        return False
+    ids = facts.rows.ids(Role.VALUE)
+    has_committed = any(partition.committed_offset for partition in facts.census.partitions)
+    return facts.starts_anew and has_committed and bool(ids) and ids <= set(own_ids)
+
+
 def _has_put_on_disk(facts: StoreFacts, own_ids: Collection[SchemaId], context: CheckContext) -> str | None:
     """What shows that 2.7 or later has put the rows on disk: all carry the store's own ids, and none is of an earlier start."""
     if facts.rows is None or not context.asks_the_source_subject or not facts.starts_anew:
@@ -78,9 +92,9 @@ def _has_put_on_disk(facts: StoreFacts, own_ids: Collection[SchemaId], context: 
 
 
 def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
-    """True if the directories of a store show that a start of Kafka Streams 2.7 or later restores all of it: none of its tasks
-    has a checkpoint. Those versions keep one, but for exactly-once. A copy without any file whose name begins with a dot
-    shows nothing.
+    """True if the directories of a store show that a start of Kafka Streams restores all of it, or nothing: none of its tasks
+    has a checkpoint. All versions but 2.6 keep one, but for exactly-once. A copy without any file whose name begins with a
+    dot shows nothing.
     """
     found = [
         disk
@@ -92,8 +106,11 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
         for state in survey.supplied.state
         if state.application == suspect.application
     )
-    is_exactly_once = survey.restore_isolation(suspect.application).isolation is Isolation.READ_COMMITTED
-    return bool(found) and has_dot_files and not is_exactly_once and all(disk.is_silent for disk in found)
+    reads = survey.restore_isolation(suspect.application)
+    may_be_exactly_once = reads.isolation is Isolation.READ_COMMITTED or (
+        reads.weight is None and reads.detail is not None
+    )
+    return bool(found) and has_dot_files and not may_be_exactly_once and all(disk.is_silent for disk in found)
 
 
 def is_alive(survey: Survey, application: str) -> bool:

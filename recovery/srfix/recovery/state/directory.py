@@ -91,6 +91,8 @@ class Traces:
     """The column family `offsets`: 4.3 and later."""
     has_rocksdb_6: bool = False
     """RocksDB 6 or later opened a store last (`OPTIONS-…`): 3.0 and later, for 2.8 has 5.18."""
+    has_rocksdb_5_18_3: bool = False
+    """RocksDB 5.18.3 or older opened all stores last: up to 2.5, for 2.6 has 5.18.4 (seen on 2.5.1, 2.6.3, 2.7.0 and 2.8.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

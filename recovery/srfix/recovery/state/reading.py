@@ -33,7 +33,7 @@ _DEEPEST: Final = 4
 """Folders between an application's and a database's, with a named topology, and one."""
 _CHECKPOINT: Final = ".checkpoint"
 _LOCK: Final = ".lock"
-_ROCKSDB_VERSION: Final = re.compile(rb"^\s*rocksdb_version=(\d+)\.", re.MULTILINE)
+_ROCKSDB_VERSION: Final = re.compile(rb"^\s*rocksdb_version=(\d+)\.(\d+)\.(\d+)", re.MULTILINE)
 _BEGINNING: Final = 4_096
 """Bytes of an options file that are read: its version stands first."""
 _PROCESS_METADATA: Final = "kafka-streams-process-metadata"
@@ -114,14 +114,14 @@ def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:
     return True if True in held else None if None in held else False
 
 
-def _rocksdb(database: Path) -> int:
-    """The major version of RocksDB that opened a database last, as its options say; 0 if they do not."""
+def _rocksdb(database: Path) -> tuple[int, ...]:
+    """The version of RocksDB that opened a database last, as its options say; empty if they do not."""
     latest = max(database.glob("OPTIONS-*"), default=None)
     try:
         said = None if latest is None else _ROCKSDB_VERSION.search(latest.read_bytes()[:_BEGINNING])
     except OSError:
-        return 0
-    return int(said[1]) if said else 0
+        return ()
+    return tuple(map(int, said.groups())) if said else ()
 
 
 def _is_named(path: Path) -> bool:
@@ -147,12 +147,14 @@ class _Reader:
             )
         else:
             tasks = [self._with_offsets(task) for task in tasks]
+        rocksdb = [found for task in tasks for store in task.stores if (found := _rocksdb(Path(store.path)))]
         traces = Traces(
             has_process_metadata=is_there(folder / _PROCESS_METADATA),
             has_task_locks=any(is_there(Path(task.path) / _LOCK) for task in tasks),
             has_position_files=any(True for task in tasks for _ in Path(task.path).glob("*.position")),
             has_offsets_column_families=any(store.offsets is not None for task in tasks for store in task.stores),
-            has_rocksdb_6=any(_rocksdb(Path(store.path)) >= 6 for task in tasks for store in task.stores),
+            has_rocksdb_6=any(version >= (6,) for version in rocksdb),
+            has_rocksdb_5_18_3=bool(rocksdb) and max(rocksdb) <= (5, 18, 3),
         )
         self._check_process_metadata(folder)
         return ApplicationState(
