@@ -18,10 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde import CoercionError, Column, IncompatibleTypeError
+from srfix.serde import CoercionError
 from srfix.serde.columns.types import (
     BIGINT,
-    BOOLEAN,
     BYTES,
     DATE,
     DOUBLE,
@@ -29,10 +28,7 @@ from srfix.serde.columns.types import (
     STRING,
     TIME,
     TIMESTAMP,
-    Array,
-    ColumnType,
     Decimal,
-    Map,
     ScalarType,
     Struct,
 )
@@ -42,29 +38,9 @@ from srfix.serde.interface import Value
 
 I8, I16, I32, I64 = ConnectType.INT8, ConnectType.INT16, ConnectType.INT32, ConnectType.INT64
 F32, F64 = ConnectType.FLOAT32, ConnectType.FLOAT64
-ACCEPTED: list[tuple[ColumnType, set[ConnectType]]] = [
-    (BOOLEAN, {ConnectType.BOOLEAN}),
-    (INTEGER, {I8, I16, I32}),
-    (DATE, {I8, I16, I32}),
-    (TIME, {I8, I16, I32}),
-    (BIGINT, {I8, I16, I32, I64}),
-    (TIMESTAMP, {I8, I16, I32, I64}),
-    (DOUBLE, {F32, F64}),
-    (STRING, {I8, I16, I32, I64, F32, F64, ConnectType.BOOLEAN, ConnectType.STRING}),
-    (BYTES, {ConnectType.BYTES}),
-    (Decimal(4, 2), {ConnectType.BYTES}),
-    (Array(INTEGER), {ConnectType.ARRAY}),
-    (Map(INTEGER), {ConnectType.MAP}),
-    (Struct((Column("A", INTEGER),)), {ConnectType.STRUCT}),
-]
 
 
 class TestRefusal:
-    @pytest.mark.parametrize(("column", "accepted"), ACCEPTED)
-    @pytest.mark.parametrize("writer", ConnectType)
-    def test_the_table_holds(self, column: ColumnType, accepted: set[ConnectType], writer: ConnectType) -> None:
-        assert (refusal(writer, column, "->A") is None) is (writer in accepted)
-
     def test_it_carries_the_path_and_connects_two_words(self) -> None:
         error = refusal(I64, DATE, "->A->ARRAY->B")
         assert error is not None
@@ -146,18 +122,6 @@ class TestCoercion:
         with pytest.raises(CoercionError, match=message) as caught:
             convert(value)
         assert (caught.value.path, caught.value.column_type) == ("->A", column.value)
-
-    @pytest.mark.parametrize(("name", "column"), [(DECIMAL_NAME, BYTES), (None, Decimal(4, 2))])
-    def test_bytes_and_decimals_pass_the_check_of_types_but_no_value_does(
-        self, name: str | None, column: ScalarType | Decimal
-    ) -> None:
-        # ConnectSchema.validateValue: the object is of the other class.
-        assert refusal(ConnectType.BYTES, column, "->A") is None
-        convert = coercion(ConnectType.BYTES, name, column, "->A")
-        assert convert is not None
-        with pytest.raises(IncompatibleTypeError) as caught:
-            convert(b"")
-        assert (caught.value.writer_type, caught.value.column_type) == ("bytes", "bytes")
 
 
 class TestEnsureFit:
