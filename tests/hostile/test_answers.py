@@ -216,9 +216,6 @@ class TestWrong:
         judge(attack("explain", tmp_path / "k"), most=4_000_000, peak=500 * MB)
 
 
-SECRET = "Xa7Qk9Zb8Wm3"
-
-
 def brief(arguments: Sequence[str], retries: str) -> None:
     """A command that says no more than needs be, and nothing of a file of this machine."""
     done = judge(attack(*arguments, "-R", f"max.retries={retries}", wall_s=WALL_S), most=60_000, secrets=("root:x:0",))
@@ -227,51 +224,6 @@ def brief(arguments: Sequence[str], retries: str) -> None:
 
 @pytest.mark.slow
 class TestHeaders:
-    @pytest.mark.parametrize("status", [b"301 Moved", b"302 Found", b"307 Temporary Redirect", b"308 Permanent"])
-    @pytest.mark.parametrize(
-        ("user", "given"),
-        [
-            (f"ada:{SECRET}@", ()),
-            ("", ("-R", f"basic.auth.user.info=ada:{SECRET}")),
-            ("", ("-R", f"bearer.auth.token={SECRET}", "-R", "bearer.auth.credentials.source=STATIC_TOKEN")),
-        ],
-        ids=["in the URL", "basic", "token"],
-    )
-    def test_credentials_do_not_follow_a_redirect(
-        self, status: bytes, user: str, given: tuple[str, ...], broker: EmbeddedBroker
-    ) -> None:
-        with serving(answer(b"[]")) as other:
-            away = answer(b"", b"Location: http://localhost:%d/collect" % other.port, status=status)
-            with serving(away) as server:
-                at = ("--registry", server.url.replace("//", f"//{user}"), *given, "-R", "max.retries=0")
-                subjects = attack("subjects", "--bootstrap-servers", broker.bootstrap_servers, *at)
-                for done in (subjects, attack("schema", "ID INT", "--subject", "a", *at)):
-                    judge(done, secrets=(SECRET,))
-                assert server.heads
-            assert not any("authorization" in head.lower() for head in other.heads)
-
-    @pytest.mark.parametrize(
-        "location",
-        [
-            b"file:///etc/passwd",
-            b"gopher://127.0.0.1:1/",
-            b"//127.0.0.1:1/",
-            b"http://[::1",
-            b"http://127.0.0.1:99999999/",
-            b"\x1b]0;x\x07\x9b2J",
-            b"javascript:alert(1)",
-            b"http://ada:Xa7Qk9Zb8Wm3@127.0.0.1:1/",
-            b"",
-            b"http://" + b"x" * 30_000,
-            b"http://\xff\xfe\xe2\x80\xae/",
-            b"/a\tb",
-        ],
-    )
-    def test_a_location_from_nowhere_is_a_sentence(self, location: bytes, broker: EmbeddedBroker) -> None:
-        with serving(answer(b"", b"Location: " + location, status=b"302 Found")) as server:
-            for arguments in commands(server, broker).values():
-                brief(arguments, "0")
-
     @pytest.mark.parametrize(
         "header",
         [
@@ -323,36 +275,3 @@ class TestHeaders:
 def say(raw: bytes, connection: socket.socket, head: str) -> None:
     connection.sendall(raw)
     connection.shutdown(socket.SHUT_RDWR)
-
-
-def pages(connection: socket.socket, head: str) -> None:
-    """A listing of which each page is full, whatever offset is asked for."""
-    body = json.dumps([f"app-store{i}-changelog-value" for i in range(1000)]).encode()
-    answer(body)(connection, head)
-
-
-@pytest.mark.slow
-def test_pages_without_end_are_not_followed_without_end(broker: EmbeddedBroker) -> None:
-    with serving(pages) as server:
-        judge(attack(*commands(server, broker)["subjects"], "-R", "max.retries=0", wall_s=WALL_S), most=20_000_000)
-        assert len(server.heads) < 20_000
-
-
-@pytest.mark.slow
-def test_references_that_never_end_are_given_up(broker: EmbeddedBroker) -> None:
-    """Each version that is asked for refers to two others."""
-
-    def behave(connection: socket.socket, head: str) -> None:
-        number = hash(head) % 10**9
-        body = {
-            "id": number,
-            "version": 1,
-            "subject": "s",
-            "schema": f'{{"type":"record","name":"R{number}","fields":[]}}',
-            "references": [{"name": f"R{number}{x}", "subject": f"s{number}{x}", "version": 1} for x in "ab"],
-        }
-        answer(json.dumps(body).encode())(connection, head)
-
-    with serving(behave) as server:
-        judge(attack(*commands(server, broker)["decode"], "-R", "max.retries=0", wall_s=WALL_S), codes=(1, 2))
-        assert len(server.heads) < 5_000
