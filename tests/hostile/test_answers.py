@@ -169,7 +169,7 @@ class TestHeaders:
             b"HTTP/9.9 \x1b[2J\r\n\r\n",
             b"HTTP/1.1 99999999999 X\r\n\r\n",
             b"HTTP/1.1\r\n\r\n",
-            b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n[]",
+            b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\nContent-Length: 2\r\n\r\n[]",
             b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000000\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\nx\r\n0\r\n\r\n",
             b"\x16\x03\x01",

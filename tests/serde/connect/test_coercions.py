@@ -1,4 +1,4 @@
-"""What a value of a writer's Connect type becomes in a column. Which type feeds which: tests/serde/rules/test_connect_path.py."""
+"""What a value of a writer's Connect type becomes in a column; which type feeds which is in tests/serde/rules."""
 
 from __future__ import annotations
 
