@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.kept_demo import SRFIX, Parts, environment, registry_like, staged_parts
-
-
-@pytest.fixture(scope="module")
-def parts() -> Iterator[Parts]:
-    with staged_parts() as made:
-        yield made
+from tests.cli.kept_demo import SRFIX, Parts, environment, registry_like
 
 
 def run_deaf(*arguments: str | Path, cwd: Path, both: bool) -> int:

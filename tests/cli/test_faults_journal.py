@@ -111,33 +111,3 @@ class TestARefusedPlan:
         assert done.stderr == (
             f"srfix: The journal {place} is no file: what is written there cannot be read back. Name a file.\n"
         )
-
-
-@pytest.mark.slow
-class TestManyAtOnce:
-    def test_one_carries_it_out_and_the_others_change_nothing(
-        self, directory: Path, registry: FixtureRegistry, repaired: dict[str, Json]
-    ) -> None:
-        command = [SRFIX, "apply", "p.json", "--yes", "--registry", registry.url]
-        runs = [
-            subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env=environment(),
-                cwd=directory,
-            )
-            for _run in range(4)
-        ]
-        ended = [(run.communicate(timeout=TIMEOUT_S), run.returncode) for run in runs]
-        assert [said for said in ended if said[1] == 0]
-        for (out, err), code in ended:
-            if code == 0:
-                assert out.startswith(("Applied: ", "Applied before; nothing was written now\n"))
-            else:
-                assert (code, out, "p.json.journal.jsonl is in use" in err) == (2, "", True), err
-        assert registry.dump() == repaired
-        events = [line["event"] for line in whole_lines(directory)]
-        assert events == ["begun", *["before", "after"] * 6, "finished"]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import re
-import signal
 import subprocess
 import sys
 import types
@@ -67,27 +65,6 @@ class TestTheInstalledCommand:
             said = process.stderr.read()
             assert process.wait(TIMEOUT_S) == ExitCode.PIPE_CLOSED
         assert said == ""
-
-    @pytest.mark.slow
-    def test_an_interrupt_exits_with_130(self) -> None:
-        terminal, other_end = pty.openpty()
-        try:
-            with subprocess.Popen(
-                [SRFIX, "explain", "-"],
-                stdin=other_end,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            ) as process:
-                assert process.stderr is not None
-                assert process.stderr.readline().startswith("Paste the stack trace")
-                process.send_signal(signal.SIGINT)
-                said = process.stderr.read()
-                assert process.wait(TIMEOUT_S) == ExitCode.INTERRUPTED
-        finally:
-            os.close(terminal)
-            os.close(other_end)
-        assert "Traceback" not in said
 
     @pytest.mark.slow
     @pytest.mark.parametrize("output", ["table", "json", "markdown", "html"])

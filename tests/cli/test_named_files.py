@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from srfix.serde import UsageError, bounds
 from srfix.serde.files import parse_json, write_whole
 from tests.cli.kept_demo import Parts, srfix
 from tests.cli.test_bad_input import sentence
+from tests.special_files import special
 from tests.telling import slow_but
 
 NOWHERE = ("--registry", "http://127.0.0.1:1", "-R", "max.retries=0", "--bootstrap-servers", "127.0.0.1:1")
@@ -51,51 +51,7 @@ LIBRARYS = {
 certificates, and names its property where there is none."""
 
 SPECIAL = ("fifo", "directory", "socket", "device", "long name", "not there", "huge")
-SHAPES = ("deep", "deep object", "lone surrogate", "binary", "empty", "utf-16", "many digits", "many parts", "no json")
-
-
-def special(kind: str, directory: Path) -> Path:
-    path = directory / "it"
-    match kind:
-        case "fifo":
-            os.mkfifo(path)
-        case "directory":
-            path.mkdir()
-        case "socket":
-            with socket.socket(socket.AF_UNIX) as unix:
-                unix.bind(os.path.relpath(path))
-        case "device":
-            path = Path("/dev/zero")
-        case "long name":
-            path = directory / ("x" * 300)
-        case "huge":
-            with path.open("wb") as file:
-                file.truncate(1 << 40)  # sparse
-        case _:
-            pass
-    return path
-
-
-def content(shape: str) -> bytes:
-    match shape:
-        case "deep":
-            return b"[" * 200_000
-        case "deep object":
-            return b'{"schema": "srfix.plan/1", "a": ' + b"[" * 500 + b"]" * 500 + b"}"
-        case "lone surrogate":
-            return b'{"schema": "srfix.plan/1", "digest": "x", "a": "\\ud800"}'
-        case "binary":
-            return bytes(range(256))
-        case "empty":
-            return b""
-        case "utf-16":
-            return '{"schema": "srfix.plan/1"}'.encode("utf-16")
-        case "many digits":
-            return b'{"schema": "srfix.plan/1", "a": ' + b"9" * 10_000 + b"}"
-        case "many parts":
-            return b"a." * 100_000 + b"a = 1"
-        case _:
-            return b"a = " + b"[" * 50_000
+CONTENT = {"deep": b"[" * 200_000, "lone surrogate": b'{"a": "\\ud800"}', "binary": bytes(range(256))}
 
 
 class TestNoFile:
@@ -120,15 +76,6 @@ class TestNoFile:
 
 
 class TestContent:
-    @pytest.mark.parametrize("shape", slow_but(SHAPES, "deep", "lone surrogate"))
-    @pytest.mark.parametrize("option", [name for name in OPTIONS if name not in ("explain", "a secret")])
-    def test_of_any_shape_ends_in_a_sentence(self, tmp_path: Path, option: str, shape: str, plan: str) -> None:
-        (tmp_path / "p.json").write_text(plan)
-        path = tmp_path / "it"
-        path.write_bytes(content(shape))
-        done = srfix(*(word.replace("FILE", str(path)) for word in OPTIONS[option]), cwd=tmp_path)
-        sentence(done)
-
     @given(
         document=st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
@@ -185,14 +132,14 @@ class TestWhereFilesAreWritten:
 
 class TestStateDirectories:
     @pytest.mark.parametrize("name", ["kafka-streams-process-metadata", "0_0/.checkpoint", ".lock"])
-    @pytest.mark.parametrize("kind", ["fifo", "directory", "socket", "huge", "deep", "lone surrogate", "binary"])
+    @pytest.mark.parametrize("kind", ["fifo", "directory", "socket", "huge", *CONTENT])
     def test_what_stands_in_them_is_a_problem_and_no_more(self, tmp_path: Path, name: str, kind: str) -> None:
         (tmp_path / "app" / "0_0").mkdir(parents=True)
         path = tmp_path / "app" / name
         if kind in SPECIAL:
             special(kind, tmp_path).rename(path)
         else:
-            path.write_bytes(content(kind))
+            path.write_bytes(CONTENT[kind])
         (application,) = read_state_directory(tmp_path / "app")
         assert name == ".lock" or [problem.path for problem in application.problems] == [str(path)]
 

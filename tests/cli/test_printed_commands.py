@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -17,15 +16,13 @@ import pytest
 
 from srfix.cli.command_line import cli
 from srfix.cli.command_table import COMMANDS
-from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import shop
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.commands import KNOWN_OPTIONS, in_pieces
 from srfix.recovery.explain.catalogue import CATALOGUE
-from srfix.serde.wire import frame_id
-from tests.cli.damaged_stores import INTERNAL, ROW, WRITER, world_of
-from tests.cli.kept_demo import SRFIX, environment, srfix
+from tests.cli.damaged_stores import world_of
+from tests.cli.kept_demo import srfix
 from tests.telling import slow_but
 
 NOT_REPEATED = frozenset(
@@ -273,45 +270,3 @@ class TestTheTables:
         for param in known.params:
             if isinstance(param, click.Option):
                 assert set(param.opts) & (KNOWN_OPTIONS[name] | NOT_REPEATED | limits), param.opts
-
-
-@pytest.mark.slow
-class TestTheChain:
-    def test_from_diagnose_to_rollback_as_a_shell_takes_it(self, tmp_path: Path) -> None:
-        with EmbeddedBroker(topics={"users": 1, "orders": 1}) as broker, FixtureRegistry() as registry:
-            for topic in ("users", "orders"):
-                registry.seed(f"{topic}-value", WRITER)
-                broker.produce([ProducedRecord(topic=topic, partition=0, key=b"k", value=frame_id(1, ROW))])
-            application = NAMES[1]
-            registry.seed(f"{application}-store-changelog-value", INTERNAL)
-            broker.commit(application, {("users", 0): 1, ("orders", 0): 1})
-            before = registry.dump()
-            path = f"{Path(SRFIX).parent}{os.pathsep}{os.environ['PATH']}"
-
-            def shell(command: str, code: int) -> list[str]:
-                """Pasted, in a directory of its own; nobody asks, for the environment says so."""
-                done = subprocess.run(
-                    ["sh", "-c", command],
-                    capture_output=True,
-                    text=True,
-                    timeout=120,
-                    check=False,
-                    env=environment({"PATH": path, "SRFIX_YES": "1"}),
-                    cwd=tmp_path,
-                )
-                assert done.returncode == code, command + done.stdout + done.stderr
-                return printed(done)
-
-            where = f"--bootstrap-servers {broker.bootstrap_servers} --registry {registry.url}"
-            asked = shell(f"srfix diagnose {where} --reader connect", 1)
-            [with_source] = [command for command in of("diagnose", asked) if "store=users" in command]
-            found = shell(with_source, 1)
-            plan = next(command for command in of("plan", found) if "store=users" in command)
-            planned = shell(plan, 0)
-            [apply] = of("apply", planned)
-            applied = shell(apply, 0)
-            [verify] = of("verify", applied)
-            shell(verify, 0)
-            [rollback] = of("rollback", applied)
-            shell(rollback, 0)
-            assert registry.dump() == before

@@ -166,15 +166,6 @@ class TestSecrets:
                 given = ("--registry", server.url, "-R", f"basic.auth.user.info=ada:{secret}")
                 judge(attack("diagnose", *given, env=staged.environment), secrets=(FIRST, SECOND, forms[2]))
 
-    @pytest.mark.slow
-    def test_in_a_variable_or_a_file_that_is_not_there(self, staged: Parts, tmp_path: Path) -> None:
-        (tmp_path / "secret").write_bytes(f"\ufeff{FIRST}\n{SECOND}\n".encode())
-        env = {**staged.environment, "HIDDEN": FIRST}
-        for value in (f"file:{tmp_path}/secret", "file:/dev/zero", "file:/proc/self/environ", f"file:{tmp_path}", "env:NOBODY", "env:", "file:", f"env:{FIRST}={SECOND}"):  # fmt: skip
-            for option in (("-X", f"sasl.password={value}"), ("-R", f"bearer.auth.token={value}"), ("-R", f"basic.auth.user.info={value}")):  # fmt: skip
-                done = attack("subjects", *option, "-X", "socket.timeout.ms=500", env=env)
-                judge(done, secrets=(FIRST, "HIDDEN="), peak=500 * MB)
-
 
 @pytest.mark.slow
 class TestEnds:
@@ -234,21 +225,3 @@ class TestEnds:
             judge(done, codes=(0, 1, 2), most=20 * MB)
             columns = ", ".join(f"C{i} INT" for i in range(2_000))
             judge(made.attack("schema", columns, "--subject", "wide-value"), most=20 * MB)
-
-    def test_a_message_has_an_end(self, staged: Parts) -> None:
-        long = "x" * 100_000
-        for arguments in (
-            *(("diagnose", option, long) for option in ("--application", "--streams-version", "--reader", "-X")),
-            *(("diagnose", option, f"{long}={long}") for option in ("--source", "-X", "-R")),
-            ("diagnose", "--registry", f"http://{long}"),
-            ("diagnose", "--bootstrap-servers", long),
-            *((command, long) for command in ("scan", "decode", "schema", "verify", "explain")),
-            ("schema", "ID INT", "--subject", long),
-            ("encode", long, "--columns", "A INT"),
-            ("decode", "--payload", long),
-            *((command, long, "--yes") for command in ("apply", "rollback")),
-            (long,),
-            (f"--{long}",),
-        ):
-            done = judge(attack(*arguments, "-X", "socket.timeout.ms=500", env=staged.environment) if arguments[0] in ("diagnose", "scan") else attack(*arguments, env=staged.environment))  # fmt: skip
-            assert len(done.err) < 20_000, (arguments[:-1], len(done.err))

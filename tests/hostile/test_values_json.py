@@ -12,24 +12,15 @@ from tests.hostile.attack import Done, attack, judge
 from tests.hostile.test_values_avro import PEAK, rows
 from tests.telling import slow_but
 
-WIDE = "STRUCT<" + ", ".join(f"N{i} INT" for i in range(100)) + ">"
 BAD: dict[str, tuple[str, bytes, bytes]] = {
     # name: columns, a good row, the hostile one
     "an exponent of 10^9, DECIMAL": ("A DECIMAL(38, 18)", b"1", b"1e999999999"),
-    "an exponent in a text, DECIMAL": ("A DECIMAL(38, 18)", b"1", b'"1E+999999999"'),
-    "an exponent, BIGINT": ("A BIGINT", b"1", b"1e999999999"),
     "an exponent, TIMESTAMP": ("A TIMESTAMP", b"1", b"1e999999999"),
     "300,000 digits, BIGINT": ("A BIGINT", b"1", b"-" + b"9" * 300_000),
-    "300,000 digits, DECIMAL": ("A DECIMAL(9, 2)", b"1", b"9" * 300_000),
     "300,000 digits, DOUBLE": ("A DOUBLE", b"1", b"9" * 300_000 + b"." + b"9" * 300_000),
-    "a text of 300,000 digits, BIGINT": ("A BIGINT", b"1", b'"' + b"7" * 300_000 + b'"'),
     "300,000 zeros behind the point": ("A DECIMAL(38, 2)", b"1", b"0." + b"0" * 300_000 + b"1"),
     "an array of long numbers": ("A ARRAY<DECIMAL(38, 2)>", b"[1]", b"[" + b",".join([b"9" * 10_000] * 80) + b"]"),
     "arrays 100,000 deep": ("A STRING", b'"x"', b"[" * 100_000 + b"]" * 100_000),
-    "objects 100,000 deep": ("A STRING", b'"x"', b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
-    "900 deep, STRING": ("A STRING", b'"x"', b"[" * 900 + b"]" * 900),
-    "empty objects, ARRAY of a wide STRUCT": (f"A ARRAY<{WIDE}>", b"[]", b"[" + b",".join([b"{}"] * 300_000) + b"]"),
-    "empty objects, MAP of a wide STRUCT": (f"A MAP<STRING, {WIDE}>", b"{}", b"{" + b",".join(b'"%d":{}' % i for i in range(80_000)) + b"}"),
     "empty objects, a STRUCT of STRUCTs": (
         "A ARRAY<STRUCT<" + ", ".join(f"S{i} STRUCT<" + ", ".join(f"N{j} INT" for j in range(30)) + ">" for i in range(30)) + ">>",
         b"[]",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,7 @@ import pytest
 
 from srfix.recovery.state import TIMESTAMPED, opened
 from srfix.serde.wire import prefix_id_bytes
-from tests.cli.kept_demo import Parts, srfix, staged_parts
-
-
-@pytest.fixture(scope="module")
-def parts() -> Iterator[Parts]:
-    with staged_parts() as parts:
-        yield parts
+from tests.cli.kept_demo import Parts, srfix
 
 
 def rebuild(parts: Parts, folder: Path, *arguments: str, kind: str = "timestamped-kv") -> tuple[int, str, str]:

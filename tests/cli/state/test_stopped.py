@@ -12,15 +12,9 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.registry.http.intercept import CutBefore, Fault
-from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, staged_parts, wait_for
+from tests.cli.kept_demo import SRFIX, TIMEOUT_S, Parts, environment, wait_for
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def parts() -> Iterator[Parts]:
-    with staged_parts() as parts:
-        yield parts
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from srfix.recovery.repair.journal_lines import is_cut_first_line
 from srfix.recovery.repair.rollback import roll_back
 from tests.recovery.repair.scene import Scene
 from tests.recovery.staging import STEPS, clock, plan_of
+from tests.special_files import special
 
 FOREIGN = {
     "text": b"buy milk\n",
@@ -102,24 +102,7 @@ class TestForeignFiles:
     @pytest.mark.parametrize("kind", ["directory", "fifo", "socket", "device", "long name", "NUL", "no directory"])
     def test_what_is_no_file(self, scene: Scene, tmp_path: Path, kind: str) -> None:
         """A FIFO must not be waited for."""
-        path = tmp_path / "it"
-        match kind:
-            case "directory":
-                path.mkdir()
-            case "fifo":
-                os.mkfifo(path)
-            case "socket":
-                with socket.socket(socket.AF_UNIX) as unix:
-                    unix.bind(os.path.relpath(path))
-            case "device":
-                path = Path("/dev/null")
-            case "long name":
-                path = tmp_path / ("x" * 300)
-            case "NUL":
-                path = tmp_path / "a\0b"
-            case _:
-                path = tmp_path / "nowhere" / "journal"
-        refused(path, scene)
+        refused(special(kind, tmp_path), scene)
 
 
 def test_an_empty_file_becomes_the_journal(scene: Scene) -> None:

@@ -128,8 +128,6 @@ def test_it_says_how_to_undo_it(scene: Scene) -> None:
 
 
 class TestNothingIsCode:
-    """Over more names, as the command does it: `tests/hostile/test_names_as_code.py`."""
-
     @pytest.mark.parametrize("shell", SHELLS)
     def test_it_does_what_apply_does_and_nothing_else(self, shell: str, tmp_path: Path) -> None:
         code = "".join(CODE)

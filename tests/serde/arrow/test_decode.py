@@ -458,18 +458,6 @@ def _encoded(columns: Columns, rows: Sequence[object]) -> tuple[AvroDeserializer
     return deserializer, [serializer(row, VALUE) for row in rows]
 
 
-def _same(one: object, other: object) -> bool:
-    """Equal, where NaN is NaN."""
-    match one, other:
-        case dict(), dict():
-            return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-        case list(), list():
-            return len(one) == len(other) and all(map(_same, one, other))
-        case float(), float():
-            return one == other or (one != one and other != other)
-    return one == other
-
-
 class TestProperties:
     @given(_columns_and_rows())
     @settings(deadline=None)
@@ -483,40 +471,6 @@ class TestProperties:
         assert batch.schema == arrow_schema(columns)
         nulls = dict.fromkeys(column.name for column in columns)
         assert batch.to_pylist(maps_as_pydicts="strict") == [nulls if row is None else row for row in rows]
-
-    @given(_columns_and_rows(), st.randoms(use_true_random=False), st.sampled_from(["cut", "long", "flip", "id"]))
-    @settings(deadline=None)
-    def test_a_damaged_payload_is_a_bad_row_or_the_row_that_its_bytes_say_and_no_other_row_is_disturbed(
-        self, columns_and_rows: tuple[Columns, list[dict[str, object] | None]], random: object, damage: str
-    ) -> None:
-        columns, rows = columns_and_rows
-        deserializer, payloads = _encoded(columns, [*rows, rows[0] if rows else None])
-        pick = getattr(random, "randrange")  # noqa: B009 - hypothesis types it as Any's
-        position = pick(len(payloads))
-        good = payloads[position]
-        if good is None:
-            return
-        place = pick(len(good))
-        bad = {
-            "cut": good[:place],
-            "long": good + bytes([pick(256)]),
-            "flip": good[:place] + bytes([good[place] ^ (1 << pick(8))]) + good[place + 1 :],
-            "id": frame_id(99, good),
-        }[damage]
-        damaged = [*payloads[:position], bad, *payloads[position + 1 :]]
-        batch = to_arrow(pa.array(damaged, pa.binary()), VALUE, deserializer, on_error="quarantine")
-        whole = to_arrow(payloads, VALUE, deserializer, on_error="quarantine")
-        others = [number for number in range(len(payloads)) if number != position]
-        assert batch.take(others) == whole.take(others)
-        row = batch.slice(position, 1).to_pylist()[0]
-        reason = row["_srfix_reason"]
-        assert reason is None or (Reason(reason).is_error and row["_srfix_payload"] == bad)
-        if reason is None:
-            assert damage == "flip"
-            taken = to_arrow([bad], VALUE, deserializer).to_pylist(maps_as_pydicts="strict")[0]
-            assert _same(taken, deserializer(bad, VALUE))
-        if damage in ("long", "id"):
-            assert reason == {"long": "TRAILING_BYTES", "id": "UNKNOWN_ID"}[damage]
 
 
 class TestImports:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 import threading
 from collections.abc import Callable
@@ -12,8 +11,6 @@ from typing import TypeAlias, cast
 import pytest
 from confluent_kafka.schema_registry import AsyncSchemaRegistryClient, SchemaRegistryClient
 from confluent_kafka.serialization import MessageField
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import (
@@ -34,9 +31,7 @@ from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.registries.given import AnyClient
 from srfix.serde.registry.errors import IncompatibleSchemaError, RegistryUnreachableError, SubjectNotFoundError
 from srfix.serde.wire import Framing, frame_id, header_guid
-from tests.examples import examples
 from tests.serde.confluent import peers
-from tests.serde.confluent.strategies import AvroCase, avro_cases
 
 Client: TypeAlias = RegistryClient | SchemaRegistryClient
 RECORD = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
@@ -232,26 +227,6 @@ def _in_context(ctx: object, record_name: str | None) -> str:
 class TestRobustness:
     """Only our errors come out, whatever the bytes are; a wrong row is not checked here: Avro bodies carry no names."""
 
-    @pytest.mark.slow
-    @settings(deadline=None, max_examples=examples(150), suppress_health_check=list(HealthCheck))
-    @given(avro_cases(), st.binary(max_size=40), st.integers(0, 60), st.booleans())
-    def test_of_avro(self, case: AvroCase, noise: bytes, at: int, by_reader: bool) -> None:
-        client = peers.mock_client()
-        try:
-            payload = cast("bytes", AvroSerializer(client, case.text)(case.values[0], CTX))
-        except EncodeError:  # a decimal whose schema is the root
-            return
-        read = AvroDeserializer(client, case.text if by_reader else None)
-        for damaged in (
-            payload[:at],
-            payload + noise,
-            payload[:at] + noise + payload[at + 1 :],
-            noise,
-            payload[:5] + noise,
-        ):
-            with contextlib.suppress(SrfixError):
-                read(damaged, CTX)
-
     def test_deep_nesting_ends_in_an_error(self, client: Client) -> None:
         linked = '{"type":"record","name":"L","fields":[{"name":"next","type":["null","L"],"default":null}]}'
         value: dict[str, object] = {}
@@ -272,12 +247,3 @@ class TestRobustness:
                 AvroDeserializer(client, reader)(payload[:5] + b"\x02" * 50_000 + b"\0", CTX)
         with pytest.raises(SrfixError, match="is not JSON"):
             JSONDeserializer(JSON)(frame_id(1, b"[" * 100_000 + b"]" * 100_000), CTX)
-
-    def test_claims_that_cannot_be_true_allocate_nothing(self, client: Client) -> None:
-        array = '{"type":"array","items":"null"}'
-        for text, body in ((array, b"\x80\x80\x80\x80\x10\x00"), ('["null","string"]', b"\x02\xfe\xff\xff\xff\x0f")):
-            payload = AvroSerializer(client, text)([] if text == array else "x", CTX)
-            assert payload is not None
-            for reader in (None, text):
-                with pytest.raises(SrfixError):
-                    AvroDeserializer(client, reader)(payload[:5] + body, CTX)

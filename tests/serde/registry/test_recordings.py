@@ -12,8 +12,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import NotRequired, TypedDict
 from urllib.parse import parse_qsl, unquote
 
 import pytest
@@ -28,10 +26,11 @@ from srfix.serde.registry.errors import (
 )
 from srfix.serde.registry.models import Json, Schema, SchemaReference, SchemaVersion
 from srfix.serde.subjects.names import split_context
+from tests.fixtures.registry.test_replay import Step
+from tests.fixtures.registry.test_replay import steps as recorded_steps
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 from tests.telling import slow_but
 
-RECORDINGS = Path(__file__).parents[2] / "fixtures" / "registry" / "recordings"
 SENT = {
     "confluent-7.9.9": 280,
     "confluent-8.2.1": 280,
@@ -40,16 +39,6 @@ SENT = {
     "confluent-8.3.1-contexts": 146,
 }
 """How many of them the client can make. The others have parameters and paths that it has no use for."""
-
-
-class Step(TypedDict):
-    step: str
-    method: str
-    path: str
-    body: dict[str, Json] | None
-    status: int
-    answer: Json
-    headers: NotRequired[dict[str, str | None]]
 
 
 @dataclass(frozen=True)
@@ -290,8 +279,7 @@ def taken_apart(step: Step) -> tuple[Asked, Call, Expected] | None:
 
 
 def steps(recording: str) -> Iterator[tuple[str, Step]]:
-    recorded_steps: list[Step] = json.loads((RECORDINGS / f"{recording}.json").read_text(encoding="utf-8"))
-    for position, step in enumerate(recorded_steps):
+    for position, step in enumerate(recorded_steps(recording)):
         yield f"{position} {step['step']}", step
 
 

@@ -98,6 +98,10 @@ class TestVerify:
         assert problems(world, left_out) == ["the plan left schema id 2 out: why"]
         world.registry.seed(elsewhere, W2)
         assert problems(world, left_out) == []
+        without_ids = Omission(subject=elsewhere, reason="why")
+        assert problems(world, replace(repaired, omissions=(without_ids,))) == ["the plan left this out: why"]
+        events = world.verify(replace(repaired, omissions=(replace(without_ids, is_unseen=True),)))
+        assert [type(event) for event in events if event.subject == elsewhere] == [NotLookedAt]
 
     def test_a_level_and_a_mode_that_were_left_are_problems(self, world: World, repaired: Plan) -> None:
         world.client().set_config(PHANTOM, {"compatibility": "NONE"})

@@ -17,7 +17,7 @@ from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.bounds import PayloadBounds, bound_payloads
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns, print_columns
-from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import JsonDeserializer, JsonSchemaDeserializer, SchemaDeserializer
 from srfix.serde.formats import json as json_format
 from srfix.serde.formats.json import kernel as json_kernel
@@ -28,40 +28,15 @@ from tests.serde.engines import must_agree, python_engine
 from tests.serde.fuzz.frames import GuidRegistry
 from tests.serde.fuzz.harness import PAYLOADS, PER_CASE, fuzzed, seeds
 from tests.serde.fuzz.mutations import JSON, mutated
-from tests.serde.fuzz.strategies import RowsCase, rows_cases
 from tests.serde.fuzz.topic import ALIENS
 
 pytestmark = pytest.mark.skipif(kernel() is None, reason="the kernel is not there")
 
 TOPIC: Final = SerdeContext("t")
-_OTHER_TYPES: Final = (*(type_ for type_ in ScalarType if type_ is not ScalarType.TIMESTAMP_NTZ), Decimal(6, 2))
 
 
 _MORE_CASES: Final = 4
 """What is described matters here as much as what is read: more cases, with fewer payloads each."""
-
-
-def _retyped(draw: DrawFn, type_: ColumnType) -> ColumnType:
-    """Now and then another type: what the writer has is to be coerced, or refused."""
-    if draw(st.integers(0, 4)) == 0:
-        return draw(st.sampled_from(_OTHER_TYPES))
-    match type_:
-        case Struct(fields):
-            return Struct(tuple(Column(field.name, _retyped(draw, field.type)) for field in fields))
-        case Array(items):
-            return Array(_retyped(draw, items))
-        case Map(values, keys):
-            return Map(_retyped(draw, values), keys)
-    return type_
-
-
-@st.composite
-def _columns_of(draw: DrawFn, case: RowsCase) -> Columns:
-    return tuple(Column(column.name, _retyped(draw, column.type)) for column in case.reader)
-
-
-def _cases() -> st.SearchStrategy[tuple[RowsCase, Columns]]:
-    return rows_cases().flatmap(lambda case: st.tuples(st.just(case), _columns_of(case)))
 
 
 _options: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
@@ -84,22 +59,6 @@ _sizes: Final = pytest.mark.parametrize(
 
 
 class TestBothEngines:
-    @_sizes
-    def test_agree_about_plain_json(self, payloads: int) -> None:
-        @fuzzed(payloads * _MORE_CASES)
-        @given(_cases(), _options, seeds)
-        def run(case_and_columns: tuple[RowsCase, Columns], options: dict[str, Any], random: Random) -> None:
-            case, columns = case_and_columns
-            encode = json_format.encoder(None, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
-            bodies = [encode(row, b"") for row in case.rows]
-            options = {**options, "case_rule": case.rule, "wrap": case.wrapped}
-            native = JsonDeserializer(columns, **options)
-            with python_engine():
-                python = JsonDeserializer(columns, **options)
-            must_agree(native, python, _spoilt(random, bodies), about=f"{print_columns(columns)} {options}")
-
-        run()
-
     @_sizes
     def test_agree_about_json_under_any_schema(self, payloads: int) -> None:
         @fuzzed(payloads * _MORE_CASES)

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde import CaseRule, CoercionError, IncompatibleTypeError, OutOfRangeError, parse_columns
+from srfix.serde import CaseRule, CoercionError, OutOfRangeError, parse_columns
 from srfix.serde.formats import json
 from srfix.serde.interface import Value
 
@@ -42,25 +42,6 @@ def _refused(sql: str, text: str, error: type[CoercionError], said: str) -> None
     with pytest.raises(error, match=said) as caught:
         _read(sql, text)
     assert (caught.value.path, caught.value.column_type) == ("$", "INTEGER" if sql == "INT" else sql)
-
-
-@pytest.mark.parametrize(
-    ("sql", "text", "node"),
-    [
-        *(("INT", "true", "BooleanNode"), ("INT", "{}", "ObjectNode"), ("INT", "[1]", "ArrayNode")),
-        *(("INT", "", "MissingNode"), ("BOOLEAN", "23", "IntNode"), ("BOOLEAN", "2147483648", "LongNode")),
-        *(("BOOLEAN", "9223372036854775808", "BigIntegerNode"), ("BOOLEAN", "-2147483648", "IntNode")),
-        *(("BOOLEAN", "-2147483649", "LongNode"), ("BOOLEAN", "1.0", "DecimalNode"), ("BOOLEAN", '"true"', "TextNode")),
-        *(("DATE", "true", "BooleanNode"), ("DECIMAL(20, 19)", "true", "BooleanNode"), ("BYTES", "1", "IntNode")),
-    ],
-)
-def test_another_node_is_refused_by_its_class(sql: str, text: str, node: str) -> None:
-    with pytest.raises(
-        IncompatibleTypeError, match=rf"^A JSON {node} cannot feed the column type .*, at \$\."
-    ) as caught:
-        _read(sql, text)
-    error = caught.value
-    assert (error.path, error.writer_type, error.column_type) == ("$", node, "INTEGER" if sql == "INT" else sql)
 
 
 class TestInteger:

@@ -223,11 +223,6 @@ class TestCase:
         row = _read(self._TWO, "`Foo` STRING, `foo` STRING", '{"foo":"b"}', rule=CaseRule.EXACT)
         assert row == {"Foo": None, "foo": "b"}
 
-    def test_the_rule_of_2020_reads_plain_json(self) -> None:
-        # KsqlJsonDeserializer: the exact key of the body, strings as numbers, and the schema has no say.
-        row = _read(self._TWO, "FOO INT", '{"FOO":"1","foo":2}', rule=CaseRule.KSQLDB_2020)
-        assert row == {"FOO": 1}
-
     def test_keys_of_maps_are_data(self) -> None:
         text = '{"type":"object","connect.type":"map","additionalProperties":{"type":"string"}}'
         assert _one(text, "MAP<STRING, STRING>", '{"a":"x","A":"y"}') == {"a": "x", "A": "y"}
