@@ -40,11 +40,11 @@ class TestGoneSource:
 
     def test_a_persons_own_begins_with_that_of_one_that_left_a_subject(self, world: World) -> None:
         suspect = SuspectStore(application="shop", name="clients-global")
-        assert [e.topic for e in store_name.gone_source(suspect, world.survey(), [Topic("clients"), Topic("c")])] == [
+        assert [e.topic for e in store_name.gone_source(suspect, world.survey(), (Topic("clients"), Topic("c")))] == [
             "clients"
         ]
 
     def test_where_none_stands_whole_in_it_the_first_word_tells(self, world: World) -> None:
         suspect = SuspectStore(application="shop", name="clients-global")
-        topics = [Topic("clients-3f2a"), Topic("clientele"), Topic("orders-3f2a")]
+        topics = (Topic("clients-3f2a"), Topic("clientele"), Topic("orders-3f2a"))
         assert [e.topic for e in store_name.gone_source(suspect, world.survey(), topics)] == ["clients-3f2a"]
