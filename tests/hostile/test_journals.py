@@ -32,19 +32,6 @@ def plan_text(staged: Parts, tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.read_text()
 
 
-@pytest.fixture(scope="module")
-def repaired(
-    staged: Parts, plan_text: str, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, Any], list[str]]:
-    """The registry after the repair, and the journal's lines."""
-    directory = tmp_path_factory.mktemp("repaired")
-    (directory / "p.json").write_text(plan_text)
-    with registry_like(staged.registry) as registry:
-        done = apply(directory, registry)
-        assert done.returncode == 0, done.stderr
-        return registry.dump(), (directory / "p.json.journal.jsonl").read_text().splitlines(keepends=True)
-
-
 @pytest.fixture
 def registry(staged: Parts) -> Iterator[FixtureRegistry]:
     with registry_like(staged.registry) as like:
@@ -57,8 +44,8 @@ def directory(plan_text: str, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def apply(directory: Path, registry: FixtureRegistry, *more: str | Path, plan: str = "p.json") -> Done:
-    return attack("apply", plan, "--yes", "--registry", registry.url, *more, cwd=directory)
+def apply(directory: Path, registry: FixtureRegistry) -> Done:
+    return attack("apply", "p.json", "--yes", "--registry", registry.url, cwd=directory)
 
 
 def rollback(directory: Path, registry: FixtureRegistry, journal: str | Path = "p.json.journal.jsonl") -> Done:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.worlds import avro_string, long
+from tests.serde.avro_schemas import array, decimal, map_of
 from tests.telling import slow_but
 
 PEAK = 700 << 20
@@ -39,18 +40,6 @@ def doubling(levels: int, leaf: Any = "null") -> str:
     return record(("x", inner))
 
 
-def decimals(precision: int, scale: int) -> dict[str, Any]:
-    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
-
-
-def array(items: Any) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-def map_(values: Any) -> dict[str, Any]:
-    return {"type": "map", "values": values}
-
-
 BAD: dict[str, tuple[str, bytes, bytes]] = {
     # name: schema, a good body, the hostile one
     "string of 2^62": (record(("s", "string")), avro_string("x"), long(1 << 62) + b"x"),
@@ -71,13 +60,13 @@ BAD: dict[str, tuple[str, bytes, bytes]] = {
     ),
     "negative count, a size that lies": (record(("a", array("long"))), b"\x00", long(-5) + long(1 << 50) + b"\x02" * 5 + b"\x00"),
     "count of -2^63": (record(("a", array("null"))), b"\x00", long(-(1 << 63)) + long(1) + b"\x00"),
-    "a map of wide records under one key": (record(("m", map_(WIDE))), b"\x00", long(200_000) + b"\x00" * 200_000 + b"\x00"),
+    "a map of wide records under one key": (record(("m", map_of(WIDE))), b"\x00", long(200_000) + b"\x00" * 200_000 + b"\x00"),
     "a list of 100,000": (LIST, b"\x00", b"\x02" * 100_000 + b"\x00"),
     "maps in maps": (MAPS, b"\x00", b"\x02\x02k\x02" * 60_000 + b"\x00" * 60_000),
     "a doubling schema": (doubling(4), b"", b"\x00"),
-    "a decimal of 300,000 bytes in an array": (record(("a", array(decimals(9, 2)))), b"\x00", long(1) + avro_string(b"\x7f" * 300_000) + b"\x00"),
+    "a decimal of 300,000 bytes in an array": (record(("a", array(decimal(9, 2)))), b"\x00", long(1) + avro_string(b"\x7f" * 300_000) + b"\x00"),
     "a decimal in a map in a union": (
-        record(("u", ["null", map_(["null", decimals(38, 9)])])),
+        record(("u", ["null", map_of(["null", decimal(38, 9)])])),
         b"\x00",
         b"\x02\x02" + avro_string("k") + b"\x02" + avro_string(b"\x81" + b"\x00" * 900_000) + b"\x00",
     ),
