@@ -115,8 +115,8 @@ def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:
 
 
 def _rocksdb(database: Path) -> tuple[int, ...]:
-    """The version of RocksDB that opened a database last, as its options say; empty if they do not."""
-    latest = max(database.glob("OPTIONS-*"), default=None)
+    """The version of RocksDB that opened a store last, as the options of its database or segments say; empty if they do not."""
+    latest = max((*database.glob("OPTIONS-*"), *database.glob("*/OPTIONS-*")), default=None, key=lambda path: path.name)
     try:
         said = None if latest is None else _ROCKSDB_VERSION.search(latest.read_bytes()[:_BEGINNING])
     except OSError:
