@@ -233,9 +233,8 @@ endif
 	$(BIN)/python -m tests.bench.bench_state
 	$(BIN)/python -m tests.bench.bench_start
 
-bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both; stores on disk
+bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
 	$(BIN)/python -m tests.bench.bench_spark
-	$(BIN)/python -m tests.bench.bench_state_spark
 
 fuzz: $(KERNEL) jars $(SPARK) ## New ones each time: a million broken payloads a format (hostile ones: a format and engine), and 20,000 worlds (FUZZ=N payloads, FOREIGN=N topics, FOREIGN_SPARK=N on Spark, CASES=N of the kernel's own, WORLDS=N worlds)
 	SRFIX_FUZZ=$(or $(FUZZ),1000000) $(BIN)/python -m pytest -n auto --durations=0 $(EVERYTHING) tests/serde/fuzz || \
