@@ -44,7 +44,7 @@ AT_ONCE: Final = 200
 """Topics that are created by one request."""
 MOST_SECONDS: Final = 45
 MOST_MB: Final = 200
-MOST_ASKED: Final = 13
+MOST_ASKED: Final = 14
 """Requests a store that a diagnosis takes."""
 MOST_ASKED_MORE: Final = 28
 """Those of a plan, which asks what it will meet; and of a store that may restore from any of hundreds of topics."""
