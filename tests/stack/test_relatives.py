@@ -149,12 +149,8 @@ class TestStoreWithoutLogging:
             assert world.changelog not in broker.topics
             assert codes(world, *printed(world, described, tmp_path)) == [("SRF007", "note")]
 
-    @pytest.mark.parametrize("version", [AFFECTED, "3.9.2"])
-    def test_where_nothing_tells_it_is_said_that_it_may_be_one(
-        self, version: str, broker: KraftBroker, tmp_path: Path
-    ) -> None:
-        topology = TopologyKind.AGGREGATION_WITHOUT_LOGGING
-        with new_world(broker, tmp_path, version=version, topology=topology) as world:
+    def test_where_nothing_tells_it_is_said_that_it_may_be_one(self, broker: KraftBroker, tmp_path: Path) -> None:
+        with new_world(broker, tmp_path, topology=TopologyKind.AGGREGATION_WITHOUT_LOGGING) as world:
             world.produce(("ann", ANN))
             run(world)  # no checkpoint is written where nothing is logged, nor by a thread that died
             found = [found for found in world.findings(*state_of(world)) if found["severity"] != "note"]
@@ -254,7 +250,9 @@ class TestHealthyClusters:
             assert len(world.ids(world.source)) == 2
             assert codes(world) == []
             assert codes(world, *printed(world, described, tmp_path)) == []
-            assert codes(world, *state_of(world)) == [("SRF010", "litter"), ("SRF010", "litter")]  # keys and values
+            of_keys_and_values = [("SRF010", "litter"), ("SRF010", "litter")]
+            # Rows carry keys under another id than the topic's, which a restore brings.
+            assert codes(world, *state_of(world)) == [("SRF005", "silent wrong results"), *of_keys_and_values]
 
     def test_a_named_topology_gives_none(self, broker: KraftBroker, tmp_path: Path) -> None:
         topology = TopologyKind.TABLE_JOIN_WITH_CHANGELOG

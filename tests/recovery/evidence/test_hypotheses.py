@@ -92,6 +92,13 @@ class TestTheTopic:
         world.commit("shop", users=0, enriched=0)
         assert decided(world) is None
 
+    def test_though_the_store_begins_as_both_do(self, world: World) -> None:
+        world.broker.create_topic("users-2", 1)
+        world.registry.seed("users-2-value", record("id", "name"))
+        phantom(world, "shop-users-t-changelog")
+        world.commit("shop", users=0, logins=0)
+        assert decided(world) == ("shop/users-t", "users")
+
     def test_one_that_the_store_is_named_after_may_be_a_global_tables(self, world: World) -> None:
         world.registry.seed("enriched-value", record("id", "name"))
         phantom(world, "shop-users-t-changelog")

@@ -336,18 +336,18 @@ def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
 
 def _outdone(by_topic: Mapping[Topic, Sequence[Evidence]], read: Collection[Topic]) -> dict[Topic, Topic]:
     """The topics that have all the fields, with the only one that the group reads and that has them as well. Not one that the
-    store is named after: it may be a global table's.
+    store is named after, and not after that: it may be a global table's.
     """
     whole = (rules.ALL_FIELDS.kind, rules.ALL_FIELDS.weight, False)
     fit = {topic for topic, pieces in by_topic.items() if any((p.kind, p.weight, p.against) == whole for p in pieces)}
     mine = [topic for topic in fit if topic in read]
     if len(mine) != 1:
         return {}
+    named = {topic for topic in fit if any(piece.kind == store_name.KIND for piece in by_topic[topic])}
     return {
         other: mine[0]
         for other in fit.difference(mine)
-        if _fits_as_well(by_topic[mine[0]], by_topic[other])
-        and not any(piece.kind == store_name.KIND for piece in by_topic[other])
+        if _fits_as_well(by_topic[mine[0]], by_topic[other]) and (other not in named or mine[0] in named)
     }
 
 
