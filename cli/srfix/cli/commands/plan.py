@@ -224,7 +224,7 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
 
 def _next(finding: Finding) -> str:
     """What to do about a finding that is not in the plan; where its source is not decided, the plans that decide it."""
-    from srfix.cli.commands.shared.diagnosis_details import MOST_SOURCES
+    from srfix.cli.commands.shared import MOST_SOURCES
 
     if finding.source is not None:
         return finding.next

@@ -7,7 +7,7 @@ import lazy_loader
 if TYPE_CHECKING:
     from srfix.cli.commands.shared.advice import advice_blocks, ignored_line, secrets_to_add
     from srfix.cli.commands.shared.check_report import check_blocks
-    from srfix.cli.commands.shared.diagnosis_details import diagnosis_in_detail
+    from srfix.cli.commands.shared.diagnosis_details import MOST_SOURCES, diagnosis_in_detail
     from srfix.cli.commands.shared.diagnosis_short import diagnosis_in_short, foreseen
     from srfix.cli.commands.shared.diagnosis_words import verdict_of
     from srfix.cli.commands.shared.guard_words import forecast_blocks, forecast_summary
@@ -48,7 +48,7 @@ else:
         submod_attrs={
             "advice": ["advice_blocks", "ignored_line", "secrets_to_add"],
             "check_report": ["check_blocks"],
-            "diagnosis_details": ["diagnosis_in_detail"],
+            "diagnosis_details": ["MOST_SOURCES", "diagnosis_in_detail"],
             "diagnosis_short": ["diagnosis_in_short", "foreseen"],
             "diagnosis_words": ["verdict_of"],
             "guard_words": ["forecast_blocks", "forecast_summary"],
