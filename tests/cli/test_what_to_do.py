@@ -40,6 +40,23 @@ def advice(told: dict[str, Any]) -> dict[str, list[str]]:
     return {each["application"]: each["advice"] for each in told["applications"]}
 
 
+def test_what_the_evidence_leaves_open_is_decided_by_a_command_that_is_printed(own_parts: Parts) -> None:
+    stage_shop(own_parts)
+    own_parts.broker.create_topic("orders-2", 1)
+    schema_id = SchemaId(own_parts.registry.seed("orders-2-value", WRITER))
+    own_parts.broker.produce(
+        [ProducedRecord(topic="orders-2", partition=0, key=b"k", value=frame_id(schema_id, b"\x02"))]
+    )
+    own_parts.broker.commit("shop", {("orders-2", 0): 1})
+    diagnosed = own_parts.srfix("diagnose", "--application", "shop")
+    assert "For it: " in diagnosed.stdout
+    planned = own_parts.srfix("plan", "--application", "shop")
+    for topic in ("orders", "orders-2"):
+        assert f"srfix plan --application shop --source shop/orders-store={topic}`" in planned.stderr
+    decided = own_parts.srfix("plan", "--application", "shop", "--source", "shop/orders-store=orders-2")
+    assert decided.returncode == 0
+
+
 class TestVerify:
     @pytest.fixture
     def plan(self, own_parts: Parts, tmp_path: Path) -> Path:
