@@ -13,7 +13,7 @@
 | those of all stores, that RocksDB 5.18.3 or older wrote | up to 2.5 |
 
 What is missing on disk says nothing: a copy loses files whose names begin with a dot. The members' own word (the
-version in their subscription) is not handed out by librdkafka.
+version in their subscription) is not asked for.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ source topic looks the same on cluster and registry.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 
 from srfix.recovery.advice import from_commit_metadata
@@ -44,13 +43,14 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
         return None
     if survey.named_source(store) is not None or ksqldb_query(store.application) is not None:
         return None
-    if _has_no_checkpoint_of_commits(facts, role.state.schema_ids, context):
-        return "Kafka Streams up to 2.5 writes a checkpoint with each commit, and there is none beside its rows"
     carried = facts.census.ids(Role.VALUE)
+    own_ids = frozenset(role.state.schema_ids).difference(carried)  # a repair copies the others
+    if _has_no_checkpoint_of_commits(facts, own_ids, context):
+        return "Kafka Streams up to 2.5 writes a checkpoint with each commit, and there is none beside its rows"
     own = latest_own(version for version in role.state.versions if version.schema_id not in carried)
     if own is None or not survey.membership(source.subject, own.schema_id).is_missing:
         return None
-    put = _has_committed(facts, survey) or _has_put_on_disk(facts, role.state.schema_ids, context)
+    put = _has_committed(facts, survey) or _has_put_on_disk(facts, own_ids, context)
     return put and (
         f"{put}, and from 2.7 on every put into a store that restores from topic {source.topic} registers that store's "
         f"schema, id {own.schema_id}, under {source.subject}, where it is not"
@@ -69,7 +69,7 @@ def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
     return "Kafka Streams 3.3 or later has processed what it restores from"
 
 
-def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: Collection[SchemaId], context: CheckContext) -> bool:
+def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId], context: CheckContext) -> bool:
     """True if 2.5 or older has put the rows on disk, of its own ids alone, and no commit since has left a checkpoint. In a
     directory that is new since the group committed, a reused topic would have left rows of other ids.
     """
@@ -78,15 +78,15 @@ def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: Collection[SchemaI
         return False
     ids = facts.rows.ids(Role.VALUE)
     has_committed = any(partition.committed_offset for partition in facts.census.partitions)
-    return facts.starts_anew and has_committed and bool(ids) and ids <= set(own_ids)
+    return facts.starts_anew and has_committed and bool(ids) and ids <= own_ids
 
 
-def _has_put_on_disk(facts: StoreFacts, own_ids: Collection[SchemaId], context: CheckContext) -> str | None:
+def _has_put_on_disk(facts: StoreFacts, own_ids: frozenset[SchemaId], context: CheckContext) -> str | None:
     """What shows that 2.7 or later has put the rows on disk: all carry the store's own ids, and none is of an earlier start."""
     if facts.rows is None or not context.asks_the_source_subject or not facts.starts_anew:
         return None
     ids = facts.rows.ids(Role.VALUE)
-    if not ids or not ids <= set(own_ids):
+    if not ids or not ids <= own_ids:
         return None
     return "its rows on disk are of its own serde, and no checkpoint of its tasks says that an older Kafka Streams put them"
 
