@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +24,11 @@ from srfix.fixtures.registry.habits import Habits
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.repair.journal import Journal
+from srfix.recovery.repair.plan_file import Omission, load_plan, save_plan
 from srfix.serde.properties import registry as registry_properties
 from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.models import Json
+from srfix.serde.wire import SchemaId
 from tests.cli.kept_demo import Parts
 from tests.serde.fakes import Clock
 from tests.telling import slow_but
@@ -218,6 +220,34 @@ class TestNoneIsStillRefused:
             assert registry.dump()["configs"] != before["configs"]
             run("rollback", "p.json", "--yes")
             assert registry.dump() == before
+
+
+class TestWhatAnApplySaysIsNoMoreThanItDid:
+    def test_a_registry_that_finds_nothing_soft_deleted_is_noticed_and_a_second_plan_mends_it(
+        self, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with FixtureRegistry(habits=Habits(looks_up_live_only=True)) as registry:
+            damaged(shared_parts, registry)
+            run = Told(shared_parts, Reached(registry=registry, urls=registry.url), capsys)
+            run("plan", "-o", "p.json", "--keep", "soft-deleted")
+            [line] = run("apply", "p.json", "--yes")["next"]
+            assert "finds no version that is soft-deleted" in line
+            run("verify", "p.json", code=1)
+            run("plan", "-o", "q.json")
+            assert not any("soft-deleted" in line for line in run("apply", "q.json", "--yes")["next"])
+            assert run("verify", "q.json")["verified"] is True
+
+    def test_what_the_plan_left_out_is_still_missing(
+        self, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with FixtureRegistry() as registry:
+            damaged(shared_parts, registry)
+            run = Told(shared_parts, Reached(registry=registry, urls=registry.url), capsys)
+            run("plan", "-o", "p.json")
+            phantom = shared_parts.staged.phantom_subject
+            left = Omission(subject=phantom, reason="hopeless", schema_ids=(SchemaId(99),))
+            save_plan(replace(load_plan(here / "p.json"), omissions=(left,)), here / "q.json")
+            assert f"schema id 99 under {phantom}" in run("apply", "q.json", "--yes")["next"][0]
 
 
 class TestFollowerAlone:

@@ -11,7 +11,7 @@ from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
 from srfix.recovery import PlanError, Reader
 from srfix.recovery.inspect.checkup import check_registry
-from srfix.recovery.repair.rollback import Left
+from srfix.recovery.repair.rollback import Left, Undone
 from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde.registry import Schema, SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.wire import frame_id
@@ -36,8 +36,8 @@ def world(release: Release) -> Iterator[World]:
         yield made
 
 
-def stage(world: World, *, phantom: tuple[str, ...] = (INTERNAL,)) -> None:
-    world.registry.seed("users-value", SENT)
+def stage(world: World, *, phantom: tuple[str, ...] = (INTERNAL,), sent: str = SENT) -> None:
+    world.registry.seed("users-value", sent)
     for text in phantom:
         world.registry.seed(PHANTOM, text)
     world.live(*((f"k{n}", frame_id(1, bytes([n * 2]))) for n in range(3)))
@@ -71,6 +71,14 @@ def test_a_repair_registers_what_the_reader_asks_by_and_can_be_undone(world: Wor
     left = [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
     assert ["is the last holder of schema id 3" in event.why for event in left] == [True]
     assert world.registry.dump()["configs"] == before["configs"]
+
+
+def test_keys_in_another_order_make_another_text_too(tmp_path: Path) -> None:
+    with world_of({"users": 1}, emulate="redpanda-23.1") as world:
+        stage(world, sent='{"name":"U","type":"record","fields":[{"name":"userId","type":"long"}]}')
+        world.apply(world.plan(reader=Reader.CONNECT), tmp_path / "journal")
+        assert reads(world)
+        assert "SRF001" not in world.findings(reader=Reader.CONNECT)
 
 
 def test_in_a_named_context_no_registration_mends_it(world: World) -> None:
@@ -115,6 +123,18 @@ class TestSoftDeletedVersions:
         finds = release != "redpanda-23.1"
         assert ("soft-delete" in [action.kind for action in plan.actions]) is finds
         assert any("does not find version 1 of" in line for line in plan.price) is not finds
+        assert not any("--keep auto" in line for line in plan.price)
+
+    def test_the_right_one_is_registered_again_and_a_rollback_leaves_it_as_it_was(self, tmp_path: Path) -> None:
+        with world_of({"users": 1}, emulate="redpanda-23.1") as world:
+            stage(world, sent=ASKED, phantom=(INTERNAL, ASKED))
+            world.client().delete_version(PHANTOM, 2)
+            world.apply(world.plan(reader=Reader.CONNECT), tmp_path / "journal")
+            assert reads(world)
+            (undone,) = [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Undone)]
+            assert "as version 2 was" in undone.what
+            held = world.registry.dump()["subjects"][PHANTOM]
+            assert [(version["id"], version["deleted"]) for version in held] == [(2, False), (1, True)]
 
 
 def test_a_checkup_tells_which_kind_it_is(world: World) -> None:

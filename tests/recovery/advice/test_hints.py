@@ -12,6 +12,7 @@ from srfix.recovery.advice.streams_generation import (
     GenerationHint,
     decisive_version,
     from_commit_metadata,
+    from_subscriptions,
     from_traces,
     version_range,
 )
@@ -56,6 +57,30 @@ class TestFromCommitMetadata:
     @pytest.mark.parametrize("texts", [[], ["hello"], ["\udc80"], ["AA=="], ["AQ=="], ["AQAA"]])
     def test_foreign_metadata_and_none_at_all_say_nothing(self, texts: list[str]) -> None:
         assert from_commit_metadata(texts) is None
+
+
+class TestFromSubscriptions:
+    @pytest.mark.parametrize(
+        ("versions", "says", "decided"),
+        [
+            ([6], "2.5", StreamsVersion(2, 5)),
+            ([8, 8], "2.6 to 2.7", None),
+            ([9], "2.8", StreamsVersion(2, 8)),
+            ([8, 9], "2.6 to 2.8", None),  # in the midst of an upgrade
+            ([11, 10], "3.0 or later", StreamsVersion(3, 0)),
+            ([14], "3.2 or later", StreamsVersion(3, 2)),
+        ],
+    )
+    def test_members_say_which_version_they_run(
+        self, versions: list[int], says: str, decided: StreamsVersion | None
+    ) -> None:
+        hint = from_subscriptions(versions)
+        assert hint is not None
+        assert (str(hint), decisive_version([hint])) == (says, decided)
+
+    @pytest.mark.parametrize("versions", [[], [2]])
+    def test_none_and_foreign_ones_say_nothing(self, versions: list[int]) -> None:
+        assert from_subscriptions(versions) is None
 
 
 class TestDecisiveVersion:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.cluster import HostPartitions, decode_assignment, decode_endpoint
+from srfix.recovery.cluster import HostPartitions, decode_assignment, decode_subscription
 from srfix.recovery.errors import FormatError
 
 _TASKS = (
@@ -96,7 +96,7 @@ class TestDecodeAssignment:
 
     @given(stored=st.binary(max_size=80))
     def test_garbage_is_refused_or_read_and_nothing_else(self, stored: bytes) -> None:
-        for decode in (decode_assignment, decode_endpoint):
+        for decode in (decode_assignment, decode_subscription):
             try:
                 decode(stored)
             except FormatError:
@@ -107,11 +107,12 @@ class TestDecodeAssignment:
             decode_assignment(in_assignment("0000000c"))
 
 
-class TestDecodeEndpoint:
+class TestDecodeSubscription:
     @pytest.mark.parametrize("version", SUBSCRIPTIONS)
     def test_every_version_from_2_on_tells_the_application_server(self, version: int) -> None:
-        assert decode_endpoint(in_subscription(SUBSCRIPTIONS[version])) == (None if version == 1 else "h1:8080")
+        told = decode_subscription(in_subscription(SUBSCRIPTIONS[version]))
+        assert told == (version if version < 3 else 11, None if version == 1 else "h1:8080")
 
     def test_none_was_set(self) -> None:
         info = SUBSCRIPTIONS[9].replace(_ENDPOINT, "00000000")
-        assert decode_endpoint(in_subscription(info)) is None
+        assert decode_subscription(in_subscription(info)).endpoint is None

@@ -39,7 +39,7 @@ from srfix.cli.output import (
 from srfix.cli.version import version
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.errors import AppliedInPartError
-from srfix.recovery.ids_in_words import counted
+from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.repair import NAMESPACE
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
@@ -117,6 +117,7 @@ def apply(
         require_digest,
         shared_subjects,
     )
+    from srfix.recovery.repair.planning import is_of_no_use
     from srfix.recovery.topic_plan import is_topic_plan, load_topic_plan
 
     if is_topic_plan(path):
@@ -167,7 +168,7 @@ def apply(
     done: list[tuple[Action, str]] = []
     left: tuple[int, ...] = ()
     on_the_way = StepsOnTheWay(part)
-    is_news, code = True, ExitCode.OK
+    is_news, is_unfound, code = True, False, ExitCode.OK
     try:
         with connection_of_plan(connection, plan).registry_client() as registry:
             if not is_there(journal_path):
@@ -192,6 +193,7 @@ def apply(
                         is_news = False
                     case JournalSetAside(path=aside):
                         say_on_the_way(f"The journal of an earlier run that stood there is kept as {aside}.")
+            is_unfound = bool(done) and is_of_no_use(part, registry)
     except AppliedInPartError as error:
         complain(error)
         code = ExitCode.PARTIAL
@@ -205,6 +207,10 @@ def apply(
     is_news = is_news and not (left and not done)
     following = tuple(afterwards(part.circumstances)) if code is ExitCode.OK else _NOT_YET
     in_short = following if details or code is not ExitCode.OK else tuple(afterwards_in_short(part.circumstances))
+    if code is ExitCode.OK:
+        missing = tuple(_still_missing(part))
+        unfound = (_UNFOUND.format(plan=given.quoted("plan", "-o", "new-plan.json")),)
+        following, in_short = ((unfound,) * 2) if is_unfound else ((*missing, *following), (*missing, *in_short))
     blocks = (
         Heading(_outcome(part, [action.step for action, _how in done], code, is_news=is_news)),
         *(_where(part, journal_path) if details else ()),
@@ -231,6 +237,19 @@ _NOT_YET = (
     "Until the repair is done: restart nothing that is down, for its threads would die again at the same rows, and do not "
     "wipe the state directory.",
 )
+
+_UNFOUND = (
+    "Start nothing yet: this registry finds no version that is soft-deleted, though it is asked with deleted=true as the "
+    "failing reader asks. Plan again, which leaves the versions live: {plan}."
+)
+
+
+def _still_missing(plan: Plan) -> Iterator[str]:
+    """What the plan left out of the subjects that it has written to."""
+    left = [omission for omission in plan.omissions if omission.subject in plan.expects and omission.schema_ids]
+    if left:
+        which = "; ".join(f"schema id {enumerated(each.schema_ids)} under {each.subject}" for each in left)
+        yield f"Still missing, as the plan says: {which}. Rows with that fail as before; what follows is for the others."
 
 
 def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) -> str:

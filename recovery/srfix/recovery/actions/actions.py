@@ -345,9 +345,13 @@ def added_versions(before: SubjectState, now: SubjectState) -> tuple[VersionStat
 
 
 def _new_version(before: SubjectState, now: SubjectState) -> VersionState | None:
-    """The one version by which `now` is more than `before`; None if they differ in any other way, or not at all."""
+    """The one version by which `now` is more than `before`; None if they differ in any other way, or not at all.
+
+    It takes the place of a soft-deleted one with the same id, in a registry whose look-ups do not find that.
+    """
     added = [version for version in now.versions if version not in before.versions]
-    if len(added) != 1 or len(now.versions) != len(before.versions) + 1:
+    lost = [version for version in before.versions if version not in now.versions]
+    if len(added) != 1 or any(not version.deleted or version.schema_id != added[0].schema_id for version in lost):
         return None
     return added[0] if (before.config, before.mode) == (now.config, now.mode) else None
 

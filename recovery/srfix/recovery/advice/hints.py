@@ -13,6 +13,7 @@ from srfix.recovery.advice.streams_generation import (
     GenerationHint,
     decisive_version,
     from_commit_metadata,
+    from_subscriptions,
     from_traces,
     version_range,
 )
@@ -213,6 +214,10 @@ def _generation_hints(store: SuspectStore, survey: Survey) -> Iterator[Generatio
     hint = from_commit_metadata(metadata.values())
     if hint is not None:
         yield hint
+    if (hint is None or decisive_version([hint]) is None) and survey.group_state(store.application).members:
+        hint = from_subscriptions(survey.subscriptions(store.application))
+        if hint is not None:
+            yield hint
 
 
 def _isolation_hints(store: SuspectStore, survey: Survey) -> Iterator[IsolationHint]:

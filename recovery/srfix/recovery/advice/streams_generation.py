@@ -3,6 +3,7 @@
 | trace | Streams |
 |---|---|
 | committed offsets with nothing beside them | up to 2.3 (or they were set by a tool) |
+| `SubscriptionInfo` of the members of a group that runs | `_SUBSCRIPTIONS`: 2.6.1 to 2.7 are alike |
 | base64 with magic byte 1 (`TopicPartitionMetadata`) | 2.4 to 3.2 |
 | magic byte 2 | 3.3 and later |
 | `kafka-streams-process-metadata` | 2.6.2 and later |
@@ -12,15 +13,14 @@
 | options of a store that RocksDB 6 or later wrote | 3.0 and later |
 | those of all stores, that RocksDB 5.18.3 or older wrote | up to 2.5 |
 
-What is missing on disk says nothing: a copy loses files whose names begin with a dot. The members' own word (the
-version in their subscription) is not asked for.
+What is missing on disk says nothing: a copy loses files whose names begin with a dot.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +33,18 @@ if TYPE_CHECKING:
 
 _MAGIC_AND_TIMESTAMP: Final = 12
 """The 9 bytes that every version writes first, in base64. What follows them may not be metadata at all (see `Commit`)."""
+
+_LATEST: Final = (StreamsVersion(3, 2), None)
+_SUBSCRIPTIONS: Final[Mapping[int, tuple[StreamsVersion, StreamsVersion | None]]] = {
+    3: (StreamsVersion(2, 0), StreamsVersion(2, 0)),
+    4: (StreamsVersion(2, 1), StreamsVersion(2, 3)),
+    5: (StreamsVersion(2, 4), StreamsVersion(2, 4)),
+    6: (StreamsVersion(2, 5), StreamsVersion(2, 5)),
+    7: (StreamsVersion(2, 6), StreamsVersion(2, 6)),
+    8: (StreamsVersion(2, 6), StreamsVersion(2, 7)),
+    9: (StreamsVersion(2, 8), StreamsVersion(2, 8)),
+    10: (StreamsVersion(3, 0), StreamsVersion(3, 1)),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +90,19 @@ def _magic(text: str) -> int | None:
     except (binascii.Error, ValueError):
         return None
     return decoded[0] if len(decoded) == 9 and decoded[0] in (1, 2) else None
+
+
+def from_subscriptions(versions: Iterable[int]) -> GenerationHint | None:
+    """What the members of a running application say (`SubscriptionInfo.latestSupportedVersion`); None without any.
+
+    While an application is upgraded they differ.
+    """
+    known = sorted(set(versions))
+    if not known or known[0] < min(_SUBSCRIPTIONS):
+        return None
+    oldest, newest = _SUBSCRIPTIONS.get(known[0], _LATEST)[0], _SUBSCRIPTIONS.get(known[-1], _LATEST)[1]
+    detail = f"its members join with version {' and '.join(map(str, known))} of SubscriptionInfo"
+    return GenerationHint(oldest=oldest, newest=newest, detail=detail)
 
 
 def from_traces(traces: Traces, *, path: str) -> Iterator[GenerationHint]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         AssignedTasks,
         HostPartitions,
         decode_assignment,
-        decode_endpoint,
+        decode_subscription,
     )
     from srfix.recovery.cluster.topic_lookup import did_you_mean, partitions_of
     from srfix.recovery.cluster.transactional_ids import TRANSACTIONS, transactional_ids
@@ -29,7 +29,7 @@ else:
             "raw_record": ["RawRecord"],
             "records": ["RecordRange", "read_records"],
             "streams_members": ["StreamsMember", "StreamsMembers"],
-            "streams_protocol": ["AssignedTasks", "HostPartitions", "decode_assignment", "decode_endpoint"],
+            "streams_protocol": ["AssignedTasks", "HostPartitions", "decode_assignment", "decode_subscription"],
             "topic_lookup": ["did_you_mean", "partitions_of"],
             "transactional_ids": ["TRANSACTIONS", "transactional_ids"],
         },

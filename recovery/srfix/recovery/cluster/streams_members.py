@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from srfix.recovery.cluster.answers import refusal
-from srfix.recovery.cluster.streams_protocol import decode_assignment, decode_endpoint
+from srfix.recovery.cluster.streams_protocol import decode_assignment, decode_subscription
 from srfix.recovery.errors import FormatError
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class StreamsMember:
     """Where the broker sees it, such as `10.0.0.7`."""
     endpoint: str | None
     """Its `application.server`; None where that is not set."""
+    subscription: int
+    """The latest version of `SubscriptionInfo` that it knows."""
     active: tuple[str, ...]
     """Its active tasks, as the state directory names them; sorted."""
     standby: tuple[str, ...]
@@ -93,11 +95,12 @@ def streams_members(admin: AdminClient, group: str, *, timeout_s: float) -> Stre
 
 
 def _member(found: _Member) -> StreamsMember:
-    told = decode_assignment(found.assignment)
+    told, joined = decode_assignment(found.assignment), decode_subscription(found.metadata)
     return StreamsMember(
         client_id=found.client_id,
         address=found.client_host.removeprefix("/"),
-        endpoint=decode_endpoint(found.metadata),
+        endpoint=joined.endpoint,
+        subscription=joined.latest,
         active=told.active,
         standby=told.standby,
     )

@@ -1,7 +1,7 @@
 """What members of a Kafka Streams application tell their group, and what they are told: which tasks each one has.
 
 In the consumer protocol (`ConsumerProtocolSubscription`, `ConsumerProtocolAssignment`) Kafka Streams puts bytes of its own:
-`SubscriptionInfo` and `AssignmentInfo`, of versions 1 to 11 (2.0: 3, 2.4: 5, 2.5: 6, 2.6: 7 or 8, 3.2 and later: 11).
+`SubscriptionInfo` and `AssignmentInfo`, of versions 1 to 11. A member also names the latest version that it knows.
 Integers are big-endian.
 
 | `AssignmentInfo` | from |
@@ -75,8 +75,17 @@ def decode_assignment(stored: bytes) -> AssignedTasks:
     return _assignment_info(_Reader(outer.bytes()))
 
 
-def decode_endpoint(stored: bytes) -> str | None:
-    """The `application.server` that a member named when it joined (`ConsumerProtocolSubscription`); None if it has none.
+class Subscription(NamedTuple):
+    """What a member told when it joined (`SubscriptionInfo`)."""
+
+    latest: int
+    """The latest version of this form that it knows, 1 to 11 and on: it tells which Kafka Streams the member runs."""
+    endpoint: str | None
+    """Its `application.server`; None where that is not set."""
+
+
+def decode_subscription(stored: bytes) -> Subscription:
+    """What a member told when it joined (`ConsumerProtocolSubscription`).
 
     :raises FormatError: if it is cut short, or no subscription of Kafka Streams.
     """
@@ -86,15 +95,15 @@ def decode_endpoint(stored: bytes) -> str | None:
         outer.short_text()
     info = _Reader(outer.bytes())
     version = _version(info)
+    latest = info.number("i") if version >= _COMMON_VERSION_SINCE else version
     if version < _ENDPOINT_SINCE:
-        return None
-    info.skip(4 if version >= _COMMON_VERSION_SINCE else 0)
+        return Subscription(latest, None)
     info.skip(16)  # the process id
     if version <= _PREVIOUS_TASKS_UNTIL:
         for _tasks in ("previous", "standby"):
             for _ in range(info.count()):
                 info.skip(8)
-    return info.bytes().decode("utf-8", "replace") or None
+    return Subscription(latest, info.bytes().decode("utf-8", "replace") or None)
 
 
 def _version(info: _Reader) -> int:

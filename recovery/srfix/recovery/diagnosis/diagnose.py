@@ -18,6 +18,7 @@ from srfix.recovery.diagnosis.generation import from_source_subject
 from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn, without_source
 from srfix.recovery.diagnosis.mirrors import with_mirrors
 from srfix.recovery.diagnosis.notes import with_notes
+from srfix.recovery.diagnosis.unexamined import of_unexamined
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
 from srfix.recovery.evidence import Applications, Hypothesis, Verdict, read_topics, unseen_source
@@ -106,7 +107,7 @@ def diagnose(
         gathered.skipped.append(not_looked_at.no_store(application))
     if application is None and store is None:
         of_stores = {suspect.application for suspect in gathered.examined} | set(gathered.known)
-        gathered.skipped += not_looked_at.of_unexamined(survey, found.applications, found.listed, of_stores)
+        gathered.skipped += of_unexamined(survey, found.applications, counter, said, found.listed - of_stores)
     if said.no_auto_register and not gathered.examined:
         gathered.skipped.append(not_looked_at.no_put())
     return gathered.examination()

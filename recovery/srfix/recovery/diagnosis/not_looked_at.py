@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 
 from srfix.recovery.checks import is_untold, missing_ids
 from srfix.recovery.commands import Given
-from srfix.recovery.evidence import Applications
-from srfix.recovery.facts import Bodies, CheckContext, RestoreIsolation, StoreFacts, Survey, Suspect, SuspectStore
+from srfix.recovery.facts import Bodies, CheckContext, RestoreIsolation, StoreFacts, Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.internal_topics import is_internal
-from srfix.serde.errors import AccessDeniedError, ClusterError
-from srfix.serde.subjects import Role, Subject, Topic, subject_for
+from srfix.serde.errors import AccessDeniedError
+from srfix.serde.subjects import Role, Subject, Topic
 
 
 def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
@@ -239,39 +237,3 @@ def from_nowhere(suspect: SuspectStore, shown: str, given: Given) -> Skipped:
         f"application was reset or is gone. If that is wrong, name its topic: {named}",
         could_hide=False,
     )
-
-
-def of_unexamined(
-    survey: Survey, applications: Applications, listed: Iterable[str], examined: Collection[str]
-) -> Iterator[Skipped]:
-    """Kafka Streams applications of which no store was examined, and that have read topics whose values are not framed though
-    their subjects exist: a table of such a topic, which Kafka Streams from 2.7 on builds without a subject of its own, may
-    hold rows that its serde cannot read.
-
-    :param examined: the applications of the stores that were examined.
-    """
-    groups = sorted(set(listed) - set(examined))
-    survey.ask_commits(groups)
-    for group in groups:
-        try:
-            read = sorted({topic for topic, _partition in survey.commits(group)})
-            odd = [topic for topic in read if _is_unframed(survey, topic)]
-        except ClusterError as error:
-            yield Skipped(what=f"what group {group} reads", reason=error.message, could_hide=False)
-            continue
-        signs = applications.evidence(group) if odd else ()
-        if any(not sign.against for sign in signs):
-            yield Skipped(
-                what=f"the stores of application {group}",
-                reason=f"none was examined, and it has read {', '.join(odd)}, whose values carry no schema id though a subject "
-                "is registered for them: a table of that topic may hold rows that it cannot read. Name its stores "
-                "(--source APPLICATION/STORE=TOPIC), or hand over what names them: --topology FILE, --state-dir DIR",
-                could_hide=True,
-            )
-
-
-def _is_unframed(survey: Survey, topic: Topic) -> bool:
-    if topic not in survey.topics() or is_internal(topic) or not survey.has_subject(subject_for(topic, Role.VALUE)):
-        return False
-    seen = survey.peek(topic)
-    return seen.looked_at > 0 and not seen.schema_ids and not seen.guids

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from srfix.recovery.advice import from_commit_metadata
@@ -78,6 +79,14 @@ class Applications:
     def _has_read(self, name: str, topic: Topic) -> bool:
         return any(read == topic for read, _partition in self._survey.commits(name))
 
+    def commits_as_streams(self, name: str) -> bool:
+        """True if what stands beside a group's offsets is Kafka Streams' (2.4 on); nothing else is asked of the group.
+
+        :raises ClusterError: if its offsets may not be asked for.
+        """
+        generation = from_commit_metadata(self._survey.commit_metadata(name).values())
+        return generation is not None and generation.oldest is not None
+
     def is_plain(self, name: str) -> bool:
         """True if a group has members, and nothing but what plain consumers show."""
         return any(each.kind == rules.PLAIN_GROUP.kind for each in self.evidence(name))
@@ -130,12 +139,9 @@ class Applications:
             )
 
     def _signs(self, name: str) -> Iterator[str]:
-        try:
-            generation = from_commit_metadata(self._survey.commit_metadata(name).values())
-        except ClusterError:
-            generation = None
-        if generation is not None and generation.oldest is not None:
-            yield "its offsets are committed as Kafka Streams commits them, with metadata beside"
+        with suppress(ClusterError):
+            if self.commits_as_streams(name):
+                yield "its offsets are committed as Kafka Streams commits them, with metadata beside"
         state = self._survey.group_state(name)
         if state.assignor == _STREAMS_ASSIGNOR:
             yield "its members use the assignor of Kafka Streams"

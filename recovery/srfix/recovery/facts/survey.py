@@ -217,6 +217,15 @@ class Survey:
             self._groups[group] = self.cluster.group_state(group)
         return self._groups[group]
 
+    def subscriptions(self, group: str) -> tuple[int, ...]:
+        """Per member of a running application the latest version of `SubscriptionInfo` that it knows; none where the broker
+        does not say.
+        """
+        return self.once(
+            ("subscriptions", group),
+            lambda: tuple(member.subscription for member in self.cluster.streams_members(group).members),
+        )
+
     def topic_configs(self, topic: Topic) -> TopicConfigs:
         """The configuration of a topic that exists; a problem where the broker does not say."""
         if topic not in self._configs:

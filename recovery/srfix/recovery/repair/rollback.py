@@ -243,6 +243,12 @@ def _unregister(action: Register, state: JournalState, registry: Registry, journ
     theirs = why_theirs(action, left, found, now, state)
     if theirs is not None:
         return Left(action=action, why=theirs)
+    replaced = before.version_of(action.schema_id)
+    if replaced is not None and replaced not in now.versions:
+        if not found.deleted:
+            registry.delete_version(action.subject, ours.version)
+        what = f"version {ours.version} soft-deleted, as version {replaced.version} was, whose place it had taken"
+        return Undone(action=action, what=what)
     if not _has_other_holder(action, registry):
         return Left(
             action=action,

@@ -33,7 +33,6 @@ from srfix.serde.registry import (
     SchemaVersion,
     SubjectNotFoundError,
     VersionNotFoundError,
-    same_content,
 )
 from srfix.serde.subjects import Subject
 from srfix.serde.wire import SchemaId
@@ -95,11 +94,7 @@ def foresee_id(
                 is_lost=after is AfterNormalizing.LOST,
                 is_rewritten=True,
             )
-    if (
-        holder is not None
-        and not same_content(schema, holder.schema)
-        and _look_up(registry, holder.subject, schema) is None
-    ):
+    if holder is not None and schema.text != holder.schema.text and _look_up(registry, holder.subject, schema) is None:
         return ForeseenId(
             schema_id=None,
             holder=holder,

@@ -128,6 +128,9 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
         why = [f"schema id {enumerated(left)}, which this repair leaves live"] if left else []
         why += [f"schema id {enumerated(there)}, which is live there already"] if there else []
         instead = " Plan with --keep auto, which soft-deletes such a version at once." if left else ""
+        if left and repair.left_live_for:
+            subject = repair.want.role.subject
+            instead = f" Where that is to come, {subject} needs a level that lets it in, such as NONE (PUT /config/{subject})."
         return (
             f"{next_one} will be refused (409) at {level}, for {its_own} does not pass against {', nor against '.join(why)}."
             f"{instead}"

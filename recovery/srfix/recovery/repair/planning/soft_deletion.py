@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from srfix.recovery.actions import Register, SoftDelete
 from srfix.recovery.facts import SubjectState, Survey, look_up
+from srfix.recovery.registry import GivenRegistry, usable
+from srfix.recovery.repair.plan_file import Plan
 
 
 def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
@@ -28,3 +31,14 @@ def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
             "soft-deleted version that would tell"
         )
     return None
+
+
+def is_of_no_use(plan: Plan, registry: GivenRegistry) -> bool:
+    """True if the failing reader does not find what a plan has just soft-deleted: the first such version tells. Reads only.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    deleted = {(action.subject, action.schema_id) for action in plan.actions if isinstance(action, SoftDelete)}
+    registered = (action for action in plan.actions if isinstance(action, Register))
+    first = next((action for action in registered if (action.subject, action.schema_id) in deleted), None)
+    return first is not None and look_up(usable(registry), first.subject, first.schema) is None

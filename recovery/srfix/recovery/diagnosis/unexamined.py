@@ -1,0 +1,116 @@
+"""Applications of which no store was examined, and whose topics hold rows that a table of them could not read.
+
+From 2.7 on a store that reuses its source topic asks for that topic's own subject, and so leaves none by which it is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from srfix.recovery.commands import positional
+from srfix.recovery.diagnosis.learning import Counter
+from srfix.recovery.evidence import Applications
+from srfix.recovery.facts import CheckContext, Survey, newest_bodies, whole_bodies
+from srfix.recovery.findings import Skipped
+from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.internal_topics import is_internal
+from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.properties import Isolation
+from srfix.serde.subjects import Role, Topic, subject_for
+
+_MOST_RECORDS: Final = 10_000_000
+"""Records of a topic that are read where the person names no number: some ten seconds."""
+_MOST_DECODED: Final = 100_000
+"""Records of a topic of which each live one is decoded unasked."""
+
+
+def of_unexamined(
+    survey: Survey, applications: Applications, counter: Counter, said: CheckContext, names: Iterable[str]
+) -> Iterator[Skipped]:
+    """What could be wrong with the tables of applications that no store is known of: one entry per application.
+
+    :param names: the groups of which no store was examined.
+    :raises RegistryError: if the registry does not answer.
+    """
+    groups = sorted(names)
+    survey.ask_commits(groups)
+    most = counter.max_records or _MOST_RECORDS
+    look = _Look(survey, replace(counter, max_records=most), said)
+    for group in groups:
+        try:
+            read = sorted({topic for topic, _partition in survey.commits(group)})
+            is_application = applications.commits_as_streams(group)
+        except ClusterError as error:
+            yield Skipped(what=f"what group {group} reads", reason=error.message, could_hide=False)
+            continue
+        troubles = {topic: why for topic in read if is_application and (why := look.at(topic))}
+        if troubles:
+            topics = ", ".join(f"topic {topic} ({'; '.join(why)})" for topic, why in troubles.items())
+            first = next(iter(troubles))
+            again = said.given.quoted("check", *positional(first))
+            named = said.given.quoted("diagnose", "--source", f"{group}/STORE={first}")
+            yield Skipped(
+                what=f"the stores of application {group}",
+                reason=f"none was examined, and it has read {topics}: a table of that may hold rows that it cannot read. "
+                f"{again} looks at the topic; {named} examines a store, and so do --topology FILE and --state-dir DIR",
+                could_hide=True,
+            )
+    if look.decoded_in_part:
+        yield Skipped(
+            what=f"bodies of the values of topic {', '.join(look.decoded_in_part)}",
+            reason=f"of more than {_MOST_DECODED} records only the newest live one of each schema id and partition was decoded "
+            "(--decode-values decodes them all)",
+            could_hide=False,
+        )
+
+
+@dataclass(slots=True)
+class _Look:
+    """Each topic is read once, whoever reads it."""
+
+    survey: Survey
+    counter: Counter
+    said: CheckContext
+    decoded_in_part: list[Topic] = field(default_factory=list)
+    known: dict[Topic, tuple[str, ...]] = field(default_factory=dict)
+
+    def at(self, topic: Topic) -> tuple[str, ...]:
+        """Why a table of the topic may hold what it cannot read; nothing if each live value can be read."""
+        if topic not in self.known:
+            try:
+                self.known[topic] = tuple(self._troubles(topic))
+            except AccessDeniedError as error:
+                self.known[topic] = (error.message,)
+        return self.known[topic]
+
+    def _troubles(self, topic: Topic) -> Iterator[str]:
+        survey, subject = self.survey, subject_for(topic, Role.VALUE)
+        if topic not in survey.topics() or is_internal(topic):
+            return
+        is_registered = survey.has_subject(subject)
+        if not is_registered and not survey.peek(topic).schema_ids:
+            return  # of another format
+        census = self.counter(topic, None, Isolation.READ_UNCOMMITTED)
+        unframed = sum(partition.values.live_unframed_keys or 0 for partition in census.partitions)
+        if unframed:
+            yield f"{counted(unframed, 'live value')} not framed by a schema registry serializer"
+        guids = sum(partition.values.guids for partition in census.partitions)
+        if guids:
+            yield f"{counted(guids, 'value')} whose schema is named by GUID, which a diagnosis does not look up"
+        known = [survey.membership(subject, schema_id) for schema_id in census.restorable_ids(Role.VALUE)]
+        if unknown := [each.schema_id for each in known if not each.is_known]:
+            yield f"schema id {enumerated(unknown)}, which the registry does not know"
+        missing = [each.schema_id for each in known if each.is_known and each.is_missing]
+        if missing and is_registered and not self.said.does_without(subject):
+            yield f"schema id {enumerated(missing)}, not registered under {subject}"
+        is_whole = self.counter.decode_values or sum(p.records for p in census.partitions) <= _MOST_DECODED
+        if not is_whole:
+            self.decoded_in_part.append(topic)
+        decode = whole_bodies if is_whole else newest_bodies
+        deadline_s = self.counter.deadline_s
+        bodies = decode(survey.cluster, survey.registry, census, (Role.VALUE,), deadline_s=deadline_s)[Role.VALUE]
+        if bodies.undecodable:
+            yield f"{counted(sum(rows.keys for rows in bodies.undecodable), 'live value')} that does not decode"
+        yield from dict.fromkeys(p.stopped_early for p in census.partitions if p.stopped_early is not None)
