@@ -10,10 +10,12 @@ import pytest
 from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
 from srfix.recovery import PlanError, Reader
+from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.inspect.checkup import check_registry
 from srfix.recovery.repair.rollback import Left, Undone
 from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde.registry import Schema, SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.subjects import Subject
 from srfix.serde.wire import frame_id
 from tests.recovery.world import World, world_of
 
@@ -133,8 +135,8 @@ class TestSoftDeletedVersions:
             assert reads(world)
             (undone,) = [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Undone)]
             assert "as version 2 was" in undone.what
-            held = world.registry.dump()["subjects"][PHANTOM]
-            assert [(version["id"], version["deleted"]) for version in held] == [(2, False), (1, True)]
+            held = read_subject_state(world.client(), Subject(PHANTOM)).versions
+            assert [(version.schema_id, version.deleted) for version in held] == [(2, False), (1, True)]
 
 
 def test_a_checkup_tells_which_kind_it_is(world: World) -> None:

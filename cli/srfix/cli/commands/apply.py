@@ -208,9 +208,9 @@ def apply(
     following = tuple(afterwards(part.circumstances)) if code is ExitCode.OK else _NOT_YET
     in_short = following if details or code is not ExitCode.OK else tuple(afterwards_in_short(part.circumstances))
     if code is ExitCode.OK:
-        missing = tuple(_still_missing(part))
+        still = tuple(_still_missing(part))
         unfound = (_UNFOUND.format(plan=given.quoted("plan", "-o", "new-plan.json")),)
-        following, in_short = ((unfound,) * 2) if is_unfound else ((*missing, *following), (*missing, *in_short))
+        following, in_short = ((unfound,) * 2) if is_unfound else ((*still, *following), (*still, *in_short))
     blocks = (
         Heading(_outcome(part, [action.step for action, _how in done], code, is_news=is_news)),
         *(_where(part, journal_path) if details else ()),
