@@ -99,7 +99,7 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
     own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
     held = world.subjects.get(f"{store.topic}-value", SubjectSetup(())).versions
     added = {version.schema for version in held if not version.deleted} - PRODUCED
-    is_added = bool(added.intersection(version.schema for version in own if not version.deleted))
+    is_added = bool(added.intersection(version.schema for version in own))
     others = [group for name, group in world.groups.items() if name != store.application and group.has_signs_of_streams]
     is_alone = not any(topic == store.topic for group in others for topic, _partition in group.commits)
     return asks_source(world, store) is True or (is_added and is_alone and world.lists_groups)
@@ -121,6 +121,7 @@ def may_be_table(world: World, store: TrueStore) -> bool:
     read = [r for n, log in logs for r in log.records if r.offset < group.commits.get((store.fed_by, n), 0)]
     if not any(record.key is not None and record.value is not None for record in read):
         return True  # nothing shows a put
+    own = tuple(version for version in own if not version.deleted)  # a put would have brought the others back
     if not own or {version.schema for version in own} & ({version.schema for version in held} | PRODUCED):
         return True
     is_closed = store.application in world.state_of and store.application not in world.in_use

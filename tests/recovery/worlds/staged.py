@@ -19,6 +19,7 @@ from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster, GroupListing
+from srfix.recovery.cluster.streams_members import StreamsMembers
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.diagnosis.diagnose import Examination, diagnose
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
@@ -83,6 +84,9 @@ class _Cluster(Cluster):
         if not self._world.lists_groups:
             return GroupListing(groups=(), problem="it lists none")
         return GroupListing(groups=tuple(sorted(self._world.groups)), problem=None)
+
+    def streams_members(self, group: str, *, timeout_s: float = 5.0) -> StreamsMembers:
+        return StreamsMembers(group=group, members=(), problem="the model knows no version but by the marks of commits")
 
     def committed(
         self, group: str, topic_partitions: Iterable[tuple[str, int]]

@@ -47,7 +47,8 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
     own_ids = frozenset(role.state.schema_ids).difference(carried)  # a repair copies the others
     if _has_no_checkpoint_of_commits(facts, own_ids, context):
         return "Kafka Streams up to 2.5 writes a checkpoint with each commit, and there is none beside its rows"
-    own = latest_own(version for version in role.state.versions if version.schema_id not in carried)
+    # A put since would have brought a soft-deleted one back: it is no schema that is put.
+    own = latest_own(version for version in role.state.live if version.schema_id not in carried)
     if own is None or not survey.membership(source.subject, own.schema_id).is_missing:
         return None
     put = _has_committed(facts, survey) or _has_put_on_disk(facts, own_ids, context)
