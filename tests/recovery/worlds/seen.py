@@ -94,13 +94,18 @@ def asks_source(world: World, store: TrueStore) -> bool | None:
 
 def is_shown_newer(world: World, store: TrueStore) -> bool:
     """True if that tells, or the store's own schema stands under its source's subject, and no other application reads the
-    topic that may have put it there.
+    topic that may have put it there. One that stands first there may be a producer's.
     """
     own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
     held = world.subjects.get(f"{store.topic}-value", SubjectSetup(())).versions
-    added = {version.schema for version in held if not version.deleted} - PRODUCED
+    added = {version.schema for version in held[1:] if not version.deleted} - PRODUCED
     is_added = bool(added.intersection(version.schema for version in own))
-    others = [group for name, group in world.groups.items() if name != store.application and group.has_signs_of_streams]
+    handed_over = {*world.topology_of, *world.state_of}
+    others = [
+        group
+        for name, group in world.groups.items()
+        if name != store.application and (group.has_signs_of_streams or name in handed_over)
+    ]
     is_alone = not any(topic == store.topic for group in others for topic, _partition in group.commits)
     return asks_source(world, store) is True or (is_added and is_alone and world.lists_groups)
 

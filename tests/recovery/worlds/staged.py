@@ -19,8 +19,8 @@ from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster, GroupListing
-from srfix.recovery.cluster.streams_members import StreamsMembers
 from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.cluster.streams_members import StreamsMembers
 from srfix.recovery.diagnosis.diagnose import Examination, diagnose
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
 from srfix.recovery.facts.supplied import Supplied
