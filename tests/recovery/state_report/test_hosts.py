@@ -50,7 +50,12 @@ KNOWN = Schema(text='"string"')
 
 def member(name: str, active: str, standby: str, endpoint: str | None = None) -> StreamsMember:
     return StreamsMember(
-        client_id=name, address="10.0.0.7", endpoint=endpoint, active=(active,), standby=(standby,) if standby else ()
+        client_id=name,
+        address="10.0.0.7",
+        endpoint=endpoint,
+        subscription=11,
+        active=(active,),
+        standby=(standby,) if standby else (),
     )
 
 

@@ -222,6 +222,11 @@ def _polluted(staged: StagedWorld, finding: Finding) -> str:
     may: set[int] = set().union(*(unused_internal(staged, store, on_disk(world, store))[1] for store in stores))
     if finding.role.value == "key":
         may = {schema_id for line, schema_id in staged.ids.items() if line.startswith("KeyRow(")}
+        if world.registry:  # what 2.7 puts is another text there than the producers'
+            of_topic = (store for store in world.truth if f"{store.topic}-key" == _bare(finding.subject))
+            renewed = (store for store in of_topic if store.application in world.renewed)
+            held = (world.subjects.get(world.table_subject(store, "key"), SubjectSetup(())) for store in renewed)
+            may |= {staged.ids[version.schema] for setup in held for version in setup.versions}
         if "looks alike" in finding.explanation:  # of a key on disk whose records compaction took nobody can tell
             may |= {schema_id for line, schema_id in staged.ids.items() if "Key(" in line}
     wrong = {int(fault.schema_id) for fault in finding.schema_ids} - may

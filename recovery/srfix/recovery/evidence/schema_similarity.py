@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -21,7 +22,7 @@ from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import application_prefixes, is_internal, recognise
 from srfix.serde.casing import CaseRule, folded, match_fields
-from srfix.serde.errors import AmbiguousFieldError, SchemaError
+from srfix.serde.errors import AmbiguousFieldError, ClusterError, SchemaError
 from srfix.serde.formats.table import record_name
 from srfix.serde.registry import Schema, SchemaVersion
 from srfix.serde.subjects import Role, Subject, Topic, join_context, split_context, split_subject
@@ -312,7 +313,7 @@ def _candidates(
         return tuple(topic for topic in survey.topics() if _is_nobodys_own(topic) and fits(topic))
 
     def unowned() -> tuple[Topic, ...]:
-        return tuple(topic for topic in survey.topics() if _is_unowned(topic, survey) and fits(topic))
+        return tuple(topic for topic in survey.topics() if fits(topic) and _is_unowned(topic, survey))
 
     found = survey.once((*kind, store.context), fitting)
     if not read_topics(store, survey):
@@ -327,10 +328,18 @@ def _is_nobodys_own(topic: Topic) -> bool:
 
 
 def _is_unowned(topic: Topic, survey: Survey) -> bool:
-    """True for one that is named as an application's own, of which there is no group, as far as all are listed."""
+    """True for one that is named as an application's own, of which there is no group, as far as can be asked."""
     groups = survey.once(("groups",), survey.cluster.groups)
     prefixes = application_prefixes(topic)
-    return bool(prefixes) and groups.problem is None and frozenset(prefixes).isdisjoint(groups.groups)
+    if not prefixes or not frozenset(prefixes).isdisjoint(groups.groups):
+        return False
+    return groups.problem is None or not any(_is_group(prefix, survey) for prefix in prefixes)
+
+
+def _is_group(name: str, survey: Survey) -> bool:
+    with suppress(ClusterError):
+        return bool(survey.commits(name) or survey.group_state(name).members)
+    return False
 
 
 def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison:

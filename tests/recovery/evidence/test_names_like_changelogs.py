@@ -1,0 +1,43 @@
+"""A producer's topic that is named as an application's own may be a source too, where there is no such application."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.recovery.world import World, value, world_of
+
+RECORD = '{"type":"record","name":"Item","fields":[{"name":"sku","type":"long"}]}'
+INTERNAL = '{"type":"record","name":"R","fields":[{"name":"SKU","type":["null","long"],"default":null}]}'
+PHANTOM = "shop-things-changelog-value"
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with world_of({"db-items-changelog": 1, "items-by-id": 1}) as made:
+        for topic in ("db-items-changelog", "items-by-id"):
+            made.registry.seed(f"{topic}-value", RECORD)
+            made.put(topic, ("k", value(1)))
+        made.registry.seed(PHANTOM, INTERNAL)
+        yield made
+
+
+def sources(world: World) -> set[str | None]:
+    (finding,) = (f for f in world.examine(application="shop").diagnosis.findings if f.code == "SRF001")
+    return {piece.topic for piece in finding.evidence if piece.kind == "schema-similarity"}
+
+
+@pytest.mark.parametrize("lists_groups", [True, False])
+def test_one_of_an_application_that_there_is_not_is_weighed(world: World, lists_groups: bool) -> None:
+    if lists_groups:
+        world.listing("shop")
+    assert sources(world) == {"db-items-changelog", "items-by-id"}
+
+
+@pytest.mark.parametrize("lists_groups", [True, False])
+def test_one_of_an_application_that_there_is_is_not(world: World, lists_groups: bool) -> None:
+    world.commit("db", **{"items-by-id": 1})
+    if lists_groups:
+        world.listing("shop", "db")
+    assert sources(world) == {"items-by-id"}
