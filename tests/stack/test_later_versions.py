@@ -51,6 +51,19 @@ def test_one_that_was_upgraded_and_wiped_has_left_litter_and_nothing_is_broken(s
     assert wrong(scene, *on_disk(scene), code=1) == ["SRF010"]
 
 
+def test_members_that_are_up_say_which_version_they_run(scene: Scene) -> None:
+    scene.produce(("ann", ANN))
+    with scene.running() as application:
+        application.wait_for_commit(scene.setup.users)
+        (seen,) = {
+            hint["says"]
+            for found in diagnose(scene, code=1)
+            for hint in found["observations"]
+            if "SubscriptionInfo" in hint["detail"]
+        }
+    assert seen == "2.6 to 2.7"
+
+
 def test_a_store_that_logs_nothing_is_none(scene: Scene) -> None:
     """Seen wrong: SRF004 and SRF016."""
     setup = replace(scene.setup, version=LATER, topology=TopologyKind.LOGGING_DISABLED)
