@@ -83,6 +83,18 @@ def test_keys_in_another_order_make_another_text_too(tmp_path: Path) -> None:
         assert "SRF001" not in world.findings(reader=Reader.CONNECT)
 
 
+def test_two_ids_that_the_reader_asks_by_one_text_are_one_registration(world: World, tmp_path: Path) -> None:
+    for text in (SENT, ASKED):
+        world.registry.configure("users-value", {"compatibility": "NONE"})
+        world.registry.seed("users-value", text)
+    world.registry.seed(PHANTOM, INTERNAL)
+    world.live(("k0", frame_id(1, b"\x02")), ("k1", frame_id(2, b"\x02")))
+    plan = world.plan(reader=Reader.CONNECT)
+    assert [action.kind for action in plan.actions].count("register") == 1
+    world.apply(plan, tmp_path / "journal")
+    assert [event for event in world.verify(plan) if not isinstance(event, Confirmed)] == []
+
+
 def test_in_a_named_context_no_registration_mends_it(world: World) -> None:
     world.path = "/contexts/.eu"
     world.registry.seed(":.eu:users-value", SENT)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from srfix.serde.errors import UsageError
 from srfix.serde.files import refuse_what_is_no_file
-from srfix.serde.property_names import names_servers
+from srfix.serde.property_names import is_ipv6, names_servers
 
 if TYPE_CHECKING:
     from srfix.serde.properties import RegistrySettings
@@ -54,10 +54,15 @@ class Connection:
                 "No Kafka cluster was named. Give --bootstrap-servers HOST:9092, or SRFIX_BOOTSTRAP_SERVERS, or "
                 "`bootstrap-servers` in the --config file."
             )
-        if any(urlsplit(server.strip()).scheme in ("http", "https") for server in servers.split(",")):
+        if any(server.strip().lower().startswith(("http:", "https:")) for server in servers.split(",")):
             raise UsageError(
                 "--bootstrap-servers names a URL. A Kafka broker speaks no HTTP: give HOST:9092, and the registry's URL to "
                 "--registry."
+            )
+        if any(not is_ipv6(address) for address in re.findall(r"\[([^\]]*)\]?", servers)):
+            raise UsageError(
+                "--bootstrap-servers has a bracket that holds no IPv6 address (not shown, as it may hold a password): give "
+                "HOST:9092, or [2001:db8::1]:9092. User and password are properties: -X sasl.username=…"
             )
         from srfix.serde.registry import revealed
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import IPv6Address
 from typing import Final
 
 from srfix.serde.hints import nearest
@@ -102,7 +103,7 @@ _WORDS: Final = frozenset(word for name in _KNOWN for word in re.split(r"[._]", 
 """What pieces of a text are no secret by themselves."""
 
 _NOT_PLAIN: Final = re.compile(r"(?i)[=@\n\r\t;{}]|passw|secret|token|jaas|credential|user\.info|api\.?key")
-_SERVER: Final = re.compile(r"(?:\w+:/*)?(?:[\w.-]*|\[[\w:.%]*\])(?::\d+)?(?:/[\w./-]*)?")
+_SERVER: Final = re.compile(r"(?:\w+:/*)?(?:[\w.-]*|\[(?P<address>[\w:.%-]*)\])(?::\d+)?(?:/[\w./-]*)?")
 NOT_SHOWN: Final = "(not shown, as it may hold a part of a secret)"
 """What stands in a message in place of a name or a value."""
 
@@ -137,7 +138,21 @@ def names_servers(text: str) -> bool:
 
     Only such a text may be shown as it is; `http://me:SECRET` is a password that lost its host.
     """
-    return all(_SERVER.fullmatch(one.strip()) for one in text.split(","))
+    return all(map(_names_server, text.split(",")))
+
+
+def _names_server(text: str) -> bool:
+    found = _SERVER.fullmatch(text.strip())
+    return found is not None and (found["address"] is None or is_ipv6(found["address"]))
+
+
+def is_ipv6(text: str) -> bool:
+    """True for an IPv6 address, as it may stand in brackets: `[me:SECRET]` is a password that lost its host."""
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -26,7 +26,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.subjects import split_context
 from tests.recovery.worlds.expectation import differences
 from tests.recovery.worlds.expected import expectations
-from tests.recovery.worlds.person import decides
+from tests.recovery.worlds.person import decides, only_application
 from tests.recovery.worlds.relatives_truth import forbidden, look_alikes, missed
 from tests.recovery.worlds.restoring import (
     failures,
@@ -72,6 +72,8 @@ def clock() -> str:
 def is_a_trap(world: World) -> bool:
     """True if what is seen points a careful person to the wrong source: such a world says nothing about a tool."""
     for store in world.truth:
+        if only_application(world, store) not in (None, store.application):
+            return True
         said = decides(world, store)
         # Whether a store that holds its topic's records logs nothing is another question: see `may_be_table`.
         if said is not None and said != (store.application, store.name, store.topic or store.fed_by):

@@ -28,6 +28,12 @@ def decides(world: World, store: TrueStore) -> tuple[str, str, str] | None:
     return None if topic is None or not all(row <= _shape(world, topic) for row in rows) else (application, name, topic)
 
 
+def only_application(world: World, store: TrueStore) -> str | None:
+    """The application that a person would name, whatever it restores from; None if in doubt."""
+    split = _split(world, store.changelog) if f"{store.changelog}-value" in world.subjects else None
+    return None if split is None else split[0]
+
+
 def _split(world: World, changelog: str) -> tuple[str, str] | None:
     """The only split into application and store of which the application has signs of Kafka Streams."""
     base = changelog.removesuffix("-changelog")

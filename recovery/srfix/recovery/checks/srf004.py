@@ -70,8 +70,12 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
-    """The ids that kept rows carry, or may carry; ascending. Not those that a restore loads and the source lacks: SRF017's."""
-    rows, held = facts.rows, frozenset(role.state.schema_ids)
+    """The ids that kept rows carry, or may carry; ascending. Not those that a restore loads and the source lacks: SRF017's;
+    nor those by which a repair lets records be read whose text is another one to the registry, where they stand behind others.
+    """
+    by_text = {membership.answered_id for i, membership in role.memberships.items() if membership.answered_id != i}
+    rows, versions = facts.rows, role.state.versions
+    held = frozenset(v.schema_id for v in versions if v is versions[0] or v.schema_id not in by_text)
     if rows is None:
         return tuple(sorted(held))
     of_sources = {i for i, membership in role.source_memberships.items() if membership.is_missing} - held

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, listed
+from srfix.serde.errors import SchemaError
 
 if TYPE_CHECKING:
     from srfix.recovery.facts import CheckContext, Membership, RoleFacts, StoreFacts, SubjectState
@@ -91,8 +92,10 @@ def _why_internal(
             return f"{counted(rows, 'row')} of the store {'carries' if rows == 1 else 'carry'} it on disk"
     if schema_id not in role.state.schema_ids:
         return None
-    # After a repair the phantom subject begins with the source's own versions.
-    if not is_first and is_first_of_its_own(role.state, source, carried, schema_id):
+    # After a repair the phantom subject begins with the source's own versions. Where ksqlDB reads what ksqlDB wrote, the
+    # store's own schema may be the producers' next.
+    is_own = not is_first and not _may_be_producers(role, carried, membership)
+    if is_own and is_first_of_its_own(role.state, source, carried, schema_id):
         return f"it stands first under {role.subject}, before any copy of the source's schemas"
     of_producers = [m.schema.text for i, m in role.memberships.items() if i in carried and m.schema is not None]
     if of_producers and membership.schema is not None and not is_producers:
@@ -102,6 +105,26 @@ def _why_internal(
             named = ", ".join(sorted(marks))
             return f"it stands under {role.subject} and has a mark of Connect's converter or ksqlDB ({named})"
     return None
+
+
+def _may_be_producers(role: RoleFacts, carried: Collection[SchemaId], own: Membership) -> bool:
+    """True if it has the name of the records' and all of their fields."""
+    name, fields = _record(own)
+    records = (_record(role.memberships[i]) for i in carried)
+    return any(name is not None and name == of_record and theirs <= fields for of_record, theirs in records)
+
+
+def _record(membership: Membership) -> tuple[str | None, frozenset[str]]:
+    """Its name and its fields' names; none of what is no record."""
+    from srfix.serde.formats.avro.names import field_names
+    from srfix.serde.formats.table import record_name
+
+    if membership.schema is None or membership.schema.schema_type != "AVRO":
+        return None, frozenset()
+    try:
+        return record_name(membership.schema), frozenset(field_names(membership.schema.text))
+    except SchemaError:  # it refers to others
+        return None, frozenset()
 
 
 def _explanation(facts: StoreFacts, role: RoleFacts, subject: str, topic: str, internal: Mapping[SchemaId, str]) -> str:

@@ -63,7 +63,11 @@ def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
     if facts.census is None:
         return None
     topic, marks = facts.census.topic, survey.commit_metadata(facts.store.application)
-    put_into = [p.partition for p in facts.census.partitions if any(count.live_keys for count in p.values.ids)]
+    put_into = [
+        partition.partition
+        for partition in facts.census.partitions
+        if any(count.first_offset < (partition.committed_offset or 0) for count in partition.values.ids)
+    ]
     by = [from_commit_metadata([marks.get((topic, partition), "")]) for partition in put_into]
     if not by or any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
         return None

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -114,8 +114,12 @@ def read_column_family(database: Path, name: str) -> Mapping[bytes, bytes] | Non
 class OpenedDatabase:
     """A database that is open for reading, in a view of its own."""
 
-    def __init__(self, families: Mapping[str, Rdict]) -> None:
+    def __init__(self, families: Mapping[str, Rdict], unlisted: Sequence[str] = ()) -> None:
         self._families = families
+        self.unlisted = tuple(unlisted)
+        """The tables in its folder that are newer than all that it knows of, as file names: its MANIFEST was cut, or who wrote
+        them was killed before it had named them there. Their rows are not among its own.
+        """
 
     @property
     def families(self) -> frozenset[str]:
@@ -227,7 +231,14 @@ def _opened_view(view: Path) -> Iterator[OpenedDatabase]:
         families = {name: whole.get_column_family(name) for name in names}
         for family in families.values():
             stack.callback(family.close)
-        yield OpenedDatabase(families)
+        yield OpenedDatabase(families, _unlisted(view, whole))
+
+
+def _unlisted(view: Path, whole: Rdict) -> list[str]:
+    """Older tables than it knows of are what a compaction left."""
+    known = max((int(Path(str(file["name"])).stem) for file in whole.live_files()), default=-1)
+    numbered = (name for name in os.listdir(view) if name.endswith(".sst") and name.removesuffix(".sst").isdecimal())
+    return sorted(name for name in numbered if int(name.removesuffix(".sst")) > known)
 
 
 def _families(view: Path) -> list[str]:

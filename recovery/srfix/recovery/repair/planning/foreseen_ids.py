@@ -94,15 +94,18 @@ def foresee_id(
                 is_lost=after is AfterNormalizing.LOST,
                 is_rewritten=True,
             )
-    if holder is not None and schema.text != holder.schema.text and _look_up(registry, holder.subject, schema) is None:
-        return ForeseenId(
-            schema_id=None,
-            holder=holder,
-            reason=f"the registry keeps texts as they were sent, and the one by which the failing reader asks for schema id "
-            f"{schema_id} is another schema to it",
-            any_id=True,
-            is_rewritten=True,
-        )
+    found = None
+    if holder is not None and schema.text != holder.schema.text:
+        found = _look_up(registry, holder.subject, schema)
+        if found is None:
+            return ForeseenId(
+                schema_id=None,
+                holder=holder,
+                reason="the registry keeps texts as they were sent, and the one by which the failing reader asks for schema id "
+                f"{schema_id} is another schema to it",
+                any_id=True,
+                is_rewritten=True,
+            )
     if is_gone:
         return ForeseenId(
             schema_id=None,
@@ -111,6 +114,8 @@ def foresee_id(
             "registry gives the content a new one now",
             any_id=True,
         )
+    if found is not None:
+        holder = found
     if holder is not None and holder.schema_id != schema_id:
         return ForeseenId(
             schema_id=holder.schema_id,

@@ -222,15 +222,14 @@ def _actions(repair: SubjectRepair) -> Iterator[Action]:
 def _registrations(repair: SubjectRepair) -> Iterator[Register]:
     """One per content: two ids of one content are one registration, unless each is sent along."""
     done: set[SchemaId | str] = set()
-    for membership in repair.missing:
+    for membership in sorted(repair.missing, key=lambda missing: missing.schema_id in repair.any_id):
         schema_id = repair.registered_as(membership.schema_id)
         if membership.schema is None:
             continue
-        any_id = membership.schema_id in repair.any_id
-        same = content_key(membership.schema) if any_id else schema_id
-        if same in done:
+        any_id, content = membership.schema_id in repair.any_id, content_key(membership.schema)
+        if (content if any_id else schema_id) in done:
             continue
-        done.add(same)
+        done |= {content, schema_id}
         yield Register(
             step=0,
             subject=repair.want.role.subject,

@@ -118,12 +118,23 @@ def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detect
         with opening(Path(store.path)) as database:
             return _key_value(store.name, database)
     segments = databases(store)
+    if not segments and is_empty(store):
+        why = "its folder is empty, as that of a window, session or join store is whose partition has no rows yet"
+        return Detected(format=StoreFormat.PLAIN_WINDOW, why=why, is_certain=False)
     if not segments:
         raise StateDirectoryError(
-            f"{store.path} has no segment in it, nor is it a key-value store of Kafka Streams: it was made empty, or by a "
-            "store of the application's own."
+            f"{store.path} has files and no segment in it, and is no key-value store of Kafka Streams: a store of the "
+            "application's own made it."
         )
     return _segmented(store, segments, opening)
+
+
+def is_empty(store: StoreDirectory) -> bool:
+    """True if there is nothing in a store's directory: no segment yet (`AbstractSegments` makes them with the first rows)."""
+    try:
+        return not any(Path(store.path).iterdir())
+    except OSError:
+        return False
 
 
 def databases(store: StoreDirectory) -> tuple[Path, ...]:
@@ -157,7 +168,7 @@ def segments(
     """
     paths = databases(store)
     starts = [segment_start(path, store.name) for path in paths]
-    for path, start, following in zip(paths, starts, [*starts[1:], None], strict=True):
+    for path, start, following in zip(paths, starts, [*starts, None][1:], strict=True):
         if start is None:
             yield path, None
             continue

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from srfix.recovery.errors import FormatError, LibraryMissingError, NotPermittedError, StateDirectoryError
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
@@ -67,17 +68,20 @@ class _Reached:
 
 
 def read_batches(
-    path: Path, form: StoreFormat, where: Where, note: Note, *, size: int, salvages: bool
+    path: Path, form: StoreFormat, where: Where, note: Note, *, size: int, salvages: bool, is_in_use: bool | None
 ) -> Iterator[RowBatch]:
     """The rows of a database, by stored key. Damage is noted: a row of another form is passed over, anything else ends it.
 
     :param size: how many stored rows are read together at most.
     :param salvages: True to go on behind damage that ends it with what RocksDB's repair saves, see `salvaged`.
+    :param is_in_use: True if a process writes it: then a table that it does not name yet is no damage.
     :raises LibraryMissingError: if rocksdict is not installed.
     """
     reached = _Reached()
     try:
         with opened(path) as database:
+            if not is_in_use:
+                _note_unlisted(path, database, note, salvages=salvages)
             yield from _batches(database, form, where, note, reached, size)
     except LibraryMissingError:
         raise
@@ -89,6 +93,20 @@ def read_batches(
             yield from _saved(path, problem, form, where, note, reached, size)
         else:
             note(reached.rows, problem, True)
+
+
+def _note_unlisted(path: Path, database: OpenedDatabase, note: Note, *, salvages: bool) -> None:
+    """:raises StateDirectoryError: if they are to be read: RocksDB's repair takes them up."""
+    if not database.unlisted:
+        return
+    names = enumerated(database.unlisted, most=8)
+    problem = (
+        f"{path} holds tables that its MANIFEST does not name ({names}), whose rows are not among those that are read: the "
+        "MANIFEST was cut, or a process was killed while it wrote them"
+    )
+    if salvages:
+        raise StateDirectoryError(problem)
+    note(0, problem, False)
 
 
 def _batches(
@@ -135,15 +153,18 @@ def _saved(
     note(read, problem, True)
 
 
-def look_up(path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool) -> StateRow | None:
+def look_up(
+    path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool, is_in_use: bool | None
+) -> StateRow | None:
     """The row that stands under a key; None if there is none. Damage is noted.
 
-    :param salvages: as of `read_batches`.
-
+    :param salvages: as of `read_batches`, and so `is_in_use`.
     :raises LibraryMissingError: if rocksdict is not installed.
     """
     try:
         with opened(path) as database:
+            if not is_in_use:
+                _note_unlisted(path, database, note, salvages=salvages)
             return _found(database, form, key)
     except LibraryMissingError:
         raise

@@ -123,7 +123,8 @@ class StateStore:
         if not self.format.is_key_value:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no single row of a key.")
         for path in self._databases():
-            found = look_up(path, self.format, key, self._noting(path), salvages=self.salvages)
+            note = self._noting(path)
+            found = look_up(path, self.format, key, note, salvages=self.salvages, is_in_use=self.is_in_use)
             if found is not None:
                 return found
         return None
@@ -232,7 +233,15 @@ class StateStore:
             yield from batch.rows()
 
     def _batches(self, path: Path, where: Where, *, size: int = ROWS_IN_A_CHUNK) -> Iterator[RowBatch]:
-        return read_batches(path, self.format, where, self._noting(path), size=size, salvages=self.salvages)
+        return read_batches(
+            path,
+            self.format,
+            where,
+            self._noting(path),
+            size=size,
+            salvages=self.salvages,
+            is_in_use=self.is_in_use,
+        )
 
     def _noting(self, path: Path) -> Note:
         def note(read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
