@@ -16,7 +16,10 @@ _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}
 _JSON_ESCAPE = re.compile(r'\\(r\\n|n|r|t|"|/|u0027)')
 _JSON_ESCAPED = {"r\\n": "\n", "n": "\n", "r": "\n", "t": "\t", '"': '"', "/": "/", "u0027": "'"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff]")
-_COMPOSE_PREFIX = re.compile(r"(?m)^[\w.-]{1,100} *\| ?")
+_COMPOSE_PREFIX = re.compile(
+    r"(?m)^(?:[\w.-]{1,100} *\| ?|\[pod/[^\]\n]{1,300}\] ?)(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?"
+)
+"""What `docker compose logs` and `kubectl logs --prefix` put before each line, with `--timestamps` too."""
 _FRESH_LINE = re.compile(
     r"\s*(?:at\s|Caused by:|Suppressed:|\.\.\. \d|File \"|Traceback|During handling|The above|[\[{(]"
     r"|\d{2,4}[-/:]\d\d|(?:ERROR|WARN|INFO|DEBUG|TRACE|FATAL)\b|[\w$]+(?:\.[\w$]+)+(?:Exception|Error)\b)"

@@ -105,6 +105,8 @@ _NOT_OF_A_TASK = frozenset(
 """What means the same whoever met it."""
 _ABSENT = frozenset({404, 40401, 40403})
 _INCOMPATIBLE = frozenset({409, 40901})
+_NOT_OF_SCHEMAS = frozenset({405, 408, 422, 429})
+"""HTTP's own words on a request, whatever schema it was about."""
 
 
 def read(text: str) -> StackTraceReading:
@@ -186,6 +188,7 @@ def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None
     by_kind = {
         AnchorKind.UNFRAMED: Symptom.UNFRAMED,
         AnchorKind.NOT_A_REGISTRY: Symptom.NOT_A_REGISTRY,
+        AnchorKind.STATE: Symptom.STATE_ON_DISK,
         AnchorKind.NO_CONNECTION: Symptom.UNREACHABLE if _KAFKA_NEARBY.search(text) else Symptom.NOT_RECOGNISED,
     }
     if anchor.kind in by_kind:
@@ -197,6 +200,8 @@ def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None
         return Symptom.UNAUTHORIZED
     if code is None and _is_cut_off(text, anchor):
         return Symptom.UNREACHABLE
+    if code in _NOT_OF_SCHEMAS:
+        return Symptom.REGISTRY_FAILED
     if code is not None and code >= 500 and not 40000 <= code < 43000:
         return Symptom.REGISTRY_FAILED
     if is_write or (code is not None and 42200 < code < 42300):

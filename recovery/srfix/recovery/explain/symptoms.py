@@ -24,6 +24,7 @@ class Symptom(Enum):
     REGISTRY_FAILED = "registry-failed"
     UNREACHABLE = "unreachable"
     NOT_A_REGISTRY = "not-a-registry"
+    STATE_ON_DISK = "state-on-disk"
     NOT_RECOGNISED = "not-recognised"
 
 
@@ -110,7 +111,8 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.REGISTRY_FAILED: (
         None,
         "The registry could not do its work",
-        "It answered with an error of its own (5xx). This says nothing about schemas; it may pass.",
+        "It answered with an error of its own (5xx), had too many requests (429, 408), or takes none of this kind (405, 422). "
+        "This says nothing about schemas; it may pass, or a proxy stands before it.",
     ),
     Symptom.UNREACHABLE: (
         None,
@@ -122,6 +124,13 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         None,
         "Something other than a schema registry answered",
         "The answer was not a registry's JSON: a proxy, a login page, or the port of something else. Check the registry's URL.",
+    ),
+    Symptom.STATE_ON_DISK: (
+        None,
+        "A store's files are damaged, or no longer fit what was committed",
+        "Kafka Streams throws such a task's state away and restores it (TaskCorruptedException), or dies of it (RocksDB's "
+        "Corruption, until somebody moves the task's folder away). It is no matter of schemas by itself; but what is restored "
+        "may be unreadable (SRF001): run the diagnosis before you wipe anything, and srfix state size DIR on a copy.",
     ),
     Symptom.NOT_RECOGNISED: (
         None,

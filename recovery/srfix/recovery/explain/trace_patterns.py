@@ -5,6 +5,7 @@
 | Confluent Java 5.0 to 5.3 | `Error retrieving Avro schema for id N`, for the id and for the version alike |
 | Confluent Java 5.4 | `Error retrieving Avro schema version for id N` |
 | Confluent Java 5.5 and later | `Error retrieving Avro value schema version for id N` |
+| Confluent Java 8.x | `… for id SchemaId{schemaType='AVRO', id=N, guid='null', messageIndexes=null}` |
 
 The text with `version` comes only from `AbstractKafkaAvroDeserializer.schemaVersion()`: a look-up by content
 under the subject, which is what the incident fails at. Protobuf and JSON Schema word it alike.
@@ -37,6 +38,7 @@ class AnchorKind(Enum):
     REGISTRY_ANSWER = "a registry answered with an error"
     NO_CONNECTION = "a connection failed"
     NOT_A_REGISTRY = "something else than a registry answered"
+    STATE = "the state on disk is damaged, or is to be made anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ class Anchor:
 
 
 _FORMAT = r"(?:Avro|JSON|Protobuf)"
-_ID = r"(?P<id>-?\d{1,10})\b"
+_ID = r"(?:SchemaId\{[^}\n]{0,100}?\bid=)?(?P<id>-?\d{1,10})\b"
 _ANCHORS: Final[tuple[tuple[AnchorKind, str], ...]] = (
     (
         AnchorKind.VERSION_LOOKUP,
@@ -78,12 +80,14 @@ _ANCHORS: Final[tuple[tuple[AnchorKind, str], ...]] = (
     (AnchorKind.ID_LOOKUP, rf"\bSCHEMA_ID_NOT_FOUND\b(?:[^\n]{{0,200}}?\bid\b\D{{0,10}}{_ID})?"),
     (AnchorKind.ID_LOOKUP, rf"\bSchema\s+(?:with\s+id\s+)?{_ID}\s+not\s+found"),
     (AnchorKind.DECODING, rf"Error\s+deserializing\s+{_FORMAT}\s+message\s+for\s+id\s+{_ID}"),
+    (AnchorKind.DECODING, r"Trailing\s+data\s+found|\bFound\s+[\w.]{1,200},\s+expecting\s+[\w.]"),
     (AnchorKind.NOT_A_REGISTRY, r"Unexpected\s+character\s+\('<'|error\s+code:\s+50005"),
     (
         AnchorKind.REGISTRY_ANSWER,
         r"RestClientException|SchemaRegistryError|schema\s+registry\s+request\s+failed|REST\s+request\s+failed"
         r"|[\"']error_code[\"']\s*:|\bSR\s+code\s+\d|error\s+code:\s+\d{3}|Subject\s+not\s+found",
     ),
+    (AnchorKind.STATE, r"TaskCorruptedException|RocksDBException:\s+(?:Corruption|IO\s+error)|\bCorruption:\s+\w"),
     (
         AnchorKind.NO_CONNECTION,
         r"(?:ConnectException|UnknownHostException|NoRouteToHostException|SocketTimeoutException|SSLHandshakeException"
@@ -113,6 +117,7 @@ _VERSIONS: Final = re.compile(
 _CONNECT_TASKS: Final = re.compile(r"org\.apache\.kafka\.connect\.runtime\.|\bWorker(?:Sink|Source)Task\b")
 _STREAMS_FRAMES: Final = re.compile(
     r"org\.apache\.kafka\.streams\.|\bMetered\w*Store\b|-StreamThread-\d|io\.confluent\.ksql\.|_confluent-ksql-"
+    r"|KSQL_PROCESSING_LOG|\bkafkaStreamsThreadError\b|\bdeserializationError\b|\bprocessing\.[CI][ST]AS_"
 )
 _CONVERTER: Final = re.compile(r"Failed\s+to\s+(?:de)?serialize\s+(?:Avro\s+)?data\s+(?:for|from)\s+topic")
 _FRAMES: Final = re.compile(r"\.get\((MeteredKeyValueStore\.java:\d+)\)")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from srfix.serde.arrow.kernel_wise import KernelWise
+from srfix.serde.arrow.malformed import refuse_malformed
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.row_wise import vouched_columns
@@ -59,9 +60,9 @@ def to_arrow(
     values of their types. For any other, `columns=…` says what to expect, and each row is checked against it first,
     which is slow: nothing is converted or guessed. Of columns that are marked as KEY or not, those of the half are meant.
 
-    :raises UsageError: if neither the deserializer nor the caller says the columns; if payloads are no bytes; if there
-        are several contexts and not as many as payloads; if a column's values are more than one Arrow array can hold;
-        if pyarrow is not installed.
+    :raises UsageError: if neither the deserializer nor the caller says the columns; if payloads are no bytes, or malformed;
+        if there are several contexts and not as many as payloads; if a column's values are more than one Arrow array can
+        hold; if pyarrow is not installed.
     :raises ColumnError: if Arrow cannot hold a column, or no column is of the key, or of the value.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
     :raises SrfixError: what the deserializer raises, with the row's position, unless in quarantine.
@@ -96,6 +97,8 @@ def _of_binary(payloads: Payloads) -> Payloads:
     pa = pyarrow()
     if not isinstance(payloads, pa.Array | pa.ChunkedArray):
         return payloads
+    for chunk in payloads.chunks if isinstance(payloads, pa.ChunkedArray) else [payloads]:
+        refuse_malformed(chunk, "The payloads")
     types, type_ = pa.types, payloads.type
     if types.is_dictionary(type_):
         return _of_binary(payloads.cast(type_.value_type))

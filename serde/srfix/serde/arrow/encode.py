@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 from srfix.serde.arrow.encode_kernel_wise import EncodeKernelWise
+from srfix.serde.arrow.malformed import refuse_malformed
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.values import TimeUnit
 from srfix.serde.batches import GivenContexts, OnError, contexts_of, error_at, usable_contexts
@@ -84,8 +85,8 @@ def from_arrow(
     :param engine: what encodes; None for the native kernel where it is installed and the serializer is Avro's, with one context
         for all rows, and row by row otherwise.
     :raises ColumnError: if a field's type is one that no column has, or two fields have the same name.
-    :raises UsageError: if `rows` is neither; if there are not as many tombstones, or contexts, as rows; if the payloads
-        are more than one Arrow array can hold; if pyarrow is not installed.
+    :raises UsageError: if `rows` is neither, or malformed; if there are not as many tombstones, or contexts, as rows; if the
+        payloads are more than one Arrow array can hold; if pyarrow is not installed.
     :raises RegistryError: if the registry could not be asked, or did not take the schema, whatever `on_error` says.
     :raises EncodeError: if a row cannot be written: `.position` and `.paths` say where; unless in quarantine.
     :raises SrfixError: what else the serializer raises, with the row's position, unless in quarantine.
@@ -101,6 +102,7 @@ def from_arrow(
         rows = rows.to_struct_array()
     if not isinstance(rows, pa.StructArray):
         raise UsageError("Rows come as a pyarrow RecordBatch or StructArray. Of a Table, write one batch at a time.")
+    refuse_malformed(rows, "The rows")
     contexts = usable_contexts(ctx)
     if isinstance(contexts, Sequence):
         contexts = contexts_of(contexts, len(rows))

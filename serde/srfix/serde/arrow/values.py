@@ -81,19 +81,27 @@ def struct_reader(fields: Sequence[pa.Field], path: str, unit: TimeUnit) -> Read
 def _reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
     types = pyarrow().types
     if is_any(type_, _PLAIN):
-        return _plain
+        return _plain_reader(path)
     if types.is_struct(type_):
         return struct_reader(list(type_), path, unit)
     if types.is_map(type_):
         return _map_reader(type_, path, unit)
     if is_any(type_, LISTS):
-        return _list_reader(_reader(type_.value_type, f"{path}->ARRAY", unit))
+        items = f"{path}->ARRAY"
+        is_plain = is_any(type_.value_type, _PLAIN)
+        return _plain_reader(items) if is_plain else _list_reader(_reader(type_.value_type, items, unit))
     return _encoded_reader(type_, path, unit) or _scalar_reader(type_, path, unit)
 
 
-def _plain(array: pa.Array) -> list[object]:
-    values: list[object] = array.to_pylist()
-    return values
+def _plain_reader(path: str) -> Read:
+    def read(array: pa.Array) -> list[object]:
+        try:
+            values: list[object] = array.to_pylist()
+        except UnicodeDecodeError as error:
+            raise Misfit([(path, f"holds text that is not UTF-8 ({error.reason} at byte {error.start})")]) from error
+        return values
+
+    return read
 
 
 def _encoded_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read | None:
@@ -186,9 +194,6 @@ def _local(microseconds: int) -> datetime.datetime:
 
 
 def _list_reader(read_items: Read) -> Read:
-    if read_items is _plain:
-        return _plain
-
     def read(array: pa.Array) -> list[object]:
         items = iter(read_items(array.flatten()))
         lengths = pyarrow_compute().list_value_length(array).to_pylist()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output import say
 from srfix.recovery.errors import NotPermittedError
+from srfix.recovery.ids_in_words import enumerated
 
 if TYPE_CHECKING:
     from srfix.recovery.state import ApplicationState
@@ -66,8 +67,26 @@ def not_read(
         for each in applications
         if each.is_in_use
     )
-    lines = (*damaged, *in_use, *(f"Not looked at: {line}" for line in shut))
+    lines = (*damaged, *in_use, *not_closed(pairs), *(f"Not looked at: {line}" for line in shut))
     return NotRead(lines=lines, is_damaged=bool(damaged), is_unseen=bool(shut))
+
+
+def not_closed(found: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
+    """A line for each application whose tasks do not say how far they are, so that rows may have been lost with its memory."""
+    from srfix.recovery.state.stores import databases
+
+    tasks: dict[str, dict[str, None]] = {}
+    for application, store in found:
+        if application.is_in_use or store.task.is_global or store.is_shut or not databases(store.directory):
+            continue
+        offsets = store.directory.offsets
+        if offsets.is_open if offsets is not None else store.task.checkpoint is None:
+            tasks.setdefault(application.path, {})[store.task.name] = None
+    for path, names in tasks.items():
+        yield (
+            f"{path}: no checkpoint in {'task' if len(names) == 1 else 'tasks'} {enumerated(names)}. It was not closed (killed, "
+            "or it runs under exactly-once), or its stores log nothing: rows that it had in memory are not here."
+        )
 
 
 def shut_folders_of(application: ApplicationState) -> Iterator[str]:

@@ -110,6 +110,14 @@ class TestWithoutColumns:
             row = {"v": value, "next": row}
         assert _decode(NODE, body(NODE, row)) == row
 
+    @pytest.mark.parametrize("children", [100, 1_000])
+    def test_schemas_that_hold_each_other_are_read(self, children: int) -> None:
+        """Seen wrong from 200 bytes on: a width that was worked out while another was open, as nothing."""
+        family = record("Family", partner=["null", "Person"], children=array("Person"))
+        person = record("Person", family=["null", family])
+        row = {"family": {"partner": {"family": None}, "children": [{"family": None}] * children}}
+        assert _decode(person, body(person, row)) == row
+
     @pytest.mark.parametrize(
         "schema",
         [

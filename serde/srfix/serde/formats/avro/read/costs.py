@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -64,17 +64,14 @@ class Costs:
 
     def least(self, node: AvroNode) -> int:
         """What every value of the type costs at least, arrays and maps taken as empty."""
-        known = self._least.get(node)
-        if known is not None:
-            return known
-        self._least[node] = 0  # while it is open: a lower bound
-        cost = self._own(node)
-        if node.kind == "record":
-            cost += sum(self.least(part.node) for part in node.fields)
-        elif node.kind == "union":
-            cost += min(map(self.least, node.branches), default=0)
-        self._least[node] = cost
-        return cost
+
+        def of(each: AvroNode) -> int:
+            least = self._least
+            if each.kind == "record":
+                return self._own(each) + sum(least[part.node] for part in each.fields)
+            return self._own(each) + min((least[branch] for branch in each.branches), default=0)
+
+        return _settled(node, self._least, of)
 
     def of_item(self, container: AvroNode) -> int:
         """What every item of an array, or entry of a map, costs at least."""
@@ -88,18 +85,16 @@ class Costs:
 
     def width(self, node: AvroNode) -> int:
         """Fewest bytes of a value."""
-        known = self._widths.get(node)
-        if known is not None:
-            return known
-        self._widths[node] = 0  # while it is open: a lower bound
-        if node.kind == "record":
-            width = sum(self.width(part.node) for part in node.fields)
-        elif node.kind == "union":
-            width = 1 + min(map(self.width, node.branches), default=0)
-        else:
-            width = {"null": 0, "fixed": node.size, "float": 4, "double": 8}.get(node.kind, 1)
-        self._widths[node] = width
-        return width
+
+        def of(each: AvroNode) -> int:
+            widths = self._widths
+            if each.kind == "record":
+                return sum(widths[part.node] for part in each.fields)
+            if each.kind == "union":
+                return 1 + min((widths[branch] for branch in each.branches), default=0)
+            return {"null": 0, "fixed": each.size, "float": 4, "double": 8}.get(each.kind, 1)
+
+        return _settled(node, self._widths, of)
 
     def _own(self, node: AvroNode) -> int:
         surplus = self._surplus.get(node, 0)
@@ -154,3 +149,35 @@ class Costs:
         self._open.discard(node)
         self._excess[node] = excess
         return excess
+
+
+def _settled(node: AvroNode, known: dict[AvroNode, int], of: Callable[[AvroNode], int]) -> int:
+    """A number of a type that is made of its parts': of recursive types the least that agrees with all of them.
+
+    :param known: takes those of all types below it.
+    """
+    if node in known:
+        return known[node]
+    nodes = _parts_first(node, known)
+    known |= dict.fromkeys(nodes, 0)
+    for _round in nodes:
+        before = [known[each] for each in nodes]
+        for each in nodes:
+            known[each] = of(each)
+        if before == [known[each] for each in nodes]:
+            break
+    return known[node]
+
+
+def _parts_first(root: AvroNode, known: Container[AvroNode]) -> list[AvroNode]:
+    """The type and all below it but those that are known."""
+    found: dict[AvroNode, None] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in found and node not in known:
+            found[node] = None
+            stack += [part.node for part in node.fields]
+            stack += node.branches
+            stack += [] if node.items is None else [node.items]
+    return list(reversed(found))

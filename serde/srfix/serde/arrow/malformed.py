@@ -1,0 +1,64 @@
+"""Arrow arrays from elsewhere, whose offsets may lead beyond their buffers: nothing of such a one is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def refuse_malformed(array: pa.Array, what: str) -> None:
+    """An IPC stream is taken as it comes: whoever made it may have written offsets that lead into other memory. Text that is
+    not UTF-8 is a row's matter.
+
+    :raises UsageError: if lengths, offsets, views or indices do not fit the buffers.
+    """
+    invalid = pyarrow().ArrowInvalid
+    try:
+        _check(array)
+    except (invalid, IndexError) as error:
+        raise UsageError(
+            f"{what} come as an Arrow array that is malformed ({error}): nothing of it was read. Have it written anew by the "
+            "library that made it, and take it from nobody whom you do not trust."
+        ) from None
+
+
+def _check(array: pa.Array) -> None:
+    pa = pyarrow()
+    types, type_ = pa.types, array.type
+    array.validate()
+    if types.is_struct(type_):
+        for number in range(type_.num_fields):
+            _check(array.field(number))
+    elif types.is_map(type_):
+        _check_offsets(array.offsets, len(array.keys))
+        _check(array.keys)
+        _check(array.items)
+    elif types.is_list(type_) or types.is_large_list(type_):
+        _check_offsets(array.offsets, len(array.values))
+        _check(array.values)
+    elif types.is_fixed_size_list(type_):
+        _check(array.values)
+    elif types.is_dictionary(type_):
+        pa.DictionaryArray.from_arrays(array.indices, pa.nulls(len(array.dictionary))).validate(full=True)
+        _check(array.dictionary)
+    elif isinstance(type_, pa.BaseExtensionType):
+        _check(array.storage)
+    elif types.is_primitive(type_) or types.is_decimal(type_) or types.is_fixed_size_binary(type_):
+        pass  # it has no offsets; whether a time is one is a row's matter too
+    elif types.is_string(type_):
+        array.view(pa.binary()).validate(full=True)
+    elif types.is_large_string(type_):
+        array.view(pa.large_binary()).validate(full=True)
+    else:
+        array.validate(full=True)
+
+
+def _check_offsets(offsets: pa.Array, values: int) -> None:
+    pa = pyarrow()
+    made = pa.LargeListArray if pa.types.is_int64(offsets.type) else pa.ListArray
+    made.from_arrays(offsets, pa.nulls(values)).validate(full=True)

@@ -1,0 +1,78 @@
+"""What people paste of late: Confluent 8.x, ksqlDB's processing log, a registry that is busy, damaged state, kubectl."""
+
+from __future__ import annotations
+
+import pytest
+
+from srfix.recovery.explain.stack_trace import read
+from srfix.recovery.explain.symptoms import Symptom
+
+ID = "SchemaId{{schemaType='{kind}', id=7, guid='null', messageIndexes=null}}"
+CAUSE = "\nCaused by: RestClientException: Schema not found; error code: 40403"
+CONVERTER = "Failed to deserialize data for topic users to Avro: "
+
+
+@pytest.mark.parametrize("role", ["value", "key"])
+@pytest.mark.parametrize(("name", "kind"), [("Avro", "AVRO"), ("JSON", "JSON"), ("Protobuf", "PROTOBUF")])
+def test_the_id_within_its_braces(name: str, kind: str, role: str) -> None:
+    text = f"for topic shop-t-changelog to {name}: Error retrieving {name} {role} schema version for id {ID.format(kind=kind)}"
+    found = read(text + CAUSE)
+    assert (found.symptom, found.schema_id, found.finding) == (Symptom.PHANTOM_LOOKUP, 7, "SRF001")
+    assert found.role is not None
+    assert found.role.value == role
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DataException: Trailing data found after end of record (10 bytes remaining)",
+        "AvroTypeException: Found string, expecting union",
+    ],
+)
+def test_bodies_that_do_not_fit(text: str) -> None:
+    assert read(text).symptom is Symptom.UNDECODABLE
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        '{{"logger":"processing.CSAS_X_1","message":{{"type":0,"deserializationError":{{"errorMessage":"{text}"}}}}}}',
+        'KSQL_PROCESSING_LOG {{"MESSAGE":{{"DESERIALIZATIONERROR":null,"TEXT":"{text}"}}}}',
+        "kafkaStreamsThreadError {text}",
+    ],
+    ids=["a line", "a row", "a thread"],
+)
+def test_ksqldbs_processing_log_is_no_connect_task(log: str) -> None:
+    text = f"{CONVERTER}Error retrieving Avro value schema version for id 7{CAUSE}"
+    assert read(log.format(text=text)).symptom is Symptom.SUBJECT_LOOKUP
+    assert read(text).symptom is Symptom.CONNECT_TASK
+
+
+@pytest.mark.parametrize("code", [429, 408, 405, 422, 500, 503])
+def test_a_registry_that_answers_nothing_of_schemas(code: int) -> None:
+    text = f"Error registering Avro schema\nCaused by: RestClientException: no; error code: {code}"
+    assert read(text).symptom is Symptom.REGISTRY_FAILED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "org.apache.kafka.streams.errors.TaskCorruptedException: Tasks [0_1] are corrupted and hence need to be re-initialized",
+        "Caused by: org.rocksdb.RocksDBException: Corruption: block checksum mismatch in 000012.sst",
+    ],
+)
+def test_damaged_state_is_no_matter_of_schemas(text: str) -> None:
+    found = read(text)
+    assert (found.symptom, found.finding) == (Symptom.STATE_ON_DISK, None)
+
+
+def test_but_what_was_not_found_beside_it_is() -> None:
+    text = f"TaskCorruptedException: [0_1]\nError retrieving Avro value schema version for id 7{CAUSE}"
+    assert read(text).symptom is Symptom.SUBJECT_LOOKUP
+
+
+@pytest.mark.parametrize("prefix", ["[pod/shop-0/app] ", "app-1  | ", "app-1  | 2020-06-16T03:00:00.1Z "])
+def test_what_log_collectors_put_before_each_line(prefix: str) -> None:
+    lines = ["Error retrieving Avro value schema version", "for id 7", *CAUSE.split("\n")]
+    found = read("\n".join(f"{prefix}{line}" for line in lines))
+    assert (found.symptom, found.schema_id) == (Symptom.SUBJECT_LOOKUP, 7)
