@@ -88,6 +88,7 @@ class TestGather:
         world.broker.create_topic("tills-kept-changelog", 1)
         world.registry.seed(PHANTOM, record("ID"))
         world.registry.seed("tills-kept-changelog-value", record("id"))
+        world.commit("tills", users=0)
         assert gathered(world) == []
         world.commit("shop", **{"tills-kept-changelog": 0})
         assert [topic for topic, _kind, _worth in gathered(world)] == ["tills-kept-changelog"] * 2
