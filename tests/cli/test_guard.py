@@ -63,6 +63,12 @@ class TestByNames:
         assert found["looked_at"] == {"cluster": False, "registry": False, "rows": False}
         assert found["summary"] == {"certain": 0, "possible": 1, "cannot be told from here": 0, "notes": 0}
 
+    @pytest.mark.parametrize("prefix", ["shop-1  | ", "[pod/shop-0/app] 2020-06-16T03:00:00.1Z "])
+    def test_what_was_cut_out_of_a_collected_log_is_the_same(self, topology: Path, prefix: str) -> None:
+        lines = ["INFO Topology of shop:", *topology.read_text().splitlines()]
+        topology.write_text("".join(f"{prefix}{line}\n" for line in lines))
+        assert srfix("guard", "--topology", topology, *SAID, "--optimization", "all").returncode == 1
+
     def test_what_breaks_nothing_ends_in_0(self, topology: Path) -> None:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none", "--output", "json")
         assert document(done, 0)["foretold"] == []

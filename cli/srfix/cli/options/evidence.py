@@ -193,7 +193,9 @@ def _content(path: str, option: str) -> str:
         content = read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES)
     except OSError as error:
         raise UsageError(f"The file {path!r} of {option} cannot be read: {error.strerror}.") from error
+    from srfix.recovery.explain import without_prefixes
+
     try:
-        return content.decode("utf-8-sig")
+        return without_prefixes(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise UsageError(f"The file {path!r} of {option} is not UTF-8 text; save it as UTF-8.") from None

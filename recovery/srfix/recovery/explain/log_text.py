@@ -47,6 +47,14 @@ def clean(text: str) -> LogText:
     return LogText(text=_COMPOSE_PREFIX.sub("", _CONTROL.sub("", text)), is_cut=is_cut)
 
 
+def without_prefixes(text: str) -> str:
+    """A text that stood in a log, as it was printed, where most of its lines have a collector's prefix; as it is elsewhere."""
+    plain = _ESCAPE_SEQUENCE.sub("", text)
+    lines = [line for line in plain.split("\n") if line.strip()]
+    prefixed = sum(_COMPOSE_PREFIX.match(line) is not None for line in lines)
+    return _COMPOSE_PREFIX.sub("", plain) if 2 * prefixed > len(lines) else text
+
+
 def unwrap(text: str) -> str:
     """Joins lines that a terminal broke: those as wide as the widest, unless a new entry follows."""
     lines = text.split("\n")
