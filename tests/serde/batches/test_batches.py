@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import cast
 from uuid import UUID
 
@@ -146,6 +147,21 @@ class TestDeserializeMany:
             error = error.__cause__ or error.__context__
         copied = pickle.loads(pickle.dumps(row))
         assert (copied.position, copied.reason, str(copied.error)) == (0, Reason.TRUNCATED, str(row.error))
+
+    @pytest.mark.parametrize("several", [False, True], ids=["one context", "a context each"])
+    def test_payloads_may_come_from_any_iterable(self, registry: MemoryRegistry, several: bool) -> None:
+        payloads = [GOOD] * 1_000 + [None, GOOD[:-1], GOOD]
+        ctx = [VALUE] * len(payloads) if several else VALUE
+        read_ = AvroDeserializer(ById(registry))
+        *_, tombstone, bad, last = deserialize_many(iter(payloads), ctx, read_, on_error="quarantine")
+        assert isinstance(bad, BadRow)
+        assert (tombstone, bad.position, last) == (None, 1_001, ROW)
+
+    def test_no_more_is_taken_of_an_iterator_than_is_read_ahead(self, registry: MemoryRegistry) -> None:
+        taken: list[int] = []
+        endless = (taken.append(number) or GOOD for number in count())  # type: ignore[func-returns-value]
+        assert next(deserialize_many(endless, VALUE, AvroDeserializer(ById(registry)))) == ROW
+        assert len(taken) == 1_000
 
     def test_an_error_that_is_its_own_cause_ends(self) -> None:
         def fail(payload: bytes | None, ctx: Context) -> Value:

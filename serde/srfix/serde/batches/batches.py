@@ -27,11 +27,22 @@ Every other error, above all a registry that cannot be asked, says nothing about
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
 from srfix.serde.arguments import word
-from srfix.serde.batches.rows import BadRow, GivenContexts, OnError, Payloads, chunks_of_rows, error_at
+from srfix.serde.batches.rows import (
+    ROWS_AT_A_TIME,
+    BadRow,
+    GivenContexts,
+    OnError,
+    Payloads,
+    chunks_of_rows,
+    error_at,
+    usable_contexts,
+)
 from srfix.serde.interface import Deserializer, Value
 
 if TYPE_CHECKING:
@@ -43,21 +54,33 @@ R = TypeVar("R")
 
 @overload
 def deserialize_many(
-    payloads: Payloads, ctx: GivenContexts, deserializer: DataclassDeserializer[R], *, on_error: OnError = "fail"
+    payloads: Payloads | Iterable[bytes | None],
+    ctx: GivenContexts,
+    deserializer: DataclassDeserializer[R],
+    *,
+    on_error: OnError = "fail",
 ) -> Iterator[R | BadRow | None]: ...
 @overload
 def deserialize_many(
-    payloads: Payloads, ctx: GivenContexts, deserializer: Deserializer, *, on_error: OnError = "fail"
+    payloads: Payloads | Iterable[bytes | None],
+    ctx: GivenContexts,
+    deserializer: Deserializer,
+    *,
+    on_error: OnError = "fail",
 ) -> Iterator[Value | BadRow]: ...
 def deserialize_many(
-    payloads: Payloads, ctx: GivenContexts, deserializer: Any, *, on_error: OnError = "fail"
+    payloads: Payloads | Iterable[bytes | None],
+    ctx: GivenContexts,
+    deserializer: Any,
+    *,
+    on_error: OnError = "fail",
 ) -> Iterator[Any]:
     """The rows of payloads, in order; None for a tombstone.
 
     With `on_error="quarantine"` a row that cannot be read comes as a `BadRow`. A schema id that was refused is not
-    asked for again until the payloads are through, so garbage costs one question for each id. Up to 1,000 rows are read
-    ahead; keep no more of them than you need: many thousands of dicts at a time are slow, because Python's garbage
-    collector walks them.
+    asked for again until the payloads are through (of an iterator the next 1,000), so garbage costs one question for each
+    id. Up to 1,000 rows are read ahead; keep no more of them than you need: many thousands of dicts at a time are slow,
+    because Python's garbage collector walks them.
 
     :raises UsageError: if there are several contexts, and not as many as payloads; if `on_error` is no word of its.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
@@ -70,7 +93,22 @@ def deserialize_many(
     ([{'a': 1}, None], 'TRUNCATED')
     """
     word("on_error", on_error, get_args(OnError))
-    return _raising(chunks_of_rows(payloads, ctx, deserializer), is_raised=on_error == "fail")
+    if not hasattr(payloads, "__len__"):
+        if isinstance(usable_contexts(ctx), Sequence):
+            payloads = list(payloads)
+        else:
+            return _raising(_chunks_ahead(iter(payloads), ctx, deserializer), is_raised=on_error == "fail")
+    return _raising(chunks_of_rows(cast("Payloads", payloads), ctx, deserializer), is_raised=on_error == "fail")
+
+
+def _chunks_ahead(
+    payloads: Iterator[bytes | None], ctx: GivenContexts, deserializer: Deserializer
+) -> Iterator[list[Value | BadRow]]:
+    start = 0
+    while some := list(islice(payloads, ROWS_AT_A_TIME)):
+        for rows in chunks_of_rows(some, ctx, deserializer):
+            yield [replace(row, position=start + row.position) if isinstance(row, BadRow) else row for row in rows]
+        start += len(some)
 
 
 def _raising(chunks: Iterator[list[Value | BadRow]], *, is_raised: bool) -> Iterator[Value | BadRow]:
