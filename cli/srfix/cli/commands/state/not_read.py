@@ -84,8 +84,8 @@ def not_closed(found: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator
             tasks.setdefault(application.path, {})[store.task.name] = None
     for path, names in tasks.items():
         yield (
-            f"{path}: no checkpoint in {'task' if len(names) == 1 else 'tasks'} {enumerated(names)}. It was not closed (killed, "
-            "or it runs under exactly-once), or its stores log nothing: rows that it had in memory are not here."
+            f"{path}: no checkpoint in {'task' if len(names) == 1 else 'tasks'} {enumerated(names)}. It was not closed "
+            "(killed, or it runs under exactly-once), or its stores log nothing: rows that it had in memory are not here."
         )
 
 
