@@ -73,7 +73,10 @@ def test_indices_beyond_a_dictionary_are_refused() -> None:
 @pytest.mark.parametrize(
     ("columns", "array"),
     [
-        ("S STRING", pa.Array.from_buffers(pa.string(), 2, [None, *buffers((0, 2, 4))[1:2], pa.py_buffer(b"ab\xff\xfe")])),
+        (
+            "S STRING",
+            pa.Array.from_buffers(pa.string(), 2, [None, *buffers((0, 2, 4))[1:2], pa.py_buffer(b"ab\xff\xfe")]),
+        ),
         (
             "S ARRAY<STRING>",
             pa.Array.from_buffers(
