@@ -54,7 +54,7 @@ class Connection:
                 "No Kafka cluster was named. Give --bootstrap-servers HOST:9092, or SRFIX_BOOTSTRAP_SERVERS, or "
                 "`bootstrap-servers` in the --config file."
             )
-        if any(server.strip().lower().startswith(("http:", "https:")) for server in servers.split(",")):
+        if re.search(r"(?:^|,)\s*(?i:https?):", servers):
             raise UsageError(
                 "--bootstrap-servers names a URL. A Kafka broker speaks no HTTP: give HOST:9092, and the registry's URL to "
                 "--registry."

@@ -116,7 +116,7 @@ def _may_be_producers(role: RoleFacts, carried: Collection[SchemaId], own: Membe
 
 def _record(membership: Membership) -> tuple[str | None, frozenset[str]]:
     """Its name and its fields' names; none of what is no record."""
-    from srfix.serde.formats.avro.names import field_names
+    from srfix.serde.formats.avro import field_names
     from srfix.serde.formats.table import record_name
 
     if membership.schema is None or membership.schema.schema_type != "AVRO":
