@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         is_task_in_use,
         listing_document,
     )
+    from srfix.recovery.state_report.not_registered import rows_not_registered
     from srfix.recovery.state_report.partitions import murmur2, partition_of
     from srfix.recovery.state_report.rocksdb_log import RocksDBLog, log_that_hurts, parse_log, read_logs
     from srfix.recovery.state_report.rocksdb_options import (
@@ -73,6 +74,7 @@ else:
                 "record_ids",
             ],
             "listing": ["Generation", "databases_of", "generation_of", "is_task_in_use", "listing_document"],
+            "not_registered": ["rows_not_registered"],
             "partitions": ["murmur2", "partition_of"],
             "rocksdb_log": ["RocksDBLog", "log_that_hurts", "parse_log", "read_logs"],
             "rocksdb_options": ["RocksDBOptions", "newest_options", "options_that_hurt", "parse_options"],

@@ -22,6 +22,8 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import SPARK, CensusEngineChoice, connection_options, output_option, task_engine_options
 from srfix.cli.output import OutputFormat, say
 from srfix.recovery.ids_in_words import counted
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects import Subject
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.reading import RowReading
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
 )
 @click.option("--window-to", type=int, metavar="MS", help="Only windows and sessions that start then or before.")
 @click.option(
+    "--not-registered",
+    metavar="SUBJECT",
+    help="Only rows whose schema id SUBJECT does not hold, as the failing reader would ask; of the keys where it ends in -key.",
+)
+@click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most, in all."
 )
 @reading_options
@@ -53,6 +60,7 @@ def scan(
     to_key: str | None,
     window_from: int | None,
     window_to: int | None,
+    not_registered: str | None,
     limit: int,
     reading: RowReading,
     connection: Connection,
@@ -63,16 +71,20 @@ def scan(
 
     Keys and values are bytes unless --key-format and --value-format say how to read them. KEY is text, or bytes: hex:…,
     base64:…, int:…, long:…, double:…; text:… for a key that begins so itself. Times are in milliseconds since the epoch.
-    `--output json` prints a document a line. Exit code 1 if a row cannot be decoded or the store is damaged; what precedes
-    the damage is printed. With --engine spark every task is read up to --limit rows, and what they hold comes to this process
-    before it is printed.
+    `--output json` prints a document a line. Exit code 1 if a row cannot be decoded, --not-registered finds one, or the store
+    is damaged; what precedes the damage is printed. With --engine spark every task is read up to --limit rows, and what they
+    hold comes to this process before it is printed.
     """
     from srfix.cli.commands.shared import not_decoded
     from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
     from srfix.cli.commands.state.rows_shown import write_rows
     from srfix.recovery.state_jobs import ScanWork, SecondAnswers
-    from srfix.recovery.state_report import RowFilter, decoded_rows
+    from srfix.recovery.state_report import RowFilter, decoded_rows, rows_not_registered
 
+    if not_registered is not None and engine.engine == SPARK:
+        raise UsageError(
+            "--not-registered asks the registry row by row, which --engine spark does not do: leave one out."
+        )
     found = choice.one_store(for_workers(directory, engine))
     application = found[0][0].application
     wanted = RowFilter(
@@ -91,7 +103,11 @@ def scan(
 
         def decoded() -> Iterator[DecodedRow]:
             for store in stores:
-                yield from decoded_rows(store, wanted.rows(store), decoder, topic=store.changelog)
+                kept = wanted.rows(store)
+                if not_registered is not None:
+                    registry = stack.enter_context(connection.registry_client())
+                    kept = rows_not_registered(kept, registry, Subject(not_registered))
+                yield from decoded_rows(store, kept, decoder, topic=store.changelog)
 
         rows = decoded()
         if second is not None:
@@ -108,4 +124,4 @@ def scan(
             say(line, err=True)
     more = " That is the --limit: there may be more." if read == limit else ""
     say(f"{counted(read, 'row')}{not_decoded(failed)}.{more}", err=True)
-    return unread.code(is_wrong=bool(failed))
+    return unread.code(is_wrong=bool(failed) or (not_registered is not None and read > 0))
