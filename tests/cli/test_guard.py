@@ -63,6 +63,16 @@ class TestByNames:
         assert found["looked_at"] == {"cluster": False, "registry": False, "rows": False}
         assert found["summary"] == {"certain": 0, "possible": 1, "cannot be told from here": 0, "notes": 0}
 
+    @pytest.mark.parametrize(("application", "judged"), [("_confluent-ksql-my_query_CTAS_T_5", 1), ("shop", 0)])
+    def test_a_saved_explain_is_that_of_the_application_that_is_named(
+        self, tmp_path: Path, application: str, judged: int
+    ) -> None:
+        (tmp_path / "t.txt").write_text(f"ID : CTAS_T_5\n\n{shop.table_topology('KsqlTopic-Reduce')}")
+        said = ("--application", application, "--streams-version", "2.6.3", "--output", "json")
+        done = srfix("guard", "--ksqldb-text", tmp_path / "t.txt", *said, "--optimization", "all")
+        found = json.loads(done.stdout)
+        assert len({each["application"] for each in found["foretold"]}) == judged, done.stdout
+
     @pytest.mark.parametrize("prefix", ["shop-1  | ", "[pod/shop-0/app] 2020-06-16T03:00:00.1Z "])
     def test_what_was_cut_out_of_a_collected_log_is_the_same(self, topology: Path, prefix: str) -> None:
         lines = ["INFO Topology of shop:", *topology.read_text().splitlines()]

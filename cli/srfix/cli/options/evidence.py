@@ -64,7 +64,10 @@ class EvidenceOptions:
             topologies=tuple(found for path in self.topology for found in _topologies(path, application)),
             ksqldb=(
                 *map(self._ask, self.ksqldb),
-                *(parse_saved_answers(_content(path, "--ksqldb-text"), origin=path) for path in self.ksqldb_text),
+                *(
+                    parse_saved_answers(_content(path, "--ksqldb-text"), origin=path).with_application(application)
+                    for path in self.ksqldb_text
+                ),
             ),
         ).with_owners()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.topology import Topology
@@ -80,6 +80,17 @@ class KsqldbAnswers:
         if self.server is None or self.server.service_id is None:
             return None
         return f"_confluent-ksql-{self.server.service_id}query_{query.query_id}"
+
+    def with_application(self, application: str | None) -> KsqldbAnswers:
+        """The same, told whose the query is that an application.id ends in, where the answers do not say."""
+        named = None if application is None else ksqldb_query(application)
+        queries = (
+            replace(query, consumer_group=application)
+            if named is not None and named.query_id == query.query_id and self.application_of(query) is None
+            else query
+            for query in self.queries
+        )
+        return replace(self, queries=tuple(queries))
 
     def queries_of(self, application: str) -> Iterator[QueryDescription]:
         """The queries that run, or may run, as an application: by its id, else by the query id that it ends in."""
