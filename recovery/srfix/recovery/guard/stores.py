@@ -46,7 +46,11 @@ def without_topology(supplied: Supplied) -> Iterator[Skipped]:
         for query in answers.queries:
             named = answers.application_of(query) is not None
             if query.topology is None or not named:
-                lacks = "its topology is not known" if named else "its application.id is not known (--application ID says it)"
+                lacks = (
+                    "its topology is not known"
+                    if named
+                    else "its application.id is not known (--application ID says it)"
+                )
                 yield Skipped(
                     what=f"query {query.query_id} of ksqlDB ({answers.origin})", reason=lacks, could_hide=True
                 )
