@@ -198,7 +198,7 @@ def repair(scene: Scene, *, keep: Keep, live_keys: int, code: str = "SRF001") ->
     """Finds the damage, plans its repair, carries it out and verifies it; returns what rolls it back."""
     scene.registry.forget_requests()
     (finding,) = [found for found in diagnose(scene, code=1) if found["severity"] != "note"]
-    assert (finding["code"], finding["severity"]) == (code, "broken")
+    assert (finding["code"], finding["severity"]) == (code, "broken"), finding
     assert (finding["application"], finding["store"]) == (scene.setup.application, scene.setup.store)
     assert finding["subject"] == scene.phantom
     assert finding["source"] == {"topic": scene.setup.users, "subject": scene.source_subject}
