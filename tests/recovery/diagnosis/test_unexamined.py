@@ -74,3 +74,10 @@ def test_what_was_not_read_is_said(world: World) -> None:
     survey = world.survey()
     found = diagnose(survey, world.engine, max_records=10).diagnosis
     assert [skipped.what for skipped in found.skipped if skipped.could_hide] == ["the stores of application shop"]
+
+
+def test_bodies_that_srfix_cannot_decode_are_said(world: World) -> None:
+    world.registry.seed("users-value", 'syntax = "proto3"; message M {}', schema_type="PROTOBUF")
+    world.put("users", ("odd", value(3, b"\x00")))
+    skipped = world.examine().diagnosis.skipped
+    assert "bodies of the values of topic users" in [each.what for each in skipped]

@@ -239,8 +239,8 @@ _NOT_YET = (
 )
 
 _UNFOUND = (
-    "Start nothing yet: this registry finds no version that is soft-deleted, though it is asked with deleted=true as the "
-    "failing reader asks. Plan again, which leaves the versions live: {plan}."
+    "Start nothing yet: asked with deleted=true, as the failing reader asks, this registry does not find the version that was "
+    "just soft-deleted. Plan again, which leaves the versions live: {plan}."
 )
 
 

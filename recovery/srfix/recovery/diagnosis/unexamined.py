@@ -21,7 +21,7 @@ from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Topic, subject_for
 
 _MOST_RECORDS: Final = 10_000_000
-"""Records of a topic that are read where the person names no number: some ten seconds."""
+"""Records of a topic that are read where the person names no number."""
 _MOST_DECODED: Final = 100_000
 """Records of a topic of which each live one is decoded unasked."""
 
@@ -57,13 +57,8 @@ def of_unexamined(
                 f"{again} looks at the topic; {named} examines a store, and so do --topology FILE and --state-dir DIR",
                 could_hide=True,
             )
-    if look.decoded_in_part:
-        yield Skipped(
-            what=f"bodies of the values of topic {', '.join(look.decoded_in_part)}",
-            reason=f"of more than {_MOST_DECODED} records only the newest live one of each schema id and partition was decoded "
-            "(--decode-values decodes them all)",
-            could_hide=False,
-        )
+    for topic, reason in look.not_decoded:
+        yield Skipped(what=f"bodies of the values of topic {topic}", reason=reason, could_hide=False)
 
 
 @dataclass(slots=True)
@@ -73,7 +68,7 @@ class _Look:
     survey: Survey
     counter: Counter
     said: CheckContext
-    decoded_in_part: list[Topic] = field(default_factory=list)
+    not_decoded: list[tuple[Topic, str]] = field(default_factory=list)
     known: dict[Topic, tuple[str, ...]] = field(default_factory=dict)
 
     def at(self, topic: Topic) -> tuple[str, ...]:
@@ -107,10 +102,12 @@ class _Look:
             yield f"schema id {enumerated(missing)}, not registered under {subject}"
         is_whole = self.counter.decode_values or sum(p.records for p in census.partitions) <= _MOST_DECODED
         if not is_whole:
-            self.decoded_in_part.append(topic)
+            why = f"of more than {_MOST_DECODED} records only the newest live one of each schema id and partition was decoded"
+            self.not_decoded.append((topic, f"{why} (--decode-values decodes them all)"))
         decode = whole_bodies if is_whole else newest_bodies
         deadline_s = self.counter.deadline_s
         bodies = decode(survey.cluster, survey.registry, census, (Role.VALUE,), deadline_s=deadline_s)[Role.VALUE]
+        self.not_decoded += [(topic, f"not decoded: {left_out}") for left_out in bodies.left_out]
         if bodies.undecodable:
             yield f"{counted(sum(rows.keys for rows in bodies.undecodable), 'live value')} that does not decode"
         yield from dict.fromkeys(p.stopped_early for p in census.partitions if p.stopped_early is not None)

@@ -22,8 +22,8 @@ def refuse_malformed(array: pa.Array, what: str) -> None:
         _check(array)
     except (invalid, IndexError) as error:
         raise UsageError(
-            f"{what} come as an Arrow array that is malformed ({error}): nothing of it was read. Have it written anew by the "
-            "library that made it, and take it from nobody whom you do not trust."
+            f"{what} come as an Arrow array that is malformed ({error}): nothing of it was read. Have the library that "
+            "made it write it anew."
         ) from None
 
 

@@ -64,6 +64,9 @@ class Costs:
 
     def least(self, node: AvroNode) -> int:
         """What every value of the type costs at least, arrays and maps taken as empty."""
+        known = self._least.get(node)
+        if known is not None:  # asked for each part of each body
+            return known
 
         def of(each: AvroNode) -> int:
             least = self._least
@@ -85,6 +88,9 @@ class Costs:
 
     def width(self, node: AvroNode) -> int:
         """Fewest bytes of a value."""
+        known = self._widths.get(node)
+        if known is not None:  # asked for each part of each body
+            return known
 
         def of(each: AvroNode) -> int:
             widths = self._widths
@@ -154,10 +160,8 @@ class Costs:
 def _settled(node: AvroNode, known: dict[AvroNode, int], of: Callable[[AvroNode], int]) -> int:
     """A number of a type that is made of its parts': of recursive types the least that agrees with all of them.
 
-    :param known: takes those of all types below it.
+    :param known: has none of the type yet, and takes those of all types below it.
     """
-    if node in known:
-        return known[node]
     nodes = _parts_first(node, known)
     known |= dict.fromkeys(nodes, 0)
     for _round in nodes:
