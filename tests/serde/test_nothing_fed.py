@@ -3,7 +3,7 @@
 | the writer has | it gives |
 |---|---|
 | a field for a column, whatever it holds | a row |
-| fields, and none of them for a column | NOTHING_FED |
+| fields, and none of them for a column | NOTHING_FED; a row of nulls by ksqlDB's case rules, as in the engine |
 | fields for some of the columns | a row; under `strict` COLUMN_NOT_FED |
 | a null instead of a record | no row: a tombstone |
 """
@@ -45,6 +45,8 @@ from tests.serde.fakes import MemoryRegistry, framed
 USERS = SerdeContext("users")
 COLUMNS = "ID BIGINT, NAME STRING"
 RULES = list(CaseRule)
+OURS = [CaseRule.UNIQUE, CaseRule.EXACT]
+KSQLDB = [CaseRule.KSQLDB, CaseRule.KSQLDB_2020]
 
 
 USER = record("User", ID=["null", "long"], NAME=["null", "string"])
@@ -56,13 +58,27 @@ def avro(columns: str, registry: MemoryRegistry, **options: object) -> AvroDeser
 
 
 class TestAvro:
-    @pytest.mark.parametrize("rule", RULES)
+    @pytest.mark.parametrize("rule", OURS)
     def test_a_record_of_another_type_is_no_row(self, rule: CaseRule) -> None:
         registry = MemoryRegistry()
         read = avro(COLUMNS, registry, case_rule=rule)
         with pytest.raises(NothingFedError, match="columns 'ID', 'NAME': it has 'order', 'total'") as caught:
             read(framed(registry, ORDER, {"order": 1, "total": 2.5}), USERS)
         assert caught.value.columns == ("ID", "NAME")
+
+    @pytest.mark.parametrize("rule", KSQLDB)
+    def test_it_is_a_row_of_nulls_to_ksqldb(self, rule: CaseRule) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, ORDER, {"order": 1, "total": 2.5})
+        read = avro(COLUMNS, registry, case_rule=rule)
+        assert read(payload, USERS) == {"ID": None, "NAME": None}
+        for engine in (None, ValueWise):
+            batch = to_arrow([payload], USERS, read, on_error="quarantine", engine=engine)
+            assert batch.select(["ID", "NAME", "_srfix_reason"]).to_pylist() == [
+                {"ID": None, "NAME": None, "_srfix_reason": None}
+            ]
+        with pytest.raises(NothingFedError):
+            avro(COLUMNS, registry, case_rule=rule, strict=True)(payload, USERS)
 
     def test_names_that_differ_in_letter_case_alone_are_said_to(self) -> None:
         registry = MemoryRegistry()
@@ -128,9 +144,12 @@ class TestStrict:
 class TestJson:
     @pytest.mark.parametrize("rule", RULES)
     @pytest.mark.parametrize("text", ['{"order":1,"total":2.5}', "{}"])
-    def test_a_document_without_any_key_is_no_row(self, rule: CaseRule, text: str) -> None:
+    def test_a_document_without_any_key_is_no_row_but_to_ksqldb(self, rule: CaseRule, text: str) -> None:
+        columns = parse_columns(COLUMNS)
+        if rule in KSQLDB:
+            assert JsonDeserializer(columns, case_rule=rule)(text.encode(), USERS) == {"ID": None, "NAME": None}
         with pytest.raises(NothingFedError, match=r"feeds none of the columns 'ID', 'NAME'"):
-            JsonDeserializer(parse_columns(COLUMNS), case_rule=rule)(text.encode(), USERS)
+            JsonDeserializer(columns, case_rule=rule, strict=rule in KSQLDB)(text.encode(), USERS)
 
     def test_a_key_with_a_null_feeds_its_column(self) -> None:
         read = JsonDeserializer(parse_columns(COLUMNS))
@@ -159,8 +178,10 @@ class TestJsonSchema:
     @pytest.mark.parametrize("rule", RULES)
     def test_the_schema_tells(self, rule: CaseRule) -> None:
         assert self._read(self.OWN, b"{}", "ID BIGINT", rule) == {"ID": None}
+        if rule in KSQLDB:
+            assert self._read(self.OTHER, b'{"order":1}', "ID BIGINT", rule) == {"ID": None}
         with pytest.raises(NothingFedError):
-            self._read(self.OTHER, b'{"order":1}', "ID BIGINT", rule)
+            self._read(self.OTHER, b'{"order":1}', "ID BIGINT", rule, strict=rule in KSQLDB)
 
 
 class TestBatches:
@@ -216,14 +237,16 @@ class TestPlans:
         with pytest.raises(UsageError, match="missing_columns='ignore' is none of error, null"):
             plan_read(client, "users", COLUMNS, missing_columns="ignore")  # type: ignore[arg-type]
 
-    @pytest.mark.parametrize("strict", [False, True])
+    @pytest.mark.parametrize(
+        ("rule", "strict"), [(CaseRule.UNIQUE, False), (CaseRule.UNIQUE, True), (CaseRule.KSQLDB, False)]
+    )
     def test_the_jvm_engine_has_the_verdict_of_the_workers(
-        self, registry: FixtureRegistry, client: RegistryClient, *, strict: bool
+        self, registry: FixtureRegistry, client: RegistryClient, *, rule: CaseRule, strict: bool
     ) -> None:
         self._seed(registry)
         columns = "ID BIGINT, NAME STRING" if strict else "ID BIGINT"
         registry.seed("users-value", json.dumps(record("User", ID=["null", "long"])))
-        plan = plan_read(client, "users", columns, subjects=["orders-value"], strict=strict)
+        plan = plan_read(client, "users", columns, subjects=["orders-value"], strict=strict, case_rule=rule)
         verdicts = {int(one): verdict.reason for verdict in jvm_read(plan).verdicts for one in verdict.schema_ids}
         payloads = {
             1: body(USER, {"ID": None, "NAME": None}),
@@ -232,6 +255,7 @@ class TestPlans:
         }
         decode = PlanDecoder(pickle.loads(pickle.dumps(plan)))
         decoded = decode(pa.array([frame_id(number, each) for number, each in payloads.items()]))
-        expected = [None, "NOTHING_FED", "COLUMN_NOT_FED" if strict else None]
+        nothing_fed = "NOTHING_FED" if rule is CaseRule.UNIQUE else None
+        expected = [None, nothing_fed, "COLUMN_NOT_FED" if strict else None]
         assert decoded.field("reason").to_pylist() == expected
         assert [verdicts[number].value if number in verdicts else None for number in payloads] == expected

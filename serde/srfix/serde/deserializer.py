@@ -12,7 +12,8 @@
 
 With columns a row has exactly those, in their order, fed by the writer's fields under the case rule; a column that no
 field feeds is None. What feeds none of them is no row of theirs (`NothingFedError`): another record type, or columns that are
-misspelt; a field that holds null feeds its column. With `strict=True` every column must be fed.
+misspelt (by ksqlDB's case rules it is a row of nulls, as in the engine); a field that holds null feeds its column. With
+`strict=True` every column must be fed.
 
 With `reader_schema=…` (Avro) its aliases and defaults count, as in Avro's schema resolution: a field that was renamed is found
 by its alias, and one that the writer lacks is its default. Without columns a row has its fields. By default, as in ksqlDB,

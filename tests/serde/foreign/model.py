@@ -5,7 +5,7 @@
 | a field of the column's name, or one alone that differs by case | its value, or bad where the column cannot hold it |
 | several that differ by case, none exact | bad (`unique` of casing; ksqlDB's rules take the last) |
 | none for this column | null; under NEWEST and reader_schema the alias's field, else the default; bad if strict |
-| none for any column | bad, NOTHING_FED |
+| none for any column | bad, NOTHING_FED; nulls by a rule of ksqlDB's, unless every column is asked for |
 
 Where Avro's resolution has a value and the row is bad all the same, this is why:
 
@@ -97,7 +97,7 @@ def row_of(topic: ForeignTopic, row: Row, columns: dict[str, ColumnAst], *, look
         fed = feeders(fields, columns, topic.rule)
     except Ambiguous:
         return Bad(frozenset(causes | {"AMBIGUOUS_CASE"}))
-    if not fed:
+    if not fed and (topic.is_strict or topic.rule not in ("ksqldb", "ksqldb-2020")):
         causes.add("NOTHING_FED")
     if topic.is_strict and lacks(fields, columns, topic.rule):
         causes.add("COLUMN_NOT_FED")

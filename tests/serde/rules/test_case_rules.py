@@ -23,8 +23,7 @@ import pytest
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import JsonDeserializer, SchemaDeserializer
-from srfix.serde.errors import NothingFedError
-from srfix.serde.interface import Deserializer, SerdeContext
+from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
 from tests.serde import avro_schemas as avro
@@ -150,15 +149,7 @@ levels = pytest.mark.parametrize("level", NESTED)
 
 def _read(registry: MemoryRegistry, payload: bytes | None, declared: str, level: str, rule: CaseRule) -> object:
     columns = parse_columns(NESTED[level].format(declared))
-    return _row_or_nulls(SchemaDeserializer(ById(registry), columns=columns, case_rule=rule), payload)
-
-
-def _row_or_nulls(read: Deserializer, payload: bytes | None) -> object:
-    """The engine's row: where nothing feeds it, it is nulls there, and no row here (tests/serde/test_nothing_fed.py)."""
-    try:
-        return read(payload, VALUE)
-    except NothingFedError as error:
-        return dict.fromkeys(error.columns)
+    return SchemaDeserializer(ById(registry), columns=columns, case_rule=rule)(payload, VALUE)
 
 
 @levels
@@ -175,7 +166,7 @@ class TestFolding:
         payload = json.dumps(_put(level, dict(fields))).encode()
         for rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020):
             read = JsonDeserializer(columns, case_rule=rule)
-            assert _row_or_nulls(read, payload) == _put(level, of_json, "S"), JSON
+            assert read(payload, VALUE) == _put(level, of_json, "S"), JSON
 
     def test_json_sr(self, level: str, fields: Fields, declared: str, head: Row, incident: Row, of_json: Row) -> None:
         registry = MemoryRegistry()

@@ -54,7 +54,7 @@ class DecoderFactory(Protocol):
         times: Times = "datetimes",
     ) -> Decode:
         """A decoder; made once per writer schema. What feeds none of the columns is no row of them: it is refused where it is
-        met (`NothingFedError`).
+        met (`NothingFedError`); by ksqlDB's case rules it is a row of nulls.
 
         :param strict: what leaves any of the columns, or a field inside one, unfed is refused too (`ColumnNotFedError`).
         :param reader: an Avro schema whose aliases and defaults count; of no use to the other formats.

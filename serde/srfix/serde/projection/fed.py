@@ -3,7 +3,8 @@
 A column is fed if the writer's schema has a field for it, or a JSON document without a schema a key, whatever the value is:
 a field that holds null feeds its column. So does the default of a reader's schema, where the writer's record is resolved
 against it (`formats.avro.read.resolution`). A row of which no column is fed is no row of these columns: another record type in
-the topic, or columns that are misspelt. As a row it would be all null, as if the writer had written that.
+the topic, or columns that are misspelt. As a row it would be all null, as if the writer had written that. ksqlDB makes that
+row (`ConnectDataTranslator.toKsqlStruct`), and so do its case rules, unless every column is asked for (`strict`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final, NoReturn
 
-from srfix.serde.casing import have_in_common
+from srfix.serde.casing import CaseRule, have_in_common
 from srfix.serde.errors import ColumnNotFedError, NothingFedError
 
 _SHOWN: Final = 20
@@ -70,6 +71,11 @@ def unfed(
         "such rows out, or read them without strict: the columns are null there."
     )
     return Unfed(ColumnNotFedError, message, tuple(lacking))
+
+
+def has_rows_of_nulls(case_rule: CaseRule, *, strict: bool) -> bool:
+    """True if a row of which no column is fed is a row."""
+    return not strict and case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020)
 
 
 def _named(names: Iterable[str]) -> str:

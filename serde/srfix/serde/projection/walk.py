@@ -30,7 +30,7 @@ from srfix.serde.connect import (
     refusal_in_unit,
     refusal_of_values,
 )
-from srfix.serde.projection.fed import Unfed, unfed
+from srfix.serde.projection.fed import Unfed, has_rows_of_nulls, unfed
 from srfix.serde.projection.tree import (
     Absent,
     Entries,
@@ -74,13 +74,13 @@ def project(
         columns=shown,
         is_wrapped=wrapped,
         root=root,
-        unfed=_unfed(root, walk.absent, strict=strict) if wrapped else None,
+        unfed=_unfed(root, walk.absent, case_rule, strict=strict) if wrapped else None,
     )
 
 
-def _unfed(root: Projected[W], absent: Sequence[str], *, strict: bool) -> Unfed | None:
+def _unfed(root: Projected[W], absent: Sequence[str], case_rule: CaseRule, *, strict: bool) -> Unfed | None:
     """:param absent: all paths that nothing feeds."""
-    if not isinstance(root.how, Fields):
+    if not isinstance(root.how, Fields) or has_rows_of_nulls(case_rule, strict=strict):
         return None
     columns = [column.name for column in root.how.columns]
     names = [part.column.name for part in root.how.absent if part.default is None]

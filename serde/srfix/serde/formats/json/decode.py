@@ -19,7 +19,7 @@ from srfix.serde.formats.json.kernel import native_column_decoder
 from srfix.serde.formats.json.parse import parse, parse_exact, parse_from
 from srfix.serde.formats.json.scalars import MISSING, Convert, Misread, exact_type, scalar_reader
 from srfix.serde.interface import Row, Value
-from srfix.serde.projection import unfed
+from srfix.serde.projection import has_rows_of_nulls, unfed
 
 _Step: TypeAlias = tuple[str, str, type | None, Convert]
 """Column, key, the Python type that is taken as it is, and what else is done with its value."""
@@ -43,6 +43,7 @@ def column_decoder(
     :param is_fed: it is known otherwise that the writer feeds columns: a document without any key of theirs is a row.
     """
     single = None if wrapped else columns[0]
+    is_fed = is_fed or has_rows_of_nulls(case_rule, strict=strict)
     readers = _Readers(case_rule, strict=strict, is_fed=is_fed or not wrapped)
     read = readers.of(Struct(columns) if single is None else single.type, _ROOT)
     begin = readers.budget.begin if readers.budget.is_needed else None

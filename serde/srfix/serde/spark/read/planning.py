@@ -87,7 +87,8 @@ def plan_read(
     :param missing_columns: what a column, or a field inside one, is that none of the versions feeds: `error`, as one that is
         misspelt would be null in every row; or `null`.
     :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
-        column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way.
+        column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way; by a
+        case rule of ksqlDB's it is a row of nulls, as in the engine.
     :param times: `"integers"` makes DATE int, TIME and TIMESTAMP long: the integer that stands in the record, in the unit that
         the writer's schema declares; one column is never fed in several units.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them; if
