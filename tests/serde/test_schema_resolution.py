@@ -153,7 +153,9 @@ class TestDeserializer:
             if frames:
                 below(frames - 1)
             else:
-                resolved_root(texts[-1], texts[:-1], ReaderSchema(text=texts[-1], references=texts[:-1]))
+                resolved_root(
+                    texts[-1], texts[:-1], ReaderSchema(text=texts[-1], references=texts[:-1]), CaseRule.UNIQUE
+                )
 
         with pytest.raises(SchemaError, match="The types of writer and reader nest too deep to"):
             below(sys.getrecursionlimit() // 2)

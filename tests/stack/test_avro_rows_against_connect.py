@@ -48,6 +48,8 @@ from srfix.serde.interface import SerdeContext, Value
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.subjects.names import Role
+from tests.serde.rules.test_schemas_that_java_takes import BODY, DECIMALS, schema
+from tests.serde.rules.test_schemas_that_java_takes import decimal as decimal_of
 from tests.stack.avro_schemas import avro_schemas, bodies_of
 from tests.stack.connect_rows import Connect, Refused, connect, described, to_value, to_wire
 from tests.stack.connect_strategies import connect_rows
@@ -361,6 +363,14 @@ class TestRowsOfOtherProducers:
     @pytest.mark.parametrize(("text", "values"), AVRO.values(), ids=AVRO.keys())
     def test_each_of_these(self, java: Connect, text: str, values: list[object]) -> None:
         agree(java, text, [_body(text, value) for value in values], may_refuse=True)
+
+    @pytest.mark.parametrize(("properties", "value"), DECIMALS.values(), ids=DECIMALS)
+    def test_a_decimal_that_is_none_to_avro(self, java: Connect, properties: dict[str, object], value: str) -> None:
+        ((_, wire),) = java.read_avro(schema(decimal_of(**properties)), [BODY])
+        assert Decimal(cast("list[str]", wire)[1]) == Decimal(value)
+
+    def test_a_union_of_one(self, java: Connect) -> None:
+        assert java.read_avro(schema(["string"]), [bytes.fromhex("02000261")])[0][1] == [1, ["a"]]
 
     def test_what_connect_refuses_of_these(self, java: Connect) -> None:
         for name, value, words in (

@@ -31,7 +31,9 @@ def _record(name: str = "R", /, **fields: Json) -> Json:
 def _projection(
     schema: Json, columns: str, rule: CaseRule = CaseRule.UNIQUE, *, wrapped: bool = True, reader: Json = None
 ) -> Projection[AvroType]:
-    resolved = resolved_root(json.dumps(schema), (), None if reader is None else ReaderSchema(text=json.dumps(reader)))
+    resolved = resolved_root(
+        json.dumps(schema), (), None if reader is None else ReaderSchema(text=json.dumps(reader)), CaseRule.UNIQUE
+    )
     return project(AvroType(resolved), parse_columns(columns), rule, wrapped=wrapped)
 
 

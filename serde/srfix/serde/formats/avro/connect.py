@@ -8,7 +8,6 @@ union of one type.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -34,7 +33,7 @@ from srfix.serde.connect import (
     time_unit,
 )
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.avro.schema import AvroNode, describe, load
+from srfix.serde.formats.avro.schema import AvroNode, describe, load, whole
 from srfix.serde.formats.rows import MISSING
 
 UNION_NAME: Final = "io.confluent.connect.avro.Union"
@@ -272,13 +271,13 @@ def _scalar(node: AvroNode) -> _Draft:
     draft = _Draft(_PRIMITIVES[node.kind], name=name, version=None if name is None else 1)
     if name == DECIMAL_NAME:
         scale, precision = node.props.get("scale"), node.props.get("precision")
-        draft.parameters[DECIMAL_SCALE] = str(_whole(scale) or 0)
-        digits = _whole(precision)
+        draft.parameters[DECIMAL_SCALE] = str(whole(scale) or 0)
+        digits = whole(precision)
         if digits is not None:
             # The default precision leaves no parameter.
             if digits != NO_PRECISION:
                 draft.parameters[DECIMAL_PRECISION] = str(digits)
-        elif precision is not None:
+        elif "precision" in node.props:
             raise SchemaError(f"The precision of a decimal must be a number, not {precision!r}.")
     if node.kind == "fixed":
         draft.parameters["connect.fixed.size"] = str(node.size)
@@ -311,7 +310,7 @@ def _add_version(draft: _Draft, node: AvroNode) -> None:
     given = node.props.get("connect.version")
     if given is None:
         return
-    version = _whole(given)
+    version = whole(given)
     if version is None:
         raise SchemaError(f"Invalid Connect version found: {given!r}.")
     if version < 0:
@@ -322,15 +321,6 @@ def _add_version(draft: _Draft, node: AvroNode) -> None:
             f"connect.version {version}."
         )
     draft.version = version
-
-
-def _whole(value: object) -> int | None:
-    """`Number.intValue` of a JSON number; None of anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return int(value)
 
 
 def _add_parameters(draft: _Draft, node: AvroNode) -> None:

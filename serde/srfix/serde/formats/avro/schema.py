@@ -8,6 +8,7 @@ compiled reader recurses on the C stack and does not check it (a linked list of 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -81,6 +82,8 @@ class AvroNode:
     """Of an array; the values of a map."""
     branches: tuple[AvroNode, ...] = ()
     """Of a union."""
+    wraps_single_type: bool = False
+    """Of a union: one type alone is a branch all the same, as beside others."""
     doc: str | None = None
     """The documentation of a record, enum or fixed."""
     props: Mapping[str, object] = field(default_factory=dict)
@@ -95,18 +98,19 @@ class AvroNode:
 
 
 @lru_cache(maxsize=256)
-def load(text: str, references: tuple[str, ...] = ()) -> AvroNode:
+def load(text: str, references: tuple[str, ...] = (), *, wraps_single_types: bool = False) -> AvroNode:
     """The graph of a schema text.
 
     :param references: the texts that it refers to, directly or not, none before those that it refers to itself: what
         they define is known to the text by its full name, as Java's parser has it (`AvroSchema.rawSchema`).
+    :param wraps_single_types: one type alone in a union is a branch, as it is beside others.
     :raises SchemaError: if the text is not an Avro schema, or is one that no reader could survive.
     """
     named: dict[str, object] = {}
     for reference in references:
         _parse(reference, named)
     try:
-        root = _Builder(named).node(_parse(text, named))
+        root = _Builder(named, wraps_single_types=wraps_single_types).node(_parse(text, named))
     except RecursionError:
         raise SchemaError("The schema's types nest too deep to be read, references followed.") from None
     analyse(root)
@@ -124,12 +128,45 @@ def _parse(text: str, named: dict[str, object]) -> object:
     try:
         # Registries keep schemas whose defaults do not fit, and Java reads under them.
         return fastavro.parse_schema(
-            raw, named_schemas=cast("dict[str, dict[object, object]]", named), _ignore_default_error=True
+            cast("dict[str, object]", _without_invalid_decimals(raw)),
+            named_schemas=cast("dict[str, dict[object, object]]", named),
+            _ignore_default_error=True,
         )
     except Exception as error:
         raise SchemaError(
             f"The schema text is not an Avro schema ({type(error).__name__}: {_excerpt(str(error))}): {_excerpt(text)}"
         ) from error
+
+
+def _without_invalid_decimals(part: object) -> object:
+    """The schema with the decimals that Avro ignores, and fastavro refuses, under a name of ours: `_set_logical` puts it right.
+
+    Invalid are a scale beyond the precision, numbers that are negative or no integers, and a fixed type that is too small
+    (Avro's specification, "Logical Types": the underlying type counts then).
+    """
+    if isinstance(part, list):
+        return [_without_invalid_decimals(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    is_invalid = part.get("logicalType") == "decimal" and not _is_decimal(part)
+    return {
+        _IGNORED if is_invalid and key == "logicalType" else key: value
+        if key == "default"
+        else _without_invalid_decimals(value)
+        for key, value in part.items()
+    }
+
+
+def _is_decimal(schema: Mapping[str, object]) -> bool:
+    """True if the precision and the scale are those of a decimal, or are not given."""
+    precision, scale = (schema.get(name) or 0 for name in ("precision", "scale"))
+    if type(precision) is not int or type(scale) is not int or min(precision, scale) < 0:
+        return False
+    if not precision:
+        return True
+    size = schema.get("size") if schema.get("type") == "fixed" else None
+    most = int(math.log10(2) * (8 * size - 1)) if isinstance(size, int) else precision
+    return scale <= precision <= most
 
 
 def _excerpt(text: str) -> str:
@@ -151,14 +188,16 @@ def _check_text_depth(raw: object, text: str) -> None:
 class _Builder:
     """Turns fastavro's parsed form into nodes."""
 
-    def __init__(self, named: dict[str, object]) -> None:
+    def __init__(self, named: dict[str, object], *, wraps_single_types: bool) -> None:
         self._named = named
+        self._wraps_single_types = wraps_single_types
         self._done: dict[str, AvroNode] = {}
 
     def node(self, parsed: object) -> AvroNode:
         # Names are interned, here and in columns: fastavro compares them over and over, and identity is quickest.
         if isinstance(parsed, list):
-            return AvroNode(kind="union", branches=tuple(self.node(branch) for branch in parsed))
+            branches = tuple(self.node(branch) for branch in parsed)
+            return AvroNode(kind="union", branches=branches, wraps_single_type=self._wraps_single_types)
         if isinstance(parsed, str):
             return self._done[parsed] if parsed in self._done else self._named_node(parsed)
         schema = cast("dict[str, object]", parsed)
@@ -213,12 +252,30 @@ class _Builder:
 
 
 def _set_logical(node: AvroNode, schema: dict[str, object]) -> None:
-    logical, precision, scale = schema.get("logicalType"), schema.get("precision"), schema.get("scale")
-    node.logical = logical if isinstance(logical, str) else None
-    node.precision = precision if isinstance(precision, int) else 0
-    node.scale = scale if isinstance(scale, int) else 0
+    precision, scale = schema.get("precision"), schema.get("scale")
+    node.logical = _text(schema.get("logicalType"))
+    node.scale = whole(scale) or 0
+    if _IGNORED not in schema:
+        node.precision = precision if isinstance(precision, int) else 0
     node.doc = _text(schema.get("doc"))
-    node.props = {name: value for name, value in schema.items() if name not in _NO_PROPERTIES}
+    node.props = {
+        "logicalType" if name == _IGNORED else name: value
+        for name, value in schema.items()
+        if name not in _NO_PROPERTIES
+    }
+
+
+def whole(value: object) -> int | None:
+    """`Number.intValue` of a JSON number; None of anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return int(value)
+
+
+_IGNORED: Final = "srfix.ignored"
+"""In place of `logicalType`, where Avro ignores it; Connect does not (`AvroNode.props`)."""
 
 
 # Avro's own words, and the marks of fastavro.
@@ -247,6 +304,8 @@ def nullable_branch(node: AvroNode) -> tuple[AvroNode, bool] | None:
     """The one type that can hold a value, and whether null is allowed beside it; None if there are several, or none."""
     if node.kind != "union":
         return None if node.kind == "null" else (node, False)
+    if node.wraps_single_type and len(node.branches) == 1:
+        return None
     values = [branch for branch in node.branches if branch.kind != "null"]
     return (values[0], len(values) < len(node.branches)) if len(values) == 1 else None
 

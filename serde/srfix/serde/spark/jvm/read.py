@@ -231,7 +231,7 @@ def _planned(plan: ReadPlan, planned: PlannedSchema) -> Schemas | SrfixError:
         if reason_of(error) is None:
             raise Unrepresentable(str(error).rstrip(".")) from error
         return error
-    root = resolved_root(schema.text, references, plan.reader)
+    root = resolved_root(schema.text, references, plan.reader, plan.case_rule)
     return schemas(project(AvroType(root), half.columns, plan.case_rule, wrapped=plan.wrapped, times=plan.times))
 
 

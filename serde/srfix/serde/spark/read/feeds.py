@@ -54,7 +54,7 @@ def planned_feeds(
     """
     text, references = resolved.schema.text, resolved.references
     if format_ is Format.AVRO:
-        avro = AvroType(resolved_root(text, references, reader))
+        avro = AvroType(resolved_root(text, references, reader, case_rule))
         return _feeds(project(avro, half.columns, case_rule, wrapped=half.wrapped, strict=strict, times=times))
     writer = JsonType(connect_schema(text, references))
     if case_rule is CaseRule.KSQLDB_2020:

@@ -66,7 +66,7 @@ def decoder(
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
     if columns is None:
         return as_written(load(schema_text, references), times)
-    root = resolved_root(schema_text, references, reader)
+    root = resolved_root(schema_text, references, reader, case_rule)
     require_string_keys(columns, "Avro")
     projection = project(AvroType(root), columns, case_rule, wrapped=wrapped, strict=strict, times=times)
 
@@ -98,7 +98,7 @@ def left_to_python(
 
     Parameters and errors as of `decoder`. It is the same where no kernel is.
     """
-    root = resolved_root(schema_text, references, reader)
+    root = resolved_root(schema_text, references, reader, case_rule)
     if root.kind == "bytes":
         return "the body is bare bytes"
     projection = project(AvroType(root), columns, case_rule, wrapped=wrapped, strict=strict, times=times)
@@ -165,7 +165,7 @@ def values_decoder(
     An array that refuses a number, or finds one beyond Python's years, has `decoder` find the words. None for a root that is
     no record, or that cannot feed the columns.
     """
-    root = resolved_root(schema_text, references, reader)
+    root = resolved_root(schema_text, references, reader, case_rule)
     require_string_keys(columns, "Avro")
     if root.kind != "record":
         return None
