@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -11,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.cluster import RawRecord
+from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.formats import WindowStoreKey, encode_timestamped, encode_window_store_key
 from srfix.recovery.state.stored_rows import TIMESTAMPED
-from srfix.recovery.state.stores import StateStore, StoreFormat
-from srfix.recovery.state_report import Difference, DifferenceKind, compared
+from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
+from srfix.recovery.state_report import Difference, DifferenceKind, compared, in_window
 from srfix.serde.wire import prefix_id_bytes
 from tests.recovery.state.stores.test_batches import SEGMENT_MS, Database, opened
 
@@ -75,6 +77,36 @@ def expected(store: StateStore, records: Sequence[RawRecord]) -> tuple[int, list
             kind = DifferenceKind.OTHER_ID if other_id else DifferenceKind.OTHER_BYTES
         found.append(Difference(kind=kind, key=key, store_id=store_id, topic_id=topic_id))
     return same, found
+
+
+class TestLetGo:
+    """Kafka Streams drops the oldest segments; the changelog still has their windows."""
+
+    FORM: Final = StoreFormat.TIMESTAMPED_WINDOW
+
+    def records(self, *starts: int) -> list[RawRecord]:
+        return [
+            RawRecord(partition=0, offset=offset, key=window_key(b"a", start), value=b"x", timestamp=5)
+            for offset, start in enumerate(starts)
+        ]
+
+    def test_windows_before_the_oldest_segment_are_not_known(self, tmp_path: Path) -> None:
+        row = {window_key(b"a", 2 * SEGMENT_MS): encode_timestamped(b"x", 5)}
+        store = opened(tmp_path, self.FORM, [Database(2 * SEGMENT_MS, {TIMESTAMPED: row})])
+        found = compared(store, self.records(SEGMENT_MS + 7, 2 * SEGMENT_MS, 2 * SEGMENT_MS + 1))
+        assert found.same == 1
+        assert [(each.kind.value, in_window(self.FORM, each.key)) for each in found.shown] == [
+            ("not-known", (b"a", (SEGMENT_MS + 7, None, 0))),
+            ("missing", (b"a", (2 * SEGMENT_MS + 1, None, 0))),
+        ]
+
+    def test_of_a_store_without_segments_the_newest_is_missing(self, tmp_path: Path) -> None:
+        (tmp_path / "shop" / "0_0" / "users").mkdir(parents=True)
+        (state,) = read_state_directory(tmp_path)
+        (store,) = open_stores(state, form=self.FORM)
+        found = compared(store, self.records(7, SEGMENT_MS))
+        assert [each.kind.value for each in found.shown] == ["not-known", "missing"]
+        assert compared(store, []).shown == ()
 
 
 @settings(max_examples=12)

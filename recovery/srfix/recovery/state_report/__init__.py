@@ -6,7 +6,7 @@ import lazy_loader
 
 if TYPE_CHECKING:
     from srfix.recovery.state_report.difference_kinds import Comparison, Difference, DifferenceKind
-    from srfix.recovery.state_report.differences import compared, diff_document
+    from srfix.recovery.state_report.differences import compared, diff_document, in_window
     from srfix.recovery.state_report.estimates import RestoreEstimate, estimate_document, estimate_restore, topic_of
     from srfix.recovery.state_report.export_formats import HOLDS_TYPES, ExportFormat
     from srfix.recovery.state_report.exporting import Write, exporting
@@ -57,7 +57,7 @@ else:
         __name__,
         submod_attrs={
             "difference_kinds": ["Comparison", "Difference", "DifferenceKind"],
-            "differences": ["compared", "diff_document"],
+            "differences": ["compared", "diff_document", "in_window"],
             "estimates": ["RestoreEstimate", "estimate_document", "estimate_restore", "topic_of"],
             "exporting": ["Write", "exporting"],
             "export_formats": ["HOLDS_TYPES", "ExportFormat"],

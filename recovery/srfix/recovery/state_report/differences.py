@@ -6,7 +6,7 @@ its timestamp, on disk and by key (`state.writing.in_order`): then both are read
 | store | a key of the topic is |
 |---|---|
 | key-value | a key of the store |
-| window, session | a key of the store, with its window as the changelog has it |
+| window, session | a key of the store, with its window as the changelog has it; what the store may have let go is not known |
 | list-value (windows of a join), foreign-key subscription | a stored key, and the value a stored value: no serde's |
 | versioned | all of its records are versions of it: `version_differences` |
 """
@@ -14,21 +14,23 @@ its timestamp, on disk and by key (`state.writing.in_order`): then both are read
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice, repeat
 from typing import Final
 
 from srfix.recovery.cluster import RawRecord
-from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.state.formats import (
     SessionKey,
     WindowStoreKey,
+    decode_session_key,
+    decode_window_store_key,
     encode_session_key,
     encode_window_store_key,
 )
-from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat
+from srfix.recovery.state.stores import StateRow, StateStore, StoredWindow, StoreFormat
 from srfix.recovery.state.writing import in_order
 from srfix.recovery.state_report.difference_kinds import (
     MOST_SHOWN,
@@ -89,17 +91,23 @@ def _all_differences(
     # A restore of a table loses what its topic has let go; of the others that is how their topics are.
     absent = DifferenceKind.NOT_KNOWN if is_cut and not store.format.is_key_value else DifferenceKind.EXTRA
     has_ids = as_stored is None
-    with in_order(_told_by(records, has_ids=has_ids)) as said, _rows_in_order(part, has_ids=has_ids) as here:
-        yield from _differences(here, said, absent)
+    span = _Span(part)
+    told = _told_by(span.seeing(records), has_ids=has_ids)
+    with in_order(told) as said, _rows_in_order(part, has_ids=has_ids) as here:
+        yield from _differences(here, said, absent, span.is_let_go)
     store.damages = part.damages  # the list of them is one
 
 
 def _differences(
-    here: Iterator[tuple[bytes, bytes]], said: Iterator[tuple[bytes, bytes]], absent: DifferenceKind
+    here: Iterator[tuple[bytes, bytes]],
+    said: Iterator[tuple[bytes, bytes]],
+    absent: DifferenceKind,
+    is_let_go: Callable[[bytes], bool],
 ) -> Iterator[Difference | None]:
     """For each key how it differs; None for one that does not. Both come by key.
 
     :param absent: what a row is of whose key the topic has no record.
+    :param is_let_go: whether the store may have had a key that it lacks.
     """
     row, record = next(here, None), next(said, None)
     while row is not None or record is not None:
@@ -110,7 +118,8 @@ def _differences(
         elif row is None or record[0] < row[0]:
             if record[1] != _TOMBSTONE:
                 topic_id = Said.read(record[1]).schema_id
-                yield Difference(kind=DifferenceKind.MISSING, key=record[0], store_id=None, topic_id=topic_id)
+                kind = DifferenceKind.NOT_KNOWN if is_let_go(record[0]) else DifferenceKind.MISSING
+                yield Difference(kind=kind, key=record[0], store_id=None, topic_id=topic_id)
             record = next(said, None)
         elif record[1] == _TOMBSTONE:
             yield Difference(kind=DifferenceKind.EXTRA, key=row[0], store_id=Said.read(row[1]).schema_id, topic_id=None)
@@ -118,6 +127,53 @@ def _differences(
         else:
             yield None if row[1] == record[1] else _difference(row[0], Said.read(row[1]), Said.read(record[1]))
             row, record = next(here, None), next(said, None)
+
+
+class _Span:
+    """What a store of windows or sessions may have let go: Kafka Streams drops whole segments, the oldest first, and never the
+    newest (`AbstractSegments.cleanupExpiredSegments`; a session lies where it ends). A restore leaves out the same.
+    """
+
+    def __init__(self, store: StateStore) -> None:
+        self._form = store.format
+        self._from_ms = store.oldest_segment_ms
+        self._has_segments = self._form.is_windowed or self._form.is_of_sessions
+
+    def seeing(self, records: Iterable[RawRecord]) -> Iterable[RawRecord]:
+        """The same records. Where nothing is there, the newest window at least should be."""
+        if not self._has_segments or self._from_ms is not None:
+            return records
+        return self._newest(records)
+
+    def is_let_go(self, key: bytes) -> bool:
+        """True if a key of the topic stands before all that the store has."""
+        at_ms = self._time(key) if self._has_segments else None
+        return at_ms is not None and self._from_ms is not None and at_ms < self._from_ms
+
+    def _newest(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
+        for record in records:
+            at_ms = None if record.key is None or record.value is None else self._time(record.key)
+            if at_ms is not None:
+                self._from_ms = max(at_ms, self._from_ms or 0)
+            yield record
+
+    def _time(self, key: bytes) -> int | None:
+        _key, window = in_window(self._form, key)
+        return None if window is None else window.start_ms if window.end_ms is None else window.end_ms
+
+
+def in_window(form: StoreFormat, key: bytes) -> tuple[bytes, StoredWindow | None]:
+    """A changelog's key as the store's serde wrote it, and its window; as it is where it has none."""
+    try:
+        if form.is_windowed:
+            of_window = decode_window_store_key(key)
+            return of_window.key, StoredWindow(of_window.start_ms, None, of_window.sequence_number)
+        if form.is_of_sessions:
+            session = decode_session_key(key)
+            return session.key, StoredWindow(session.start_ms, session.end_ms)
+    except FormatError:
+        pass
+    return key, None
 
 
 def _difference(key: bytes, here: Said, topic: Said) -> Difference | None:
@@ -210,6 +266,7 @@ def _part(found: Comparison) -> Json:
             {
                 "kind": each.kind.value,
                 "key_hex": each.key.hex(),
+                "window": _window(found.store.format, each.key),
                 "store_id": each.store_id,
                 "topic_id": each.topic_id,
                 "valid_from_ms": each.valid_from_ms,
@@ -217,3 +274,8 @@ def _part(found: Comparison) -> Json:
             for each in found.shown
         ],
     }
+
+
+def _window(form: StoreFormat, key: bytes) -> Json:
+    _key, window = in_window(form, key)
+    return None if window is None else {"start_ms": window.start_ms, "end_ms": window.end_ms}

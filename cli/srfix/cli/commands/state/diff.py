@@ -11,6 +11,7 @@ import click
 from srfix.cli.choice import Choice
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
 from srfix.cli.commands.state.not_read import damage_lines, shut_places, shut_stores
+from srfix.cli.commands.state.rows_shown import in_characters, span, time_of
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import (
@@ -29,7 +30,7 @@ from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.recovery.state import ApplicationState
-    from srfix.recovery.state.stores import StateStore
+    from srfix.recovery.state.stores import StateStore, StoreFormat
     from srfix.recovery.state_jobs import ToCompare
     from srfix.recovery.state_report import Comparison
     from srfix.serde.subjects import Topic
@@ -66,10 +67,11 @@ def diff(
 ) -> ExitCode:
     """Compare a store in DIR with what its changelog or source topic says it should hold, key by key. Writes nothing.
 
-    A key is missing, extra, stale (an older timestamp), of another schema id, or of other bytes. In windows that a store has
-    let go, keys are missing rightly. Of a versioned store each version is compared; of a join's list store and of foreign-key
-    subscriptions the stored bytes. What the topic has let go, or the store may have, is not known: no difference. Exit code 1
-    if something differs or the store is damaged, else 2 if not everything is known or was looked at.
+    A key is missing, extra, stale (an older timestamp), of another schema id, or of other bytes. Of windows older than all
+    that a store has, what is missing is not known: it may have let them go. Of a versioned store each version is compared;
+    of a join's list store and of foreign-key subscriptions the stored bytes. What the topic has let go, or the store may
+    have, is not known: no difference. Exit code 1 if something differs or the store is damaged, else 2 if not everything is
+    known or was looked at.
     """
     from srfix.cli.commands.shared import open_cluster, patience_s, write_unless_quiet
     from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
@@ -167,16 +169,16 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
             for each in done
         ),
     )
-    differences = [(each.store.task.name, one) for each in done for one in each.shown]
-    has_versions = any(one.valid_from_ms is not None for _task, one in differences)
+    differences = [(each.store.task.name, each.store.format, one) for each in done for one in each.shown]
+    has_versions = any(one.valid_from_ms is not None for _task, _form, one in differences)
     head = ("task", "how", "key", *(("valid from",) if has_versions else ()), "id in the store", "id in the topic")
     rows = tuple(
         (
-            *(task, one.kind.value, _key(one.key)),
-            *((_time(one.valid_from_ms),) if has_versions else ()),
+            *(task, one.kind.value, _key(form, one.key)),
+            *((time_of(one.valid_from_ms),) if has_versions else ()),
             *(_id(one.store_id), _id(one.topic_id)),
         )
-        for task, one in differences
+        for task, form, one in differences
     )
     if rows:
         yield Table(head, rows, title="Keys that differ")
@@ -184,15 +186,12 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
         yield Paragraph("The first 100 of each task are shown.")
 
 
-def _key(key: bytes) -> str:
-    text = key.decode("utf-8", "replace")
-    return text if text.isprintable() and "\ufffd" not in text else f"0x{key.hex()}"
+def _key(form: StoreFormat, key: bytes) -> str:
+    """With its window, where it has one."""
+    from srfix.recovery.state_report import in_window
 
-
-def _time(time_ms: int | None) -> str:
-    from srfix.recovery.facts import iso_time
-
-    return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
+    key, window = in_window(form, key)
+    return in_characters(key) if window is None else f"{in_characters(key)}, {span(window.start_ms, window.end_ms)}"
 
 
 def _id(schema_id: int | None) -> str:

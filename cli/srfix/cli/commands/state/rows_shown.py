@@ -64,11 +64,13 @@ def _blocks(rows: list[DecodedRow], stores: list[StateStore]) -> Iterable[Block]
         yield ItemList(tuple(sorted(problems)))
 
 
-def _span(start_ms: int | None, end_ms: int | None) -> str:
-    return _time(start_ms) if end_ms is None else f"{_time(start_ms)} to {_time(end_ms)}"
+def span(start_ms: int | None, end_ms: int | None) -> str:
+    """From when to when, or from when on."""
+    return time_of(start_ms) if end_ms is None else f"{time_of(start_ms)} to {time_of(end_ms)}"
 
 
-def _time(time_ms: int | None) -> str:
+def time_of(time_ms: int | None) -> str:
+    """A time in ISO 8601; a dash for none."""
     from srfix.recovery.facts import iso_time
 
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
@@ -76,7 +78,7 @@ def _time(time_ms: int | None) -> str:
 
 def _window(found: DecodedRow) -> str | None:
     window = found.row.window
-    return None if window is None else _span(window.start_ms, window.end_ms)
+    return None if window is None else span(window.start_ms, window.end_ms)
 
 
 def _number(found: DecodedRow) -> str | None:
@@ -86,12 +88,12 @@ def _number(found: DecodedRow) -> str | None:
 
 def _valid(found: DecodedRow) -> str | None:
     row = found.row
-    return None if row.valid_from_ms is None else _span(row.valid_from_ms, row.valid_to_ms)
+    return None if row.valid_from_ms is None else span(row.valid_from_ms, row.valid_to_ms)
 
 
 def _foreign_key(found: DecodedRow) -> str | None:
     key = found.row.foreign_key
-    return None if key is None else _bytes(key)
+    return None if key is None else in_characters(key)
 
 
 def _shown(part: DecodedPart) -> str:
@@ -101,10 +103,11 @@ def _shown(part: DecodedPart) -> str:
         return "null"
     if part.is_decoded:
         return json.dumps(to_json(part.value), ensure_ascii=False)
-    return _bytes(part.payload)
+    return in_characters(part.payload)
 
 
-def _bytes(payload: bytes) -> str:
+def in_characters(payload: bytes) -> str:
+    """Bytes as they read: as text if that can be shown, else in hexadecimal."""
     try:
         text = payload.decode("utf-8")
     except UnicodeDecodeError:
@@ -126,7 +129,7 @@ _COLUMNS: Final = (
     _Column(name="window", cell=_window),
     _Column(name="number", cell=_number),
     _Column(name="valid", cell=_valid),
-    _Column(name="time", cell=lambda found: _time(found.row.timestamp_ms), is_always=True),
+    _Column(name="time", cell=lambda found: time_of(found.row.timestamp_ms), is_always=True),
     _Column(name="side", cell=lambda found: None if found.row.side is None else SIDES[found.row.side]),
     _Column(name="foreign key", cell=_foreign_key),
     _Column(name="key", cell=lambda found: _shown(found.record.key), is_always=True),

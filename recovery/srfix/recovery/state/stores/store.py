@@ -16,7 +16,7 @@ from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateD
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, salvaged
 from srfix.recovery.state.stores.batches import RowBatch
-from srfix.recovery.state.stores.detection import Detected, StoreFormat, detect_format, segments
+from srfix.recovery.state.stores.detection import Detected, StoreFormat, detect_format, segment_start, segments
 from srfix.recovery.state.stores.reading import Note, look_up, read_batches
 from srfix.recovery.state.stores.rows import StateRow
 from srfix.recovery.state.stores.seeking import Where, everywhere, of_key, of_keys, of_times, with_prefix
@@ -85,6 +85,12 @@ class StateStore:
     def partition(self) -> int | None:
         """Its partition; None for a global store, which holds all."""
         return self.task.partition
+
+    @property
+    def oldest_segment_ms(self) -> int | None:
+        """From when on the oldest segment that is there holds windows, or ends of sessions; None where none is."""
+        starts = (segment_start(path, self.name) for path in self._databases())
+        return next((each for each in starts if each is not None), None)
 
     def __iter__(self) -> Iterator[StateRow]:
         """All rows, by database and the bytes of their stored keys.
