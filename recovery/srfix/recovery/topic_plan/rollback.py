@@ -120,10 +120,15 @@ class _Undo:
     def _unseed(self, work: SeedChangelog, step: TopicStep) -> StepReport | str:
         if work.changelog not in self._look.topics():
             return StepReport()  # deleted by an earlier run of this, or by others; or never created
-        if step.partition is not None:
-            if work.creates:
-                return StepReport()  # the topic goes whole
+        if step.partition is not None and not work.creates:
             return unfill(work, self._look, self._hand, step.partition, self._state.ends.get(step.step))
+        why = self._why_left(work)
+        if why is None and step.partition is None:  # the topic goes whole
+            self._hand.delete_topic(work.changelog)
+        return why or StepReport(written=int(step.partition is None))
+
+    def _why_left(self, work: SeedChangelog) -> str | None:
+        """Why a topic that was created stays, with all that is in it; None if it goes."""
         ends = {each.partition: self._state.ends.get(each.step) for each in self._state.plan.steps}
         if self._look.topics()[work.changelog] != len(work.partitions):
             return f"{work.changelog} was created anew by others: it has another number of partitions"
@@ -132,8 +137,7 @@ class _Undo:
             why = others_have_written(work, self._look, each.partition, 0 if end is None and not each.rows else end)
             if why is not None:
                 return f"{why}; the topic is the application's now"
-        self._hand.delete_topic(work.changelog)
-        return StepReport(written=1)
+        return None
 
     def _kept_path(self) -> Path:
         if self._kept is None:
