@@ -13,7 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.state.stored_rows import PLAIN
+from srfix.recovery.state.stores import StoreFormat
 from tests.cli.kept_demo import srfix
+from tests.recovery.state.stores.test_batches import Database, opened
 
 KINDS = Path(__file__).parents[2] / "recovery" / "state" / "data" / "kinds"
 OLD = str(KINDS / "2.6.3" / "state")
@@ -117,6 +120,17 @@ class TestExport:
         assert [(row["key"], row["value"]) for row in rows] == [("7431", b"tv1".hex()), ("7432", b"tv2".hex())]
         assert keys([json.loads(line) for line in (tmp_path / "ts.jsonl").read_text().splitlines()]) == ["t1", "t2"]
         assert sorted(path.name for path in tmp_path.iterdir()) == ["ts.csv", "ts.jsonl"]
+
+    def test_in_csv_null_is_nothing_and_what_is_empty_a_pair_of_quotes(self, tmp_path: Path) -> None:
+        state, out = tmp_path / "state", tmp_path / "out"
+        opened(state, StoreFormat.PLAIN_KV, [Database(0, {PLAIN: {b"": b"x", b"k": b""}})])
+        assert srfix("state", "export", str(state), "--to", "csv", "--out", str(out)).returncode == 0
+        head, *lines = (out / "users-0_0.csv").read_text().splitlines()
+        assert head.startswith('"task","partition","key","value","timestamp_ms"')
+        assert [line.split(",")[:5] for line in lines] == [
+            ['"0_0"', "0", '""', '"78"', ""],
+            ['"0_0"', "0", '"6b"', '""', ""],
+        ]
 
     @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
     def test_a_row_that_cannot_be_decoded_is_there_in_bytes(self, tmp_path: Path, form: str) -> None:

@@ -1,9 +1,10 @@
 """Rows of stores as files: Parquet, Arrow, CSV or a JSON document a line. A file takes its name when it is complete.
 
-Columns: `task`, `partition`, `key` and `value` (bytes; in CSV hexadecimal), `timestamp_ms`, `window_start_ms`, `window_end_ms`,
-`valid_from_ms`, `valid_to_ms`, `key_id`, `value_id`, and `key_json`, `value_json`: what a reader sees, null where nothing was
-decoded; `sequence_number` of a join's windows, `side` (left or right) of its list store, `foreign_key` of subscriptions
-(bytes), `headers` as JSON in the form of `srfix.state-row/1`.
+Columns: `task`, `partition`, `key` and `value` (bytes; in CSV hexadecimal), `timestamp_ms`, `window_start_ms`,
+`window_end_ms`, `valid_from_ms`, `valid_to_ms`, `key_id`, `value_id`, and `key_json`, `value_json`: what a reader sees, null
+where nothing was decoded (in CSV null is nothing, and what is empty a pair of quotes, as PostgreSQL's COPY has it);
+`sequence_number` of a join's windows, `side` (left or right) of its list store, `foreign_key` of subscriptions (bytes),
+`headers` as JSON in the form of `srfix.state-row/1`.
 
 Of a half that is typed (Parquet and Arrow alone) there are, in place of its JSON, `key_row` or `value_row`, a struct of the
 columns that it is read into, and `key_reason` or `value_reason`, why that is null.
@@ -11,7 +12,6 @@ columns that it is read into, and `key_reason` or `value_reason`, why that is nu
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -107,24 +107,26 @@ def _jsonl(file: IO[bytes], application: str, _typed: Mapping[Role, Columns]) ->
 
 @contextmanager
 def _csv(file: IO[bytes], _application: str, _typed: Mapping[Role, Columns]) -> Iterator[Write]:
-    import io
-
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text)
-    writer.writerow(_COLUMNS)
+    file.write(_csv_line(_COLUMNS))
 
     def write(batch: DecodedBatch) -> int:
         columns = _Cells(batch)
-        writer.writerows(zip(*(_in_hexadecimal(each) for each in columns.columns()), strict=True))
+        file.writelines(map(_csv_line, zip(*columns.columns(), strict=True)))
         return columns.failed
 
     yield write
-    text.flush()
-    text.detach()
 
 
-def _in_hexadecimal(column: Iterable[object]) -> Iterable[object]:
-    return (each.hex() if isinstance(each, bytes) else each for each in column)
+def _csv_line(cells: Iterable[object]) -> bytes:
+    """Texts in quotes, and null without: `csv.QUOTE_STRINGS`, which Python 3.11 does not have."""
+    return (",".join(map(_csv_cell, cells)) + "\r\n").encode()
+
+
+def _csv_cell(cell: object) -> str:
+    if cell is None:
+        return ""
+    text = cell.hex() if isinstance(cell, bytes) else cell
+    return '"' + text.replace('"', '""') + '"' if isinstance(text, str) else str(text)
 
 
 @contextmanager

@@ -50,6 +50,9 @@ class TestRows:
     def test_a_tombstone_that_nothing_precedes_is_a_row_of_its_own(self, tmp_path: Path) -> None:
         rows = rows_of(tmp_path, (b"k1", None, 1000))
         assert rows == {bytes(8).hex() + "6b31": "00000000000003e8" * 3 + "ffffffff"}
+        ((key, value),) = rows.items()
+        # It says nothing to who reads versions.
+        assert [*decoder(StoreFormat.VERSIONED, PLAIN)(bytes.fromhex(key), bytes.fromhex(value))] == []
 
     def test_a_tombstone_at_the_time_of_the_latest_takes_it_away_without_a_trace(self, tmp_path: Path) -> None:
         assert rows_of(tmp_path, (b"k1", b"v1", 1000), (b"k1", None, 1000)) == {}

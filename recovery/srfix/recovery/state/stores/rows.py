@@ -186,6 +186,8 @@ def _versioned(key: bytes, value: bytes) -> Iterator[StateRow]:
     told = decode_versioned_key(key)
     records = (decode_latest(value),) if told.segment == LATEST_SEGMENT else decode_versioned_segment(value).records
     for record in records:
+        if record.valid_from_ms == record.valid_to_ms:
+            continue  # a tombstone that nothing precedes: it ends no version, and begins none
         yield StateRow(
             told.key,
             record.payload,
