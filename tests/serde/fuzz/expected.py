@@ -71,8 +71,10 @@ def _feeds(field: str, column: str, rule: CaseRule, *, has_schema: bool) -> bool
 def must_feed(reader: Columns, names: Iterable[str], rule: CaseRule, *, has_schema: bool) -> None:
     """What the root of a row needs.
 
-    :raises Unfit: if none of a writer's fields, or a document's keys, feeds a column: that is no row.
+    :raises Unfit: if none of a writer's fields, or a document's keys, feeds a column; to ksqlDB that is a row of nulls.
     """
+    if rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020):
+        return
     if not any(_feeds(name, column.name, rule, has_schema=has_schema) for name in names for column in reader):
         raise Unfit("nothing feeds a column")
 
