@@ -25,7 +25,7 @@ SERDES = (
     "deserializer",
     "serializer",
     "confluent.avro",
-    "confluent.json",
+    "confluent.json_schema",
     "batches.batches",
     "arrow.decode",
     "arrow.encode",

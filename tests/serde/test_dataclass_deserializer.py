@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 
@@ -14,6 +15,7 @@ from srfix.serde import (
     AvroDeserializer,
     AvroSerializer,
     BadRow,
+    ColumnError,
     DataclassDeserializer,
     JsonDeserializer,
     JsonSchemaDeserializer,
@@ -28,9 +30,12 @@ from srfix.serde import (
     WindowedDeserializer,
     WindowedKey,
     WindowKind,
+    columns_from_dataclass,
     deserialize_many,
+    print_columns,
 )
 from srfix.serde.confluent import AvroDeserializer as ConfluentAvroDeserializer
+from srfix.serde.confluent import AvroSerializer as ConfluentAvroSerializer
 from srfix.serde.dataclass_deserializer import ColumnsDeserializer
 
 
@@ -64,6 +69,45 @@ READERS: dict[str, tuple[Callable[[str], Callable[..., bytes | None]], Make]] = 
 @pytest.fixture
 def url(registry: FixtureRegistry) -> str:
     return registry.url
+
+
+@dataclass
+class Address:
+    zip_code: str
+
+
+@dataclass
+class Customer:
+    full_name: str
+    home_address: Address | None = None
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.title, rest))
+
+
+class TestNames:
+    """Fields of Python's spelling, fed by those of others'."""
+
+    ROW: Final = {"fullName": "Ada", "homeAddress": {"zipCode": "7"}}
+
+    def test_of_columns_that_are_the_dataclasss(self) -> None:
+        columns = columns_from_dataclass(Customer, names="keep", name_of=camel)
+        assert print_columns(columns) == "`fullName` STRING, `homeAddress` STRUCT<`zipCode` STRING>"
+        read = DataclassDeserializer(JsonDeserializer(columns), Customer, name_of=camel)
+        for each in (read, pickle.loads(pickle.dumps(read))):
+            assert each(json.dumps(self.ROW).encode(), "t") == Customer("Ada", Address("7"))
+
+    def test_of_the_drop_in(self, url: str) -> None:
+        columns = columns_from_dataclass(Customer, name_of=camel)
+        payload = ConfluentAvroSerializer(url, columns=columns)(self.ROW, "t")
+        read = DataclassDeserializer(ConfluentAvroDeserializer(url, columns=columns), Customer, name_of=camel)
+        assert read(payload, "t") == Customer("Ada", Address("7"))
+
+    def test_a_field_that_is_not_fed_is_called_as_the_columns_would(self) -> None:
+        with pytest.raises(ColumnError, match=r"The field Customer\.fullName is fed by no column"):
+            DataclassDeserializer(JsonDeserializer("HOMEADDRESS STRUCT<ZIPCODE STRING>"), Customer, name_of=camel)
 
 
 @pytest.mark.parametrize("format_", READERS)
@@ -107,8 +151,8 @@ class TestWhatIsRefusedWhenItIsMade:
     def test_no_columns(self, url: str) -> None:
         with pytest.raises(UsageError, match=r"AvroDeserializer has no columns, .* Make it with"):
             DataclassDeserializer(AvroDeserializer(url), Account)
-        with pytest.raises(UsageError, match=r"give into=Account instead\.$"):
-            DataclassDeserializer(cast("Any", ConfluentAvroDeserializer(url, columns=COLUMNS)), Account)
+        with pytest.raises(UsageError, match=r"AvroDeserializer has no columns"):  # whose rows are instances already
+            DataclassDeserializer(ConfluentAvroDeserializer(url, columns=Account), Account)
 
     @pytest.mark.parametrize("into", [int, ADA, None])
     def test_no_dataclass(self, into: Any) -> None:

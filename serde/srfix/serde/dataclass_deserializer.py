@@ -16,14 +16,15 @@ Which field is fed by which column, and what is refused when it is made: `srfix.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, Protocol, TypeVar, cast, overload
 
 from srfix.serde.arguments import check_instance, type_words, usable_context
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import dataclass_builder, row_class
+from srfix.serde.column_sources import NameOf, dataclass_builder, row_class
 from srfix.serde.columns import Columns, roles_of
 from srfix.serde.errors import ColumnError, DecodeError, UsageError
-from srfix.serde.interface import Context, Row, Value
+from srfix.serde.interface import Context, Row
 from srfix.serde.serdes import read_from
 from srfix.serde.subjects import Role, role_of
 
@@ -44,17 +45,19 @@ class ColumnsDeserializer(Protocol):
     def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
         """The row as a dict."""
 
-    def __call__(self, payload: bytes | None, ctx: Context | str) -> Value:
+    def __call__(self, payload: bytes | None, ctx: Context | str, /) -> object:
         """The row."""
 
 
 class DataclassDeserializer(Generic[R]):
     """Reads rows as instances of a dataclass; the rows by another deserializer. Thread-safe and picklable if that is."""
 
-    def __init__(self, deserializer: ColumnsDeserializer, into: type[R]) -> None:
+    def __init__(self, deserializer: ColumnsDeserializer, into: type[R], *, name_of: NameOf = str) -> None:
         """
         :param deserializer: one with columns, which may be the dataclass itself.
         :param into: the dataclass; its fields are fed by the columns of their names, equal ones first, else ignoring case.
+        :param name_of: what a field is called among the columns: takes full_name to fullName, say. With columns that are the
+            dataclass's, give `columns_from_dataclass` the same one.
         :raises ColumnError: if class and columns do not go together.
         :raises UsageError: if `into` is no dataclass, or the deserializer has no columns.
         """
@@ -65,9 +68,9 @@ class DataclassDeserializer(Generic[R]):
         if columns is None:
             raise UsageError(
                 f"{type(deserializer).__name__} has no columns, of which {into.__qualname__} could be made. Make it with "
-                f"columns={into.__qualname__}; with srfix.serde.confluent's, give into={into.__qualname__} instead."
+                f"columns={into.__qualname__}; one of srfix.serde.confluent takes into={into.__qualname__} in place of this."
             )
-        self._deserializer, self._into = deserializer, into
+        self._deserializer, self._into, self._name_of = deserializer, into, name_of
         self._builders: dict[Role, Callable[[object], object]] = {}
         problems: list[ColumnError] = []
         roles = roles_of(columns)
@@ -108,9 +111,9 @@ class DataclassDeserializer(Generic[R]):
     def _builder(self, role: Role) -> Callable[[object], object]:
         if role not in self._builders:
             self._builders[role] = dataclass_builder(
-                self._into, self._deserializer.columns_of(role) or (), CaseRule.UNIQUE
+                self._into, self._deserializer.columns_of(role) or (), CaseRule.UNIQUE, self._name_of
             )
         return self._builders[role]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._deserializer, self._into)
+        return partial(type(self), name_of=self._name_of), (self._deserializer, self._into)

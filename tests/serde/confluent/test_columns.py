@@ -12,9 +12,10 @@ from typing import Annotated, Any, assert_type, cast
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.columns.types import Decimal, Namespace
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
-from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
 from srfix.serde.errors import (
     ColumnError,
     ColumnNotFedError,
@@ -61,6 +62,15 @@ class TestRows:
         assert exact(payload, "t") == {"ID": None, "name": "Ada"}
         with pytest.raises(ColumnNotFedError):
             AvroDeserializer(ours, columns="ID BIGINT, MORE STRING", strict=True)(payload, "t")
+
+    def test_arrow_takes_them(self, ours: RegistryClient) -> None:
+        deserialize = AvroDeserializer(ours, columns=COLUMNS)
+        payload = AvroSerializer(ours, columns=COLUMNS)({"id": 7}, "t")
+        batch = to_arrow([payload, None, b"no"], SerdeContext("t"), deserialize, on_error="quarantine")
+        assert [row["ID"] for row in batch.to_pylist()] == [7, None, None]
+        assert batch.column("_srfix_reason").to_pylist() == [None, "TOMBSTONE", "BAD_MAGIC"]
+        with pytest.raises(UsageError, match="The deserializer has no columns"):
+            to_arrow([payload], SerdeContext("t"), AvroDeserializer(ours))
 
     def test_a_readers_schema_counts_with_its_defaults(self, ours: RegistryClient) -> None:
         payload = AvroSerializer(ours, WRITTEN)({"Id": 7, "name": "Ada"}, "t")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 import uuid
+from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
@@ -11,14 +13,26 @@ from confluent_kafka import schema_registry as confluent
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry import avro as confluent_avro
 from confluent_kafka.schema_registry.error import SchemaRegistryError
+from confluent_kafka.serialization import Deserializer, SerializationError, Serializer
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
-from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
-from srfix.serde.errors import DecodeError, EncodeError, SchemaError, SubjectVersionError, TrailingBytesError
+from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
+from srfix.serde.errors import (
+    DecodeError,
+    EncodeError,
+    PayloadTooShortError,
+    ResolveError,
+    SchemaError,
+    SrfixError,
+    SubjectVersionError,
+    TrailingBytesError,
+)
 from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import SubjectNotFoundError
 from srfix.serde.registry.models import Schema as OurSchema
 from srfix.serde.wire import frame_guid, frame_id
+from tests.serde.avro_schemas import record
 from tests.serde.confluent import peers
 
 RECORD = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
@@ -128,6 +142,69 @@ def test_each_subject_keeps_its_own_id(ours: RegistryClient, server: FixtureRegi
         assert first != second
         assert their({"a": 1}, a) == second, "the id of the subject that was looked up last"
         assert [serialize({"a": 1}, ctx) for ctx in (a, b, a, b)] == [first, second, first, second]
+
+
+def test_an_int_that_no_reader_reads_is_not_written(theirs: SchemaRegistryClient) -> None:
+    written = confluent_avro.AvroSerializer(theirs, RECORD)({"a": 2**31}, CTX)
+    with pytest.raises(DecodeError, match="needs more than 32 bits"):
+        AvroDeserializer(theirs)(written, CTX)
+    named = record("N", a="int")
+    for schema, value in (
+        (json.loads(RECORD), {"a": 2**31}),
+        (record("R", f=named, g=["null", "N"], h={"type": "array", "items": "N"}), {"h": [{"a": -(2**31) - 1}]}),
+        (record("R", f=named, g=["null", "N"], h={"type": "array", "items": "N"}), {"g": ("N", {"a": 2**31})}),
+        (record("R", f={"type": "map", "values": "int"}), {"f": {"x": 2**31}}),
+    ):
+        serialize = AvroSerializer(theirs, json.dumps(schema))
+        with pytest.raises(EncodeError, match=r"does not fit its Avro schema at .*has int"):
+            serialize({"f": {"a": 1}, "g": None, "h": []} | value, CTX)
+    in_union = AvroSerializer(theirs, json.dumps(record("R", a=["int", "long"])))
+    assert AvroDeserializer(theirs)(in_union({"a": 2**31}, CTX), CTX) == {"a": 2**31}
+
+
+class TestErrors:
+    """What caught confluent-kafka's goes on to."""
+
+    def test_of_payloads_and_rows(self, theirs: SchemaRegistryClient) -> None:
+        serialize, deserialize = AvroSerializer(theirs, RECORD), AvroDeserializer(theirs)
+        payload = serialize({"a": 1}, CTX) or b""
+        assert deserialize(payload, CTX) == {"a": 1}
+        calls: list[tuple[type[SrfixError], Callable[[], object]]] = [
+            (EncodeError, lambda: serialize({"a": "x"}, CTX)),
+            (TrailingBytesError, lambda: deserialize(payload + b"more", CTX)),
+            (PayloadTooShortError, lambda: deserialize(b"\0", CTX)),
+            (ResolveError, lambda: deserialize(frame_id(77, b""), CTX)),
+        ]
+        for kind, call in calls:
+            with pytest.raises(SerializationError) as caught:
+                call()
+            again = pickle.loads(pickle.dumps(caught.value))
+            for error in (caught.value, again):
+                assert isinstance(error, kind)
+                assert isinstance(error, SerializationError)
+                assert str(error) == str(caught.value)
+
+    def test_of_the_registry(self, theirs: SchemaRegistryClient, ours: RegistryClient) -> None:
+        for client in (theirs, ours):
+            with pytest.raises(SchemaRegistryError) as caught:
+                AvroSerializer(client, RECORD, conf={"auto.register.schemas": False})({"a": 1}, CTX)
+            assert isinstance(caught.value, SubjectNotFoundError)
+            assert (caught.value.http_status_code, caught.value.error_code) == (404, 40401)
+            assert "t-value" in caught.value.error_message
+
+    def test_of_a_context_that_is_not_there(self, theirs: SchemaRegistryClient) -> None:
+        payload = AvroSerializer(theirs, RECORD)({"a": 1}, CTX)
+        with pytest.raises(TypeError, match="there is none"):
+            AvroDeserializer(theirs, from_dict=lambda row, _: row)(payload)
+        with pytest.raises(TypeError, match="there is none"):
+            AvroSerializer(theirs, RECORD, lambda row, _: row)({"a": 1})
+
+    def test_they_are_serializers_and_deserializers_of_confluents(self, theirs: SchemaRegistryClient) -> None:
+        serializer: Serializer = AvroSerializer(theirs, RECORD)
+        deserializer: Deserializer = AvroDeserializer(theirs)
+        assert isinstance(serializer, Serializer)
+        assert isinstance(deserializer, Deserializer)
+        assert isinstance(JSONDeserializer("{}"), Deserializer)
 
 
 def test_nothing_is_registered_for_a_record_that_does_not_fit(

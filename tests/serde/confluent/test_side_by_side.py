@@ -19,7 +19,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
-from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.strategies import topic_record_subject_name_strategy as our_topic_record_strategy
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import RegistryAnswerError

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.malformed import refuse_malformed
@@ -31,6 +31,8 @@ from srfix.serde.subjects import Role, role_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from srfix.serde.dataclass_deserializer import ColumnsDeserializer
+
 _About: TypeAlias = "tuple[int, str | None, str | None, bytes | None]"
 """Of a row: its position, reason, message and payload."""
 _NOTHING: Final[_About] = (0, None, None, None)
@@ -42,7 +44,7 @@ BatchEngine: TypeAlias = Callable[[Deserializer, Columns, Role], BatchDecode]
 def to_arrow(
     payloads: Payloads,
     ctx: GivenContexts,
-    deserializer: Deserializer,
+    deserializer: Deserializer | ColumnsDeserializer,
     *,
     columns: GivenColumns | None = None,
     on_error: OnError = "fail",
@@ -81,7 +83,7 @@ def to_arrow(
     if columns is None:
         raise UsageError("The deserializer has no columns. Make it with columns=…, or pass them here (columns=…).")
     payloads = _of_binary(payloads)
-    decoded = (engine or KernelWise)(deserializer, columns, role)(payloads, contexts)
+    decoded = (engine or KernelWise)(cast("Deserializer", deserializer), columns, role)(payloads, contexts)
     if on_error == "fail" and decoded.bad:
         first = decoded.bad[0]
         raise error_at(first.error, first.position) from first.error

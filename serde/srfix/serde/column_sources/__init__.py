@@ -10,6 +10,7 @@
 | a Python dataclass | `columns_from_dataclass` | |
 """
 
+from srfix.serde.column_sources.from_dataclass import NameOf
 from srfix.serde.column_sources.from_spark import SparkSchema, SparkStructType, columns_from_spark, spark_schema
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.column_sources.into_dataclass import dataclass_builder, row_class

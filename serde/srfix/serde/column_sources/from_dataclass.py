@@ -17,8 +17,9 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import decimal
+from collections.abc import Callable
 from types import NoneType, UnionType
-from typing import Annotated, Final, NewType, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Final, NewType, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from srfix.serde.column_sources.sources import SourceField, source_columns
 from srfix.serde.columns import (
@@ -46,6 +47,8 @@ from srfix.serde.columns import (
 from srfix.serde.connect import NameRule
 from srfix.serde.errors import ColumnError
 
+NameOf: TypeAlias = Callable[[str], str]
+"""The name of a dataclass's field → what it is called where it is written."""
 _SCALARS: Final[dict[object, tuple[ScalarType, ...]]] = {
     str: (STRING,),
     bool: (BOOLEAN,),
@@ -59,18 +62,19 @@ _SCALARS: Final[dict[object, tuple[ScalarType, ...]]] = {
 """Hint → the types that it may be, the default first."""
 
 
-def columns_from_dataclass(class_: type, *, names: NameRule = "upper") -> Columns:
+def columns_from_dataclass(class_: type, *, names: NameRule = "upper", name_of: NameOf = str) -> Columns:
     """The columns of a dataclass's fields, in their order.
 
+    :param name_of: what a field is called where it is written: takes full_name to fullName, say.
     :raises ColumnError: if it is no dataclass, a hint cannot be resolved or fits no column type (with its path), a
         dataclass holds itself, or two fields get the same name.
     """
-    return usable_columns(_Reader(names).columns(class_, path="", depth=1))
+    return usable_columns(_Reader(names, name_of).columns(class_, path="", depth=1))
 
 
 class _Reader:
-    def __init__(self, names: NameRule) -> None:
-        self._names = names
+    def __init__(self, names: NameRule, name_of: NameOf) -> None:
+        self._names, self._name_of = names, name_of
         self._open: list[type] = []
 
     def columns(self, class_: type, *, path: str, depth: int) -> Columns:
@@ -108,7 +112,7 @@ class _Reader:
                 "Say a column type and a Namespace once at most."
             )
         type_ = self._type(hint, types[0] if types else None, path=path, depth=depth)
-        return field.name, type_, namespaces[0] if namespaces else Namespace.VALUE
+        return self._name_of(field.name), type_, namespaces[0] if namespaces else Namespace.VALUE
 
     def _type(self, hint: object, said: object, *, path: str, depth: int) -> ColumnType:
         if depth > MAX_NESTING:

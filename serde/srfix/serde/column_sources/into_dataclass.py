@@ -17,10 +17,10 @@ import dataclasses
 import datetime
 import decimal
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.column_sources.from_dataclass import without_annotations
+from srfix.serde.column_sources.from_dataclass import NameOf, without_annotations
 from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, print_type
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, SrfixError
 
@@ -41,12 +41,21 @@ _PYTHON: Final[dict[ScalarType, type]] = {
 }
 
 
-def dataclass_builder(class_: type, columns: Columns, case_rule: CaseRule) -> Callable[[object], object]:
+class _Rule(NamedTuple):
+    case_rule: CaseRule
+    name_of: NameOf
+
+
+def dataclass_builder(
+    class_: type, columns: Columns, case_rule: CaseRule, name_of: NameOf = str
+) -> Callable[[object], object]:
     """What makes an instance of a row of these columns; None stays None.
 
+    :param name_of: what a field is called among the columns.
     :raises ColumnError: if class and columns do not go together; the message names field, column and both types.
     """
-    build = _record(class_, columns, CaseRule.EXACT if case_rule is CaseRule.EXACT else CaseRule.UNIQUE, path="")
+    rule = _Rule(CaseRule.EXACT if case_rule is CaseRule.EXACT else CaseRule.UNIQUE, name_of)
+    build = _record(class_, columns, rule, path="")
 
     def instance(row: object) -> object:
         return None if row is None else build(row)
@@ -54,7 +63,7 @@ def dataclass_builder(class_: type, columns: Columns, case_rule: CaseRule) -> Ca
     return instance
 
 
-def _record(class_: type, columns: tuple[Column, ...], rule: CaseRule, *, path: str) -> Build:
+def _record(class_: type, columns: tuple[Column, ...], rule: _Rule, *, path: str) -> Build:
     if not isinstance(class_, type) or not dataclasses.is_dataclass(class_):
         what = class_.__qualname__ if isinstance(class_, type) else f"an instance of {type(class_).__qualname__}"
         raise ColumnError(f"Rows become instances of a dataclass, and {what} is none. Pass the dataclass itself.")
@@ -63,10 +72,10 @@ def _record(class_: type, columns: tuple[Column, ...], rule: CaseRule, *, path: 
         hints = get_type_hints(class_, include_extras=True)
     except (NameError, TypeError, SyntaxError) as error:
         raise ColumnError(f"The type hints of the dataclass {name} cannot be resolved: {error}.") from error
-    fields = {field.name: field for field in dataclasses.fields(class_) if field.init}
+    fields = {rule.name_of(field.name): field for field in dataclasses.fields(class_) if field.init}
     by_name = {column.name: column for column in columns}
     try:
-        fed = match_fields(tuple(fields), tuple(by_name), rule, where="the columns")
+        fed = match_fields(tuple(fields), tuple(by_name), rule.case_rule, where="the columns")
     except CasingError as error:
         raise ColumnError(f"The fields of {name} and the columns do not go together: {error.message}") from error
     surplus = [column for column in by_name if column not in fed.values()]
@@ -74,16 +83,17 @@ def _record(class_: type, columns: tuple[Column, ...], rule: CaseRule, *, path: 
         raise ColumnError(
             f"The column {path}->{surplus[0]} feeds no field of {name}. Leave the column out, or give {name} such a field."
         )
-    for field in fields.values():
+    for called, field in fields.items():
         has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-        if field.name not in fed and not has_default:
+        if called not in fed and not has_default:
             raise ColumnError(
-                f"The field {name}.{field.name} is fed by no column ({', '.join(by_name) or 'there is none'}) and has no "
+                f"The field {name}.{called} is fed by no column ({', '.join(by_name) or 'there is none'}) and has no "
                 "default. Give it one, or add the column."
             )
+    fed_fields = ((fields[called].name, column) for called, column in fed.items())
     parts = [
         (field, column, _value(hints[field], by_name[column].type, rule, f"{path}->{column}", f"{name}.{field}"))
-        for field, column in fed.items()
+        for field, column in fed_fields
     ]
 
     def build(row: Mapping[str, object]) -> object:
@@ -98,7 +108,7 @@ def _record(class_: type, columns: tuple[Column, ...], rule: CaseRule, *, path: 
     return build
 
 
-def _value(hint: object, type_: ColumnType, rule: CaseRule, path: str, field: str) -> Build:
+def _value(hint: object, type_: ColumnType, rule: _Rule, path: str, field: str) -> Build:
     plain, _ = without_annotations(hint)
     build = _not_null(plain, type_, rule, path, field)
     if _takes_none(hint):
@@ -116,7 +126,7 @@ def _value(hint: object, type_: ColumnType, rule: CaseRule, path: str, field: st
     return build_not_null
 
 
-def _not_null(hint: object, type_: ColumnType, rule: CaseRule, path: str, field: str) -> Build:
+def _not_null(hint: object, type_: ColumnType, rule: _Rule, path: str, field: str) -> Build:
     if hint is Any or hint is object:
         return _same
     match type_:

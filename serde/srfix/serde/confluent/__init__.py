@@ -14,7 +14,7 @@ from srfix.serde.confluent.framing import (
     prefix_schema_id_deserializer,
     prefix_schema_id_serializer,
 )
-from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.strategies import (
     FALLBACK_TYPE,
     KAFKA_CLUSTER_ID,

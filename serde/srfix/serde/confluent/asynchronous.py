@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, 
 from srfix.serde.arguments import usable_context
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
 from srfix.serde.confluent.deserializer import ConfluentDeserializer
-from srfix.serde.confluent.json import JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.loop_client import LoopClient, is_asynchronous
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.confluent.types import R, T

@@ -19,6 +19,7 @@ import fastavro
 from fastavro.repository.base import AbstractSchemaRepository, SchemaRepositoryError
 from fastavro.schema import load_schema
 from fastavro.validation import ValidationError, validate
+from fastavro.write import LOGICAL_WRITERS
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
@@ -43,6 +44,7 @@ from srfix.serde.formats.avro.write import native_fastavro_encoder
 from srfix.serde.formats.rows import MISSING, nests_deeper
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
+from srfix.serde.java_ints import INT_MAX, INT_MIN
 from srfix.serde.printable import shortened
 from srfix.serde.serdes import decode_plan
 
@@ -103,7 +105,7 @@ class AvroSchema:
         if self._is_bytes:
             return _write_bytes
         write = fastavro.schemaless_writer
-        parsed = cast("dict[object, object]", self._parsed)
+        parsed = cast("dict[object, object]", _with_bounded_ints(self._parsed))
         is_recursive, levels = analyse(self._graph).is_recursive, payload_bounds().levels
         strict, allow_default = self._strict, self._strict_allow_default
 
@@ -179,6 +181,36 @@ class AvroSchema:
 
     def _decoder_of(self, times: Times) -> Decode:
         return avro.decoder(self.text, columns=None, case_rule=CaseRule.EXACT, references=self._references, times=times)
+
+
+def _with_bounded_ints(parsed: object) -> object:
+    """fastavro's parsed form with a logical type on each int, so that none of more than 32 bits is written."""
+    if isinstance(parsed, list):
+        return [_with_bounded_ints(part) for part in parsed]
+    if parsed == "int":
+        return {"type": "int", "logicalType": _INT}
+    if not isinstance(parsed, dict):
+        return parsed
+    bounded = {key: _with_bounded_ints(part) if key in ("items", "values") else part for key, part in parsed.items()}
+    if parsed.get("type") == "int":
+        bounded.setdefault("logicalType", _INT)
+    if "fields" in parsed:
+        bounded["fields"] = [field | {"type": _with_bounded_ints(field["type"])} for field in parsed["fields"]]
+    if "__named_schemas" in parsed:
+        named = cast("dict[str, object]", parsed["__named_schemas"])
+        bounded["__named_schemas"] = {name: _with_bounded_ints(schema) for name, schema in named.items()}
+    return bounded
+
+
+_INT: Final = "srfix-int"
+
+
+def _bounded(value: object, _: object) -> object:
+    # What is no int is refused by fastavro; in a union another branch may take it.
+    return "more than 32 bits" if isinstance(value, int) and not INT_MIN <= value <= INT_MAX else value
+
+
+LOGICAL_WRITERS[f"int-{_INT}"] = _bounded
 
 
 def _without_times(parsed: object) -> object:

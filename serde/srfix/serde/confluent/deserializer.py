@@ -6,11 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias, cast, overload
 from uuid import UUID
 
+from confluent_kafka.serialization import Deserializer
+
 from srfix.serde.arguments import usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
-from srfix.serde.columns import roles_of
+from srfix.serde.columns import Columns, roles_of, with_times
 from srfix.serde.confluent.argument_order import check_no_columns
 from srfix.serde.confluent.config import Conf, check_callable, settings
+from srfix.serde.confluent.errors import MissingContextError, make_confluents
 from srfix.serde.confluent.framing import SchemaId, deserializer_of, header_role
 from srfix.serde.confluent.rules import Direction, check_migrations, check_rules
 from srfix.serde.confluent.serde import Codec, ConfluentSerde, MakeCodec
@@ -21,6 +24,7 @@ from srfix.serde.errors import (
     MalformedHeaderError,
     RegistryError,
     ResolveError,
+    SrfixError,
     SubjectVersionError,
     UsageError,
     WireError,
@@ -39,7 +43,7 @@ _Identity: TypeAlias = "int | UUID"
 _Writer: TypeAlias = "tuple[Schema, Codec]"
 
 
-class ConfluentDeserializer(ConfluentSerde, FramedReader):
+class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer):
     """The part that is the same for each format."""
 
     _about = (*ABOUT_THE_PAYLOAD, ResolveError)
@@ -104,10 +108,14 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
         """
         if data is None:
             return None
-        if ctx.__class__ is str:
-            ctx = usable_context(ctx)
-        value = self._value(data, ctx)  # type: ignore[arg-type]
-        return value if self._gives_rows else self._made_of(value, ctx)  # type: ignore[arg-type]
+        try:
+            if ctx.__class__ is str:
+                ctx = usable_context(ctx)
+            value = self._value(data, ctx)  # type: ignore[arg-type]
+            return value if self._gives_rows else self._made_of(value, ctx)  # type: ignore[arg-type]
+        except SrfixError as error:
+            make_confluents(error)
+            raise
 
     if TYPE_CHECKING or not FramedReader.IS_NATIVE:
         __call__ = _call  # type: ignore[assignment]
@@ -146,8 +154,26 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader):
         if self._from_dict is None:
             return made
         if ctx is None:
-            raise UsageError("from_dict is called with a context, and there is none. Pass a SerializationContext.")
+            raise MissingContextError(
+                "from_dict is called with a context, and there is none. Pass a SerializationContext."
+            )
         return self._from_dict(cast("Value", made), ctx)
+
+    @property
+    def columns(self) -> Columns | None:
+        """All columns, of both halves; None where `columns_of` has none."""
+        if self._shape is None or not self._gives_rows:
+            return None
+        return with_times(self._shape.columns, self._settings.times)
+
+    def columns_of(self, role: Role) -> Columns | None:
+        """What every key, or every value, has, in this order; None where rows are not of columns, or made into something else.
+
+        :raises ColumnError: if there is no column for this half, or it cannot be used.
+        """
+        if self._shape is None or not self._gives_rows:
+            return None
+        return with_times(self._shape.half(role).columns, self._settings.times)
 
     def is_ready(self, data: object, ctx: object) -> bool:
         """True if a call asks the registry nothing: this payload's schema has been met on this topic."""

@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
+from confluent_kafka.serialization import Serializer
+
 from srfix.serde.arguments import plain_row, usable_context
 from srfix.serde.confluent.argument_order import check_no_columns
 from srfix.serde.confluent.config import Conf, check_callable, settings
+from srfix.serde.confluent.errors import MissingContextError, make_confluents
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
 from srfix.serde.confluent.rules import Direction, check_rules
 from srfix.serde.confluent.serde import ConfluentSerde, MakeCodec, references_of
 from srfix.serde.confluent.written_columns import WrittenColumns
-from srfix.serde.errors import EncodeError, SchemaError, SubjectVersionError, UsageError
+from srfix.serde.errors import EncodeError, SchemaError, SrfixError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import Context
 from srfix.serde.registries import AnyClient, AnySchema, Registry, given_schema, register
@@ -47,7 +50,7 @@ class _Encoding:
     record_name: str | None
 
 
-class ConfluentSerializer(ConfluentSerde, FramedWriter):
+class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
     """The part that is the same for each format."""
 
     _registry: Registry
@@ -114,9 +117,13 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter):
         """
         if obj is None:
             return None
-        if ctx.__class__ is str:
-            ctx = usable_context(ctx)
-        return self._payload(obj, ctx)  # type: ignore[arg-type]
+        try:
+            if ctx.__class__ is str:
+                ctx = usable_context(ctx)
+            return self._payload(obj, ctx)  # type: ignore[arg-type]
+        except SrfixError as error:
+            make_confluents(error)
+            raise
 
     if TYPE_CHECKING or not FramedWriter.IS_NATIVE:
         __call__ = _call
@@ -125,7 +132,9 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter):
         value = obj
         if self._to_dict is not None:
             if ctx is None:
-                raise UsageError("to_dict is called with a context, and there is none. Pass a SerializationContext.")
+                raise MissingContextError(
+                    "to_dict is called with a context, and there is none. Pass a SerializationContext."
+                )
             value = self._to_dict(obj, ctx)
         if value.__class__ is not dict:
             value = plain_row(value)

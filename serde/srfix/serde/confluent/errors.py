@@ -1,0 +1,63 @@
+"""Errors of the drop-in: srfix's own, which are confluent-kafka's too, so that what caught those goes on to.
+
+| srfix | confluent_kafka |
+|---|---|
+| `RegistryAnswerError` | `SchemaRegistryError`, with `http_status_code`, `error_code`, `error_message` |
+| a context that is missing, where `to_dict` or `from_dict` is called with it | `TypeError` |
+| any other of a call, but that the registry does not answer | `SerializationError` |
+
+An error gets the second class when it leaves a call; its own class, words and attributes stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+from confluent_kafka.serialization import SerializationError
+
+from srfix.serde.errors import RegistryError, SrfixError, UsageError
+from srfix.serde.registry import RegistryAnswerError
+
+
+class MissingContextError(UsageError, TypeError):
+    """There is no context, and `to_dict` or `from_dict` is called with one."""
+
+
+def make_confluents(error: SrfixError) -> None:
+    """Makes an error one of confluent-kafka's, too."""
+    if isinstance(error, RegistryAnswerError):
+        error.__class__ = _both(type(error), SchemaRegistryError)
+    elif not isinstance(error, RegistryError | MissingContextError):
+        error.__class__ = _both(type(error), SerializationError)
+
+
+_MADE: Final[dict[tuple[type, type], type[Any]]] = {}
+
+
+def _both(kind: type[SrfixError], theirs: type[Exception]) -> type[Any]:
+    if issubclass(kind, theirs):
+        return kind
+    known = _MADE.get((kind, theirs))
+    if known is not None:
+        return known
+    body: dict[str, object] = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__reduce__": _reduced(kind)}
+    if theirs is SchemaRegistryError:
+        body |= {
+            "http_status_code": property(lambda error: error.status),
+            "error_message": property(lambda error: error.registry_message),
+        }
+    return _MADE.setdefault((kind, theirs), type(kind.__name__, (kind, theirs), body))
+
+
+def _reduced(kind: type[SrfixError]) -> Callable[[SrfixError], tuple[object, ...]]:
+    return lambda error: (partial(_revived, kind, error.args), (), dict(error.__dict__))
+
+
+def _revived(kind: type[SrfixError], args: tuple[object, ...]) -> SrfixError:
+    error = kind.__new__(kind)
+    error.args = args
+    make_confluents(error)
+    return error
