@@ -9,6 +9,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import click
 from click.core import ParameterSource
@@ -18,9 +19,10 @@ from srfix.cli.command_table import COMMANDS
 from srfix.cli.completion import SHELLS, print_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.lazy_group import LazyGroup
-from srfix.cli.output import PrintableFormatter, say
+from srfix.cli.output import PrintableFormatter, say, say_on_the_way
 from srfix.cli.process import Interrupts, StandardOutputError, silence
 from srfix.cli.redaction import Redactor
+from srfix.cli.slow_answers import SlowAnswers
 from srfix.cli.version import version
 from srfix.serde.errors import SrfixError
 from srfix.serde.native import engine_in_words
@@ -67,7 +69,8 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PrintableFormatter())
     _sweep_views()
-    code = _run(arguments, redactor, interrupts)
+    with _slow_answers(arguments, redactor):
+        code = _run(arguments, redactor, interrupts)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -80,6 +83,13 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
     if code == ExitCode.PIPE_CLOSED:
         silence(sys.stdout.fileno())
     return code
+
+
+def _slow_answers(arguments: Sequence[str], redactor: Redactor) -> AbstractContextManager[object]:
+    """Says what is waited for, but where nobody looks: `--quiet`, and `watch`, which has a log."""
+    if {"--quiet", "-q"} & {*arguments} or os.environ.get("SRFIX_QUIET") or arguments[:1] == ["watch"]:
+        return nullcontext()
+    return SlowAnswers(lambda line: say_on_the_way(redactor.scrub(line)))
 
 
 def _sweep_views() -> None:

@@ -20,6 +20,7 @@ from srfix.recovery.cluster.streams_members import StreamsMembers, streams_membe
 from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.properties import Isolation, ReadOnlyClient
 from srfix.serde.subjects import Topic
+from srfix.serde.waiting import waiting
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, IsolationLevel
@@ -87,6 +88,10 @@ class Cluster:
 
         :raises ClusterError: if no broker answers in time, or authentication fails.
         """
+        with waiting(self._words("listing the topics")):
+            return self._topics()
+
+    def _topics(self) -> Mapping[Topic, int]:
         from confluent_kafka import KafkaException
 
         admin = self._open_admin()
@@ -362,6 +367,9 @@ class Cluster:
             self._require(topic, list(futures))  # one that is gone since the last listing is said to be
             raise
 
+    def _words(self, doing: str) -> str:
+        return f"the Kafka cluster at {self._client.bootstrap_servers} ({doing})"
+
     def _open_admin(self) -> AdminClient:
         if self._admin is None:
             raise ClusterError(f"{self!r} is closed; open a new one to ask the cluster.")
@@ -406,7 +414,8 @@ class Cluster:
 
         try:
             # librdkafka keeps the time-out; the second more is for its own answer to arrive.
-            return future.result(self._timeout_s + 1)
+            with waiting(self._words(doing)):
+                return future.result(self._timeout_s + 1)
         except (KafkaException, TimeoutError) as error:
             self._open_admin().poll(0)
             raise self._client.failed(doing, error, acl=acl) from None

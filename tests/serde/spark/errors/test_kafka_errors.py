@@ -20,6 +20,10 @@ class TestKafkaErrorOf:
              "The topic 'users' is not in the Kafka cluster at b:9092, "),
             ("errors.TimeoutException: Timed out waiting for a node assignment. Call: listNodes", ClusterError,
              "No broker of the Kafka cluster at b:9092 answered about the topic 'users' in time."),
+            ("errors.TimeoutException: Partition 2 of topic users with partition count 1 is not present in metadata after "
+             "60000 ms.", ClusterError, "A row is to go to partition 2 of the topic 'users', which has one partition, 0."),
+            ("errors.TimeoutException: Topic users not present in metadata after 60000 ms.", ClusterError,
+             "The Kafka cluster at b:9092 said nothing of the topic 'users' in time: it is not there, "),
             ("KafkaException: Failed\nCaused by: org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls "
              "given in bootstrap.servers", ClusterError, "Spark does not find the Kafka cluster at b:9092: "),
             ("errors.TopicAuthorizationException: Not authorized to access topics: [users]", AccessDeniedError,

@@ -24,6 +24,7 @@ from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateTe
 from srfix.serde.registry.http.urls import Endpoint, request_url
 from srfix.serde.registry.models import Json
 from srfix.serde.registry.unknown_ids import note_write
+from srfix.serde.waiting import waiting
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -131,8 +132,10 @@ class Transport:
             retry=retry_if_result(_is_worth_repeating),
             retry_error_callback=_result,  # attempts used up: the last one's outcome stands
         )
+        asked = " or ".join(endpoint.url for endpoint in self.settings.endpoints)
         try:
-            last = retrying(attempt)
+            with waiting(f"the schema registry at {asked} ({method} {path})"):
+                last = retrying(attempt)
         finally:
             if write:
                 note_write()  # what was asked meanwhile may have been asked too early

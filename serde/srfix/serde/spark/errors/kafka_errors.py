@@ -3,7 +3,8 @@
 | Java's | becomes |
 |---|---|
 | `UnknownTopicOrPartitionException` | `ClusterError`: there is no such topic |
-| `TimeoutException`, no resolvable URL | `ClusterError`: no broker answers |
+| `TimeoutException` of a topic or partition that is not in metadata | `ClusterError`: which |
+| any other `TimeoutException`, no resolvable URL | `ClusterError`: no broker answers |
 | `…AuthorizationException` | `AccessDeniedError`, with the ACL |
 | `SaslAuthenticationException`, `Ssl…` | `ClusterError`: the cluster does not know who asks |
 | `ConfigException`, `LoginException` | `UsageError`, with the option's name and never its value |
@@ -23,6 +24,10 @@ from srfix.serde.printable import capitalized, foreign
 
 _KAFKAS: Final = r"org\.apache\.kafka\.common\.errors\."
 _TIMEOUT: Final = re.compile(_KAFKAS + r"(?:TimeoutException|DisconnectException)\b")
+_NO_PARTITION: Final = re.compile(
+    _KAFKAS + r"TimeoutException: Partition (\d+) of topic (\S+) with partition count (\d+) is not present in metadata"
+)
+_NO_METADATA: Final = re.compile(_KAFKAS + r"TimeoutException: Topic (\S+) not present in metadata")
 _NO_URL: Final = re.compile(r"No resolvable bootstrap urls|BootstrapResolutionException")
 _NO_TOPIC: Final = re.compile(_KAFKAS + r"UnknownTopicOrPartitionException\b")
 _DENIED: Final = re.compile(_KAFKAS + r"(Topic|Group|Cluster|TransactionalId)AuthorizationException\b")
@@ -75,6 +80,8 @@ def kafka_error_of(
         (_NO_TOPIC, lambda _: _no_topic(of_topic, where)),
         (_OFFSETS, lambda _: _bad_offsets(of_topic)),
         (_WORD, lambda _: UsageError(f"Spark does not know these offsets. {_OFFSETS_ARE}")),
+        (_NO_PARTITION, lambda found: _no_partition(int(found[1]), found[2], int(found[3]))),
+        (_NO_METADATA, lambda found: _no_metadata(found[1], where)),
         (_TIMEOUT, lambda _: _silent(of_topic, where)),
     )
     for said, make in makers:
@@ -113,6 +120,21 @@ def _no_topic(of_topic: str, where: str) -> ClusterError:
     return ClusterError(
         f"{capitalized(of_topic)} is not in {where}, or this user may not know of it. Check its spelling (letter "
         "case counts) and the cluster; Spark creates no topic."
+    )
+
+
+def _no_partition(partition: int, topic: str, count: int) -> ClusterError:
+    has = "one partition, 0" if count == 1 else f"{count} partitions, 0 to {count - 1}"
+    return ClusterError(
+        f"A row is to go to partition {partition} of the topic {foreign(topic)!r}, which has {has}. Leave the column partition "
+        "out, and Kafka chooses by the key; or give the topic more partitions."
+    )
+
+
+def _no_metadata(topic: str, where: str) -> ClusterError:
+    return ClusterError(
+        f"{capitalized(where)} said nothing of the topic {foreign(topic)!r} in time: it is not there, and is not created by "
+        "itself; or this user may not know of it; or no broker answered. Check its spelling, and bootstrap_servers."
     )
 
 

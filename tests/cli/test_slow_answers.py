@@ -1,0 +1,58 @@
+"""Who waits is told for whom, after a while, and told again after a longer one."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from srfix.cli.slow_answers import SlowAnswers
+from srfix.recovery.cluster import Cluster
+from srfix.serde.errors import ClusterError
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.waiting import waiting
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A port that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_registry_and_a_broker_that_do_not_answer_are_named(silent: str) -> None:
+    lines: list[str] = []
+    with SlowAnswers(lines.append, first_s=0.2, again_s=60):
+        retry = RetryPolicy(max_attempts=2, initial_wait_s=0)
+        with (
+            RegistryClient(f"http://me:hunter2@{silent}", read_timeout_s=0.6, retry=retry) as client,
+            pytest.raises(RegistryUnreachableError),
+        ):
+            client.subjects()
+        with Cluster({"bootstrap.servers": silent}, timeout_s=0.8) as cluster, pytest.raises(ClusterError):
+            cluster.topics()
+    registry, broker = lines
+    assert registry.startswith(f"Waiting for the schema registry at http://{silent} (GET /subjects")
+    assert broker.startswith(f"Waiting for the Kafka cluster at {silent} (listing the topics): no answer for ")
+    assert "hunter2" not in registry
+
+
+def test_it_is_told_again_and_not_behind_the_answer() -> None:
+    lines: list[str] = []
+    with SlowAnswers(lines.append, first_s=0.05, again_s=0.3):
+        with waiting("a short one"):
+            pass
+        with waiting("a long one"):
+            time.sleep(0.7)
+        told = len(lines)
+        time.sleep(0.4)
+    assert 2 <= told <= 3
+    assert len(lines) == told
+    assert all(line.startswith("Waiting for a long one: no answer for ") for line in lines)
+    with waiting("nobody listens"):
+        time.sleep(0.1)
+    assert len(lines) == told
