@@ -28,6 +28,7 @@ from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, printable
 
 _SPECIAL: Final = re.compile(r"[\\`*_<>\[\]|#~&]")
+_NO_MARKUP: Final = re.compile(r"[^\w\s.,;=/+-]|_")
 _WORD: Final = re.compile(r"(\s*)(\S+)")
 _TAIL: Final = re.compile(r"[.,;:!?)]*$")
 """What ends a sentence or a part of it, and is no part of a name."""
@@ -163,12 +164,13 @@ def _cell(text: str, names: re.Pattern[str] | None) -> str:
     if "|" not in text:
         # A command with a line break would be another one on the cell's line: it stands there as a text.
         return _text(text, names, begins=False) if "\n" in text else _with_code(text, names, begins=False)
-    return f"<code>{_html(text)}</code>"
+    # Markdown goes on within HTML's code: what would be markup, or a link, is a reference there.
+    return f"<code>{_NO_MARKUP.sub(lambda found: f'&#{ord(found[0])};', printable(text).replace(chr(10), ' '))}</code>"
 
 
 def _html(text: str) -> str:
-    """A text for where Markdown leaves off and HTML stands, in a cell too."""
-    return html.escape(printable(text).replace("\n", " "), quote=False).replace("|", "&#124;")
+    """A text for where Markdown leaves off and HTML stands."""
+    return html.escape(printable(text).replace("\n", " "), quote=False)
 
 
 def _span(code: str) -> str:
