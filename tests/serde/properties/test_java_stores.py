@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from srfix.serde.errors import UsageError
 from srfix.serde.properties import to_librdkafka
 from srfix.serde.properties.java.jks import WrongPasswordError, read_jks, shown_key
-from tests.serde.properties.java_stores import CA_PEM, CHAIN, KEY, der, jks, key_der, key_store, trust_store
+from tests.serde.properties.java_stores import (
+    CA_PEM,
+    CHAIN,
+    KEY,
+    der,
+    jks,
+    key_der,
+    key_store,
+    trust_store,
+    with_rounds,
+)
 
 PASSWORD = "store-pass"
 TRUST: dict[str, Callable[[], bytes]] = {
@@ -60,6 +70,7 @@ class TestTrustStores:
             (TRUST["JKS"]()[:-30], None, "it is cut off"),
             (TRUST["PKCS12"](), "other-pass", "it has another password, or is in a form"),
             (TRUST["PKCS12"](), None, "it is PKCS#12, and its password is missing"),
+            (with_rounds(TRUST["PKCS12"]()), PASSWORD, "it asks for 2,147,483,647 rounds of its password's hash"),
             (jks(PASSWORD), PASSWORD, "it holds no certificate"),
             (b"\xce\xce\xce\xce...", PASSWORD, "it is neither JKS nor PKCS#12 nor PEM"),
         ],

@@ -5,9 +5,11 @@ Nothing is written anywhere: the texts stay in memory.
 
 from __future__ import annotations
 
+import re
 import ssl
 import textwrap
 from base64 import b64encode
+from collections.abc import Iterator
 from typing import Final
 
 from cryptography import x509
@@ -27,6 +29,13 @@ from srfix.serde.properties.java.jks import MAGIC, WrongPasswordError, read_jks,
 
 _DER: Final = b"\x30"
 _PEM: Final = b"-----BEGIN"
+_MOST_ITERATIONS: Final = 5_000_000
+"""As Java (`sun.security.pkcs12.PKCS12KeyStore.MAX_ITERATION_COUNT`). OpenSSL takes 2^31, which is an hour that nothing
+interrupts."""
+_SALT: Final = re.compile(rb"\x04[\x01-\x7f]", re.DOTALL)
+"""The head of a short octet string."""
+_SEQUENCE: Final = b"\x30"
+_DIGEST_SIZES: Final = (16, 20, 28, 32, 48, 64)
 _TO_PKCS12: Final = "keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 -deststoretype PKCS12"
 
 
@@ -119,6 +128,12 @@ def _pkcs12(
         raise ValueError(f"it is neither JKS nor PKCS#12 nor PEM. Java itself turns it into PKCS#12: {_TO_PKCS12}")
     if password is None:
         raise ValueError("it is PKCS#12, and its password is missing")
+    rounds = max(_iteration_counts(content), default=0)
+    if rounds > _MOST_ITERATIONS:
+        raise ValueError(
+            f"it asks for {rounds:,} rounds of its password's hash, and Java takes {_MOST_ITERATIONS:,} at most: it is "
+            "hostile, or no store of Java's"
+        )
     try:
         store = pkcs12.load_pkcs12(content, password.encode("utf-8"))
     except (ValueError, UnsupportedAlgorithm):
@@ -129,6 +144,17 @@ def _pkcs12(
     raise WrongPasswordError(
         f"it has another password, or is in a form of PKCS#12 that OpenSSL cannot read; then Java writes it anew: {_TO_PKCS12}"
     )
+
+
+def _iteration_counts(content: bytes) -> Iterator[int]:
+    """In DER a number behind the octets of a salt, which begins a sequence (RFC 8018, PBEParameter and PBKDF2-params) or
+    follows a digest (RFC 7292, MacData)."""
+    for salt in _SALT.finditer(content):
+        start, at = salt.start(), salt.end() + content[salt.end() - 1]
+        begins = content[start - 2 : start - 1] == _SEQUENCE and content[start - 1] > salt.end() - start
+        follows = any(content[start - size - 2 : start - size] == bytes((4, size)) for size in _DIGEST_SIZES)
+        if content[at : at + 1] == b"\x02" and content[at + 1 : at + 2] <= b"\x08" and (begins or follows):
+            yield int.from_bytes(content[at + 2 : at + 2 + content[at + 1]], "big")
 
 
 def _chain(own: x509.Certificate, others: list[x509.Certificate]) -> list[x509.Certificate]:
