@@ -181,6 +181,28 @@ class TestEveryReport:
         assert {parsed(plan, world.folder).params["application"] for plan in plans} >= set(NAMES)
 
 
+class TestWhereItIs:
+    """A page is read elsewhere: what the environment says here is not said there."""
+
+    @pytest.mark.parametrize(("output", "is_mailed"), [("table", False), ("markdown", True)])
+    def test_a_page_names_the_cluster_and_the_registry(self, world: World, output: str, is_mailed: bool) -> None:
+        env = {"SRFIX_BOOTSTRAP_SERVERS": world.broker.bootstrap_servers, "SRFIX_REGISTRY": world.registry.url}
+        done = srfix("diagnose", "--application", "shop", "--output", output, cwd=world.folder, env=env)
+        (plan,) = {
+            parsed(command, world.folder).command_path: command for command in of("plan", printed(done))
+        }.values()
+        assert (
+            f"--bootstrap-servers {world.broker.bootstrap_servers} --registry {world.registry.url}" in plan
+        ) is is_mailed
+
+    def test_a_password_in_an_address_is_not_repeated(self, world: World) -> None:
+        url = world.registry.url.replace("http://", f"http://me:{SECRET}@")
+        env = {"SRFIX_BOOTSTRAP_SERVERS": world.broker.bootstrap_servers, "SRFIX_REGISTRY": url}
+        done = srfix("diagnose", "--application", "shop", "--output", "markdown", cwd=world.folder, env=env)
+        assert SECRET not in done.stdout + done.stderr
+        assert "give --registry again" in done.stdout
+
+
 class TestWhatWasGiven:
     @pytest.fixture
     def commands(self, world: World) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from srfix.cli.output import OutputFormat
 from srfix.cli.redaction import is_secret_property, is_secret_text
 from srfix.recovery.commands import KNOWN_OPTIONS, Given, GivenOption
 from srfix.serde.property_names import is_known, names_servers
@@ -17,23 +18,30 @@ CONFIG_PATH: Final = "srfix.cli.config_path"
 
 _PROPERTIES: Final = frozenset({"-X", "-R", "--spark-conf"})
 _URLS: Final = frozenset({"--registry", "--ksqldb", "--bootstrap-servers"})
+_WHERE: Final = frozenset({"--registry", "--bootstrap-servers"})
 _USERS: Final = frozenset({"--ksqldb-user"})
 
 
 def given_options() -> Given:
     """The options of the command that runs which stand on its command line, without the secrets among them.
 
+    A page for others (HTML, Markdown) has the cluster and the registry in its commands wherever they come from: who reads it
+    has another environment.
+
     A reference (`env:NAME`, `file:PATH`) is no secret and is repeated as it is.
     """
     ctx = click.get_current_context()
     known = frozenset[str]().union(*KNOWN_OPTIONS.values())
+    here = {ParameterSource.COMMANDLINE}
+    is_mailed = ctx.params.get("output") in (OutputFormat.HTML.value, OutputFormat.MARKDOWN.value)
+    in_mail = here | {ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP} if is_mailed else here
     repeated: list[GivenOption] = []
     withheld: list[GivenOption] = []
     for param in ctx.command.params:
         if not isinstance(param, click.Option) or param.name is None:
             continue
         name = next((opt for opt in param.opts if opt in known), None)
-        if name is None or ctx.get_parameter_source(param.name) is not ParameterSource.COMMANDLINE:
+        if name is None or ctx.get_parameter_source(param.name) not in (in_mail if name in _WHERE else here):
             continue
         if param.is_flag:
             repeated.append(GivenOption(name=name))
