@@ -15,7 +15,8 @@ import click
 import pytest
 
 from srfix.cli.command_line import cli
-from srfix.cli.command_table import COMMANDS
+from srfix.cli.command_table import COMMANDS, EXAMPLES, every_command
+from srfix.cli.lazy_group import loaded
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import shop
 from srfix.fixtures.registry.http.server import FixtureRegistry
@@ -292,3 +293,21 @@ class TestTheTables:
         for param in known.params:
             if isinstance(param, click.Option):
                 assert set(param.opts) & (KNOWN_OPTIONS[name] | NOT_REPEATED | limits), param.opts
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES.items(), ids=list(EXAMPLES))
+def test_the_parser_takes_each_example_and_the_help_shows_it(name: str, example: str, tmp_path: Path) -> None:
+    program, *words = shlex.split(example)
+    assert (program, " ".join(words)[: len(name)]) == ("srfix", name)
+    for file in ("plan.json", "topology.txt"):
+        (tmp_path / file).write_text("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        command = loaded(every_command()[name])
+        parent = click.Context(cli, info_name="srfix", **cli.context_settings)
+        context = command.make_context(name, words[len(name.split()) :], parent=parent)
+    assert f"\nExample:\n  {example}\n" in command.get_help(context)
+
+
+def test_every_command_has_an_example() -> None:
+    assert EXAMPLES.keys() == {name for name, entry in every_command().items() if not entry.commands}

@@ -78,6 +78,41 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
 """By name, in the order of `srfix --help`."""
 
 
+EXAMPLES: Final[Mapping[str, str]] = {
+    "diagnose": "srfix diagnose --bootstrap-servers kafka:9092 --registry http://registry:8081",
+    "plan": "srfix plan --application shop -o plan.json",
+    "apply": "srfix apply plan.json",
+    "verify": "srfix verify plan.json",
+    "rollback": "srfix rollback plan.json",
+    "watch": "srfix watch --allow plan.json --journals journals --listen 127.0.0.1:9273",
+    "explain": "srfix explain SRF001",
+    "guard": "srfix guard --topology topology.txt --application shop --to 3.7.2",
+    "scan": "srfix scan users",
+    "check": "srfix check users --reader connect",
+    "decode": "srfix decode users --last --max-records 10",
+    "encode": "srfix encode --format json --columns 'ID BIGINT' '{\"id\": 7}'",
+    "schema": "srfix schema 'ID BIGINT, NAME STRING'",
+    "schema-of": "srfix schema-of diagnosis",
+    "subjects": "srfix subjects --registry http://registry:8081",
+    "doctor": "srfix doctor --bootstrap-servers kafka:9092 --registry http://registry:8081",
+    "demo": "srfix demo",
+    "state ls": "srfix state ls /var/lib/kafka-streams",
+    "state get": "srfix state get /var/lib/kafka-streams ann --store users --registry http://registry:8081",
+    "state scan": "srfix state scan /var/lib/kafka-streams --store users --limit 20",
+    "state export": "srfix state export /var/lib/kafka-streams --store users --to parquet --out rows",
+    "state diff": "srfix state diff /var/lib/kafka-streams --store users --bootstrap-servers kafka:9092",
+    "state size": "srfix state size /var/lib/kafka-streams",
+    "state where": "srfix state where /var/lib/kafka-streams ann --store users",
+    "state estimate": "srfix state estimate /var/lib/kafka-streams --bootstrap-servers kafka:9092",
+    "state seed-changelog": "srfix state seed-changelog --application shop --store users --source users -o seed.json",
+    "state plan-expiry": "srfix state plan-expiry --application shop --topic users --older-than 90d -o expiry.json",
+    "state rebuild": "srfix state rebuild --application shop --store users --from-topic users --until committed --kind "
+    "timestamped-kv --streams-version 3.7.2 --output-dir new",
+    "state migrate": "srfix state migrate /var/lib/kafka-streams --streams-version 3.7.2 --output-dir new",
+}
+"""Per command one line that runs as it stands, but for the names in it."""
+
+
 def every_command() -> dict[str, CommandEntry]:
     """All commands by what is typed after `srfix`, those in groups too: `state`, `state ls`. A group stands before its own."""
     found: dict[str, CommandEntry] = {}

@@ -18,7 +18,7 @@ import click
 
 from srfix.cli.choice import Choice
 from srfix.cli.command_line import cli
-from srfix.cli.command_table import COMMANDS, CommandEntry, every_command
+from srfix.cli.command_table import COMMANDS, EXAMPLES, CommandEntry, every_command
 from srfix.cli.lazy_group import loaded
 
 _SPECIAL = re.compile(r"([\\*_<>\[\]|])")
@@ -65,6 +65,9 @@ def _with_its_own(name: str, entry: CommandEntry) -> click.Command:
 
 
 def _command(command: click.Command, ctx: click.Context) -> Iterator[str]:
+    example = EXAMPLES.get(ctx.info_name or "")
+    if example is not None:
+        yield f"```sh\n{example}\n```"
     yield f"```text\n{command.get_usage(ctx).removeprefix('Usage: ')}\n```"
     yield _escaped(cleandoc(command.help or "").replace("\b\n", ""))
     items = [_option(param, ctx) for param in command.params if isinstance(param, click.Option) and not param.hidden]

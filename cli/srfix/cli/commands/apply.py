@@ -12,6 +12,7 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     connection_options,
     details_option,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from srfix.serde.registry import Json, RegistryClient
 
 
-@click.command()
+@command()
 @click.argument("path", metavar="PLAN", type=click.Path(path_type=Path))
 @click.option(
     "--journal",

@@ -9,6 +9,7 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     CensusEngineChoice,
     Hurry,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from srfix.recovery.topic_check import TopicCheck
 
 
-@click.command()
+@command()
 @click.argument("topic")
 @topic_reader_option
 @topic_options

@@ -14,6 +14,7 @@ from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, case_rule_option, times_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import choice_of, connection_options, option, output_option
 from srfix.cli.output import (
     Block,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 
 
-@click.command()
+@command()
 @click.argument("topic", required=False)
 @click.option(
     "--payload",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.output import say
 from srfix.recovery.commands import shell_words
 from srfix.serde.errors import UsageError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from srfix.fixtures.registry.http import FixtureRegistry
 
 
-@click.command()
+@command()
 @click.option(
     "--keep", is_flag=True, help="Leave broker and registry running with the damage in place, until interrupted."
 )
@@ -119,7 +120,7 @@ def _keep(
     for name, value in environment.items():
         say(f"  export {name}={shell_words(value)}")
     say()
-    for command, what in (
+    for typed, what in (
         ("diagnose", "what is wrong (exit code 1: there is a finding)"),
         ("plan -o p.json", "what a repair would write"),
         ("apply p.json", "the repair; it asks first"),
@@ -127,7 +128,7 @@ def _keep(
         ("diagnose", "nothing is wrong any more"),
         ("rollback p.json", "back to the damage"),
     ):
-        say(f"  {f'srfix {command}':<24}# {what}")
+        say(f"  {f'srfix {typed}':<24}# {what}")
     if is_real:
         say(
             f"\nIt is a real Kafka, on {broker.bootstrap_servers}; the registry is {registry.url}. On Spark (srfix[spark]):\n"

@@ -10,6 +10,7 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     CensusEngineChoice,
     EvidenceOptions,
@@ -51,7 +52,7 @@ def _collected(_context: click.Context, _option: click.Parameter, path: Path | N
     return path
 
 
-@click.command()
+@command()
 @connection_options
 @selection_options
 @evidence_options

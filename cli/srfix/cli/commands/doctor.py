@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import click
-
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import connection_options, option, output_option
 from srfix.cli.output import (
     Block,
@@ -37,7 +36,7 @@ _PATIENCE_S = 5.0
 """How long one question may take: a doctor's visit is short."""
 
 
-@click.command()
+@command()
 @option(
     "--application",
     envvar="APPLICATION",

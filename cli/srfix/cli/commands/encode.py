@@ -13,6 +13,7 @@ from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import case_rule_option, half_options, schema_options, times_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import connection_options
 from srfix.cli.output import say, show, show_json
 from srfix.serde.casing import CaseRule
@@ -34,7 +35,7 @@ _SHOWN_CHARACTERS: Final = 200
 _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 
 
-@click.command()
+@command()
 @click.argument("rows", metavar="[ROW…]", nargs=-1)
 @half_options
 @case_rule_option

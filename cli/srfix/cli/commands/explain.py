@@ -11,6 +11,7 @@ import click
 
 from srfix.cli.completion import word_completion
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import output_option
 from srfix.cli.output import (
     Block,
@@ -42,7 +43,7 @@ _WHERE: Final = {"SRFIX_BOOTSTRAP_SERVERS": "HOST:9092", "SRFIX_REGISTRY": "http
 _USER: Final = "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"
 
 
-@click.command(epilog="Give a trace as a file, as `-` for standard input, or the message itself in quotes.")
+@command(epilog="Give a trace as a file, as `-` for standard input, or the message itself in quotes.")
 @click.argument(
     "what",
     metavar="[CODE | FILE | -]",

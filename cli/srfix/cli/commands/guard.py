@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-import click
-
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     EvidenceOptions,
     Hurry,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from srfix.recovery.guard import Assumed, NewSchema, Sight
 
 
-@click.command()
+@command()
 @option(
     "--to",
     envvar="TO",

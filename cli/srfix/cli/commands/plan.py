@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from srfix.cli.choice import Choice
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     READERS,
     CensusEngineChoice,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from srfix.recovery.topic_check import TopicCheck
 
 
-@click.command()
+@command()
 @connection_options
 @plan_selection_options
 @click.option(

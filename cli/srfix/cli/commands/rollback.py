@@ -11,6 +11,7 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
 from srfix.cli.output import (
     Block,
@@ -45,7 +46,7 @@ _NOTHING_DONE = "No step had been carried out; there was nothing to undo."
 _NOTHING_LEFT = "Nothing stands any more of what the repair did: it had put that back itself, or it was undone before."
 
 
-@click.command()
+@command()
 @click.argument("path", metavar="JOURNAL", type=click.Path(path_type=Path))
 @expect_digest_option
 @yes_option

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from srfix.cli.choice import Choice
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     CensusEngineChoice,
     Hurry,
@@ -55,7 +56,7 @@ _FEW_PARTITIONS: Final = 16
 _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 
 
-@click.command()
+@command()
 @click.argument("topic")
 @option(
     "--application",

@@ -10,6 +10,7 @@ import click
 from srfix.cli.commands.shared import half_options, schema_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output import (
     Block,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from srfix.serde.registry import Json, RegistryClient, Schema
 
 
-@click.command()
+@command()
 @click.argument("columns_argument", metavar='["NAME TYPE, …"]', required=False)
 @half_options
 @schema_options

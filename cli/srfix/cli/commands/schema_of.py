@@ -7,12 +7,13 @@ import click
 from srfix.cli.completion import word_completion
 from srfix.cli.documents import DOCUMENTS
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.output import OutputFormat, Paragraph, Report, Table, show, write_report
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
 
 
-@click.command(epilog="Not to be mixed up with srfix schema, which is about the columns of a table.")
+@command(epilog="Not to be mixed up with srfix schema, which is about the columns of a table.")
 @click.argument(
     "name", metavar="[NAME]", required=False, shell_complete=word_completion(each.name for each in DOCUMENTS)
 )

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import connection_options, given_options, option, output_option
 from srfix.cli.output import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table, say, write_report
 from srfix.cli.version import version
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from srfix.serde.registry import Json
 
 
-@click.command()
+@command()
 @option("--application", envvar="APPLICATION", metavar="ID", help="Only this application's.")
 @connection_options
 @output_option

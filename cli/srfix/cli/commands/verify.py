@@ -9,6 +9,7 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     CensusEngineChoice,
     EvidenceOptions,
@@ -39,7 +40,7 @@ from srfix.cli.output import (
 _TONES: Final = {ExitCode.OK: Tone.GOOD, ExitCode.FINDINGS: Tone.BAD, ExitCode.REFUSED: Tone.UNSURE}
 
 
-@click.command()
+@command()
 @click.argument("path", metavar="PLAN|JOURNAL", type=click.Path(path_type=Path))
 @only_option
 @isolation_option

@@ -11,6 +11,7 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     CensusEngineChoice,
     EvidenceOptions,
@@ -48,7 +49,7 @@ def _print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> N
         ctx.exit()
 
 
-@click.command()
+@command()
 @allow_options
 @option(
     "--interval",

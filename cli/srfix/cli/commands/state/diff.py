@@ -14,6 +14,7 @@ from srfix.cli.commands.state.not_read import damage_lines, shut_places, shut_st
 from srfix.cli.commands.state.rows_shown import in_characters, span, time_of
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     SPARK,
     CensusEngineChoice,
@@ -40,7 +41,7 @@ _END: Final = "end"
 _COMMITTED: Final = "committed"
 
 
-@click.command()
+@command()
 @directory_argument
 @choice_options
 @click.option("--topic", help="The changelog or source topic. Default: what the directory names.")

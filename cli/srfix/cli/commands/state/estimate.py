@@ -11,6 +11,7 @@ from srfix.cli.commands.state.choosing import StoreChoice, choice_options, direc
 from srfix.cli.commands.state.not_read import shut_places
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import connection_options, output_option, quiet_option
 from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say
 from srfix.cli.version import version
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from srfix.recovery.state_report import RestoreEstimate
 
 
-@click.command()
+@command()
 @directory_argument
 @choice_options
 @click.option(

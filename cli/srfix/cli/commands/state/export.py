@@ -20,6 +20,7 @@ from srfix.cli.commands.state.reading import reading_options
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import SPARK, CensusEngineChoice, choice_of, connection_options, task_engine_options
 from srfix.cli.output import say, show
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from srfix.recovery.state_report import Write
 
 
-@click.command()
+@command()
 @directory_argument
 @choice_options
 @click.option(

@@ -17,6 +17,7 @@ from srfix.cli.commands.state.not_read import not_read
 from srfix.cli.commands.state.reading import reading_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import connection_options, output_option
 from srfix.cli.output import OutputFormat, say
 from srfix.recovery.ids_in_words import counted
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from srfix.recovery.state.stores import StateRow, StateStore
 
 
-@click.command()
+@command()
 @directory_argument
 @click.argument("key")
 @choice_options

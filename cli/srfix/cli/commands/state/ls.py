@@ -10,6 +10,7 @@ import click
 
 from srfix.cli.completion import path_completion
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import config_option, output_option, quiet_option
 from srfix.cli.output import Block, FieldList, Heading, OutputFormat, Report, Table, say
 from srfix.cli.version import version
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _USE = {True: "yes", False: "no", None: "not known"}
 
 
-@click.command()
+@command()
 @click.argument("directory", metavar="DIR", **path_completion("DIR"))
 @config_option
 @quiet_option

@@ -20,6 +20,7 @@ from srfix.cli.commands.state.written import (
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import connection_options, option, output_option
 from srfix.cli.output import OutputFormat
 from srfix.serde.errors import UsageError
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from srfix.serde.registry import Json
 
 
-@click.command()
+@command()
 @click.argument("directory", metavar="DIR", **path_completion("DIR"))
 @option("--application", envvar="APPLICATION", metavar="ID", help="Which one, if DIR has several.")
 @option("--store", envvar="STORE", metavar="NAME", help="The store whose rows change; the others are taken over.")

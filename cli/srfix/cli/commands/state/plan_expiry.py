@@ -8,11 +8,12 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import Duration, connection_options, given_options, option, output_option
 from srfix.cli.output import OutputFormat, say, write_report
 
 
-@click.command("plan-expiry")
+@command("plan-expiry")
 @option(
     "--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id whose data is meant."
 )

@@ -20,6 +20,7 @@ from srfix.cli.commands.state.written import (
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     SPARK,
     CensusEngineChoice,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from srfix.serde.registry import Json
 
 
-@click.command()
+@command()
 @click.option("--from-topic", required=True, metavar="TOPIC", help="The topic that the store restores from.")
 @click.option(
     "--until",

@@ -19,6 +19,7 @@ from srfix.cli.commands.state.not_read import not_read
 from srfix.cli.commands.state.reading import reading_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import SPARK, CensusEngineChoice, connection_options, output_option, task_engine_options
 from srfix.cli.output import OutputFormat, say
 from srfix.recovery.ids_in_words import counted
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from srfix.recovery.state_report import DecodedRow
 
 
-@click.command()
+@command()
 @directory_argument
 @choice_options
 @click.option("--prefix", metavar="KEY", help="Only keys whose bytes begin so.")

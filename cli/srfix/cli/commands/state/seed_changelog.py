@@ -10,6 +10,7 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import connection_options, given_options, isolation_of, isolation_option, option, output_option
 from srfix.cli.output import OutputFormat, say, write_report
 from srfix.serde.errors import UsageError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from srfix.serde.wire import SchemaId
 
 
-@click.command("seed-changelog")
+@command("seed-changelog")
 @option("--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id.")
 @option("--store", envvar="STORE", metavar="NAME", required=True, help="The state store.")
 @click.option(

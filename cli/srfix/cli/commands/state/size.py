@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-import click
-
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
@@ -15,6 +13,7 @@ from srfix.cli.commands.state.choosing import (
 )
 from srfix.cli.commands.state.not_read import not_read, read_so_far
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import config_option, output_option, quiet_option
 from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say
 from srfix.cli.version import version
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from srfix.serde.subjects import Role
 
 
-@click.command()
+@command()
 @directory_argument
 @choice_options
 @config_option

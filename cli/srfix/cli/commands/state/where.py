@@ -17,6 +17,7 @@ from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.not_read import not_read, read_so_far, shut_stores
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.grouped_help import command
 from srfix.cli.options import KsqldbServers, connection_options, ksqldb_options, option, output_option, quiet_option
 from srfix.cli.output import Block, FieldList, OutputFormat, Paragraph, Report, Table, say
 from srfix.cli.version import version
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from srfix.serde.subjects import Topic
 
 
-@click.command()
+@command()
 @directory_argument
 @click.argument("key")
 @choice_options
