@@ -43,6 +43,11 @@ def test_avro_bytes_and_rows_are_confluents(case: AvroCase) -> None:
             try:
                 row = read_ours(expected, CTX)
             except OutOfRangeError as error:
+                if "UUID" in str(error):  # what was meant for another branch of a union
+                    event("no UUID, which neither reads")
+                    with pytest.raises(ValueError, match="badly formed hexadecimal UUID"):
+                        read_theirs(expected, CTX)
+                    continue
                 told = re.search(r"The value (-?\d+) at .* TIME: .* the \w+ 0 to (\d+) of a day", str(error))
                 if told is None or 0 <= int(told[1]) <= int(told[2]):
                     raise
