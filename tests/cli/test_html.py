@@ -177,7 +177,8 @@ class TestCommand:
         assert "id 1 4 live keys, partitions 0-2" in said
         assert "✗ id 1 is missing ✗ id 2 is missing ✓ id 3 is there" in said
         assert parts.staged.phantom_subject in said
-        assert "srfix plan -o plan.json" in of_name(root, "pre")[0]
+        where = f"--bootstrap-servers {parts.broker.bootstrap_servers} --registry {parts.registry.url}"
+        assert f"srfix plan {where} -o plan.json" in of_name(root, "pre")[0]
         assert {"cluster", "registry"} <= set(of_name(root, "dt"))
         assert "Evidence" in of_name(root, "h3")
         assert any("Evidence" in text for text in of_name(root, "details"))

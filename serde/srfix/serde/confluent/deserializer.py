@@ -13,7 +13,7 @@ from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.columns import Columns, roles_of, with_times
 from srfix.serde.confluent.argument_order import check_no_columns
 from srfix.serde.confluent.config import Conf, check_callable, settings
-from srfix.serde.confluent.errors import MissingContextError, make_confluents
+from srfix.serde.confluent.errors import make_confluents, missing_context
 from srfix.serde.confluent.framing import SchemaId, deserializer_of, header_role
 from srfix.serde.confluent.rules import Direction, check_migrations, check_rules
 from srfix.serde.confluent.serde import Codec, ConfluentSerde, MakeCodec
@@ -154,9 +154,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer):
         if self._from_dict is None:
             return made
         if ctx is None:
-            raise MissingContextError(
-                "from_dict is called with a context, and there is none. Pass a SerializationContext."
-            )
+            raise missing_context("from_dict")
         return self._from_dict(cast("Value", made), ctx)
 
     @property

@@ -22,15 +22,18 @@ from srfix.serde.errors import RegistryError, SrfixError, UsageError
 from srfix.serde.registry import RegistryAnswerError
 
 
-class MissingContextError(UsageError, TypeError):
-    """There is no context, and `to_dict` or `from_dict` is called with one."""
+def missing_context(called: str) -> UsageError:
+    """The error where there is no context, and `to_dict` or `from_dict` is called with one."""
+    error = UsageError(f"{called} is called with a context, and there is none. Pass a SerializationContext.")
+    error.__class__ = _both(UsageError, TypeError)
+    return error
 
 
 def make_confluents(error: SrfixError) -> None:
     """Makes an error one of confluent-kafka's, too."""
     if isinstance(error, RegistryAnswerError):
         error.__class__ = _both(type(error), SchemaRegistryError)
-    elif not isinstance(error, RegistryError | MissingContextError):
+    elif not isinstance(error, RegistryError | TypeError):
         error.__class__ = _both(type(error), SerializationError)
 
 

@@ -12,7 +12,7 @@ from confluent_kafka.serialization import Serializer
 from srfix.serde.arguments import plain_row, usable_context
 from srfix.serde.confluent.argument_order import check_no_columns
 from srfix.serde.confluent.config import Conf, check_callable, settings
-from srfix.serde.confluent.errors import MissingContextError, make_confluents
+from srfix.serde.confluent.errors import make_confluents, missing_context
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
 from srfix.serde.confluent.rules import Direction, check_rules
 from srfix.serde.confluent.serde import ConfluentSerde, MakeCodec, references_of
@@ -132,9 +132,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         value = obj
         if self._to_dict is not None:
             if ctx is None:
-                raise MissingContextError(
-                    "to_dict is called with a context, and there is none. Pass a SerializationContext."
-                )
+                raise missing_context("to_dict")
             value = self._to_dict(obj, ctx)
         if value.__class__ is not dict:
             value = plain_row(value)
