@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ import pytest
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.state.stored_rows import PLAIN
 from srfix.recovery.state.stores import StoreFormat
+from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import srfix
 from tests.recovery.state.stores.test_batches import Database, opened
 
@@ -61,6 +63,43 @@ class TestGet:
             table.unlink()
         done = srfix("state", "get", str(tmp_path), "t1", "--store", "ts")
         assert (done.returncode, done.stdout) == (1, "No row was found in what could be read; the store is damaged.\n")
+
+
+class TestTypedKeys:
+    """A key as its reader sees it, whichever id it was written under."""
+
+    SCHEMA: Final = '{"type":"record","name":"K","fields":[{"name":"%s","type":"long"}]}'
+
+    @pytest.fixture
+    def where(self, tmp_path: Path) -> Iterator[tuple[str, ...]]:
+        with FixtureRegistry() as registry:
+            first, second = (registry.seed("users-key", self.SCHEMA % name) for name in ("id", "ID"))
+            keys = {
+                frame_id(first, b"\x08"): b"a",
+                frame_id(second, b"\x08"): b"b",
+                frame_id(first, b"\x0a"): b"c",
+                b"4": b"d",
+            }
+            opened(tmp_path, StoreFormat.PLAIN_KV, [Database(0, {PLAIN: keys})])
+            yield str(tmp_path), "--store", "users", "--registry", registry.url
+
+    def get(self, key: str, *arguments: str, code: int = 0) -> list[str]:
+        directory, *where = arguments
+        done = srfix("state", "get", directory, key, *where, "--output", "json")
+        assert done.returncode == code, done.stderr
+        return sorted(json.loads(line)["value"]["text"] for line in done.stdout.splitlines())
+
+    def test_it_may_be_a_row_or_the_value_of_its_one_column(self, where: tuple[str, ...]) -> None:
+        assert self.get('{"id": 4}', *where, "--key-format", "avro") == ["a"]
+        assert self.get('{"ID": 4}', *where, "--key-format", "schema") == ["b"]
+        assert self.get("5", *where, "--key-format", "avro") == ["c"]
+        both = ["a", "b", "d"]  # and the key of the one byte "4", which is no Avro
+        assert self.get("4", *where, "--key-format", "avro", code=1) == both
+        assert self.get('{"id": 6}', *where, "--key-format", "avro", code=1) == []
+
+    def test_bytes_are_still_bytes(self, where: tuple[str, ...]) -> None:
+        assert self.get("4", *where) == ["d"]
+        assert self.get("hex:000000000108", *where, "--key-format", "avro") == ["a"]
 
 
 class TestScan:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         decoded_rows,
         row_document,
     )
-    from srfix.recovery.state_report.row_filter import RowFilter, rows_of_key
+    from srfix.recovery.state_report.row_filter import RowFilter, keys_that_read_as, rows_of_key
     from srfix.recovery.state_report.sizes import AGES, StoreSize, size_document, size_of
     from srfix.recovery.state_report.store_forms import StoreForm, form_of, forms_of, unreadable_stores
     from srfix.recovery.state_report.typed_columns import TypedColumn, typed_columns
@@ -87,7 +87,7 @@ else:
                 "decoded_rows",
                 "row_document",
             ],
-            "row_filter": ["RowFilter", "rows_of_key"],
+            "row_filter": ["RowFilter", "keys_that_read_as", "rows_of_key"],
             "sizes": ["AGES", "StoreSize", "size_document", "size_of"],
             "store_forms": ["StoreForm", "form_of", "forms_of", "unreadable_stores"],
             "typed_columns": ["TypedColumn", "typed_columns"],

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from srfix.recovery.facts import RecordDecoder
 from srfix.recovery.state.stores import StateRow, StateStore
+from srfix.serde.json_values import to_json
+from srfix.serde.registry import Json
+from srfix.serde.subjects import Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,28 @@ class RowFilter:
         return (self.window_from_ms is None or last >= self.window_from_ms) and (
             self.window_to_ms is None or row.window.start_ms <= self.window_to_ms
         )
+
+
+def keys_that_read_as(store: StateStore, decoder: RecordDecoder, wanted: Json) -> Iterator[bytes]:
+    """The keys of a store that a reader sees as this JSON value, each once; a row of one column may be given as its value.
+
+    Every key is read: under which of its schema ids a key was written is not known beforehand.
+
+    :raises RegistryError: if the registry could not be asked.
+    """
+    found: set[bytes] = set()
+    for batch in store.batches():
+        column = decoder.decode_column(store.changelog, Role.KEY, batch.keys, batch.headers)
+        for key, value in zip(batch.keys, column.values, strict=True):
+            if key not in found and value is not None and _reads_as(to_json(value), wanted):
+                found.add(key)
+                yield key
+
+
+def _reads_as(read: object, wanted: Json) -> bool:
+    if isinstance(read, dict) and len(read) == 1 and not isinstance(wanted, dict):
+        (read,) = read.values()
+    return read == wanted
 
 
 def rows_of_key(store: StateStore, key: bytes) -> Iterator[StateRow]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -25,6 +26,7 @@ from srfix.recovery.ids_in_words import counted
 if TYPE_CHECKING:
     from srfix.cli.commands.state.reading import RowReading
     from srfix.recovery.state.stores import StateRow, StateStore
+    from srfix.serde.registry import Json
 
 
 @command()
@@ -39,23 +41,27 @@ def get(
 ) -> ExitCode:
     """Print the rows of KEY in a store of DIR: the row, or one for each window, session or version. Writes nothing.
 
-    KEY is text, or bytes: hex:…, base64:…, int:…, long:…, double:…; text:… for a key that begins so itself. All tasks are
-    looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or the store is
-    damaged.
+    KEY is text, or bytes: hex:…, base64:…, int:…, long:…, double:…; text:… for a key that begins so itself. With --key-
+    format it may be JSON, as the key reads: '{"ID": 4}', or 4 where it has one column; every key is read for that. All
+    tasks are looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or the
+    store is damaged.
     """
     from srfix.cli.commands.shared import not_decoded
     from srfix.cli.commands.state.rows_shown import write_rows
-    from srfix.recovery.state_report import decoded_rows, rows_of_key
+    from srfix.recovery.state_report import decoded_rows, keys_that_read_as, rows_of_key
 
     found = choice.one_store(directory)
     application = found[0][0].application
     wanted = key_bytes(key)
+    as_json = _json_of(key) if reading.key_format or reading.key_columns else None
     with reading.decoder(connection, application=application, store=found[0][1].name) as decoder:
 
         def rows() -> Iterator[tuple[StateStore, StateRow]]:
             for _application, store in found:
-                for row in rows_of_key(store, wanted):
-                    yield store, row
+                typed = () if as_json is None else keys_that_read_as(store, decoder, as_json)
+                for each in dict.fromkeys((wanted, *typed)):
+                    for row in rows_of_key(store, each):
+                        yield store, row
 
         decoded = (
             each for store, row in rows() for each in decoded_rows(store, (row,), decoder, topic=store.changelog)
@@ -68,9 +74,17 @@ def get(
         for line in taken_as_text(key):
             say(line, err=True)
         say(
-            f"Looked for: 0x{wanted.hex()}. A key with a schema id in front is another one (hex:00000000…): `srfix state scan` "
-            "shows keys as they lie there.",
+            f"Looked for: 0x{wanted.hex()}{'' if as_json is None else ', and what reads so'}. A key with a schema id in front "
+            "is another one (hex:00000000…; with --key-format as JSON): `srfix state scan` shows keys as they lie there.",
             err=True,
         )
     say(f"{counted(read, 'row')} in {counted(len(found), 'task')}{not_decoded(failed)}.", err=True)
     return unread.code(is_wrong=bool(failed) or (not read and not unread.is_unseen))
+
+
+def _json_of(key: str) -> Json:
+    """What a key is as JSON; None if it is none."""
+    try:
+        return cast("Json", json.loads(key))
+    except (ValueError, RecursionError):
+        return None
