@@ -21,7 +21,11 @@ README = Path(__file__).parents[2] / "README.md"
 
 
 def test_the_python_of_the_readme_runs_on_spark(
-    spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    broker: KraftBroker,
+    registry: FixtureRegistry,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     blocks = re.findall(r"^```python spark\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert blocks
@@ -33,7 +37,12 @@ def test_the_python_of_the_readme_runs_on_spark(
     session: dict[str, object] = {}
     for block in blocks:
         block = block.replace("http://registry:8081", registry.url).replace("broker:9092", broker.bootstrap_servers)
+        for folder in ("users-rows", "users-checkpoint"):
+            block = block.replace(f'"{folder}"', repr(str(tmp_path / folder)))
         exec(compile(block, str(README), "exec"), session)
+    assert [row.asDict() for row in spark.read.parquet(str(tmp_path / "users-rows")).dropna("all").collect()] == [
+        {"ID": 7, "NAME": "Ada"}
+    ]
     shown = capsys.readouterr().out
     assert "my-app-users-store-changelog-value" in shown
     assert re.search(r"\| +0\| +7\| +Ada\|", shown)

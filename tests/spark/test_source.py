@@ -130,7 +130,7 @@ class TestStream:
         topic.fill([*topic.payloads(range(29)), None])
 
         def run() -> list[int]:
-            options = {"startingOffsets": "earliest", "columns": COLUMNS, "metadata": "key"}
+            options = {"columns": COLUMNS, "metadata": "key"}
             if HAS_ADMISSION_CONTROL:
                 options["maxOffsetsPerTrigger"] = "20"
             with clear_errors():

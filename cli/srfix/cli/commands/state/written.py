@@ -34,7 +34,8 @@ kind_option = click.option(
     "--kind",
     type=Choice([kind.value for kind in WrittenKind]),
     help="What the store is: a table of the DSL is timestamped-kv from Kafka Streams 2.3 on; time-first are those of "
-    "EmitStrategy.onWindowClose, indexed of sliding windows.",
+    "EmitStrategy.onWindowClose, indexed of sliding windows; a foreign-key join's subscription store is timestamped-kv, the "
+    "shared store of an outer join plain-kv.",
 )
 """Adds `--kind`."""
 release_option = option(

@@ -42,7 +42,7 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `metadata` | `all`, `none`, or some of `key, value, topic, partition, offset, timestamp, timestampType, headers` | none |
 | `metadata.prefix` | before their names, where a row has columns of those names | |
 | `includeHeaders` | raw: whether there is a column `headers` | `false` |
-| `startingOffsets` | `earliest`, `latest`, or JSON as Spark's Kafka source has it | `earliest`; streams: `latest` |
+| `startingOffsets` | `earliest`, `latest`, or JSON as Spark's Kafka source has it | `earliest`, as `read_stream` |
 | `endingOffsets` | the same, for a batch | `latest` |
 | `failOnDataLoss` | whether records that are gone before they are read are an error | `true` |
 | `minPartitions` | at least as many tasks | 1 for each partition |

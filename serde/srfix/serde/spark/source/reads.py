@@ -266,7 +266,7 @@ class StreamRead:
     def initial(self) -> dict[str, object]:
         """Where a new stream begins."""
         log = self._log.now()
-        starts = stated_offsets("startingOffsets", self._options.starting_offsets or "latest", log)
+        starts = stated_offsets("startingOffsets", self._options.starting_offsets or "earliest", log)
         return StreamCheckpoint.of(log, starts).to_json()
 
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
