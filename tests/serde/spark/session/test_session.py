@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from srfix.serde.errors import JarMissingError, SparkError, UsageError
-from srfix.serde.spark.session.session import _no_gateway, _parts, _require_server
+from srfix.serde.spark.session.session import _master, _no_gateway, _parts, _require_server
 
 
 @pytest.fixture
@@ -51,3 +51,39 @@ class TestConnectServer:
     def test_one_without_a_place_is_refused(self, master: str) -> None:
         with pytest.raises(UsageError, match=r"^A Connect server is sc://HOST:PORT"):
             _require_server(master)
+
+
+class TestMaster:
+    """Whose workers run this Python: those of a local master."""
+
+    @pytest.mark.parametrize(
+        ("given", "config", "env", "defaults", "master"),
+        [
+            (None, {}, {}, "", "local[*]"),
+            ("spark://a:7077", {"spark.master": "local"}, {}, "", "spark://a:7077"),
+            (None, {"spark.master": "yarn"}, {}, "spark.master local", "yarn"),
+            (None, {}, {"SPARK_REMOTE": "sc://a:15002"}, "", "sc://a:15002"),
+            (None, {}, {"PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}, "spark.master yarn", "local[2]"),
+            (None, {}, {"PYSPARK_SUBMIT_ARGS": "--conf spark.master=yarn pyspark-shell"}, "", "yarn"),
+            (None, {}, {}, "# spark.master local\nspark.master   yarn\n", "yarn"),
+        ],
+    )
+    def test_it_is_as_asked_else_as_configured(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        given: str | None,
+        config: dict[str, str],
+        env: dict[str, str],
+        defaults: str,
+        master: str,
+    ) -> None:
+        (tmp_path / "spark-defaults.conf").write_text(defaults)
+        for name, value in {
+            "SPARK_REMOTE": "",
+            "PYSPARK_SUBMIT_ARGS": "",
+            "SPARK_CONF_DIR": str(tmp_path),
+            **env,
+        }.items():
+            monkeypatch.setenv(name, value)
+        assert _master(given, config) == master

@@ -31,6 +31,25 @@ def seen_by_every_thread(spark: SparkSession) -> Iterator[None]:
             thread.setContextClassLoader(after)
 
 
+@contextmanager
+def without_ivys_words(spark: SparkSession) -> Iterator[None]:
+    """What is added within is added in silence: Ivy says a hundred lines of each jar. On Connect its server says them."""
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
+        yield
+        return
+    loader = jvm.java.lang.ClassLoader.getSystemClassLoader()
+    # Scala's object, whose stream Spark hands to Ivy (`CommandLineLoggingUtils.printStream`).
+    submit = loader.loadClass("org.apache.spark.deploy.SparkSubmit$").getField("MODULE$").get(None)
+    before = submit.printStream()
+    say_to = getattr(submit, "printStream_$eq")
+    say_to(jvm.java.io.PrintStream(jvm.java.io.OutputStream.nullOutputStream()))
+    try:
+        yield
+    finally:
+        say_to(before)
+
+
 def this_threads_jars(spark: SparkSession) -> Callable[[], None]:
     """What makes the thread that calls it see what this one sees."""
     threads = _threads(spark)

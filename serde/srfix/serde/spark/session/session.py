@@ -6,6 +6,7 @@ The command line starts its session with `start_session`; `check_session` checks
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
 _JAR_OPTIONS: Final = frozenset({"spark.jars", "spark.jars.packages"})
+_SUBMITTED: Final = re.compile(r"(?:--master[ =]|--conf[ =]spark\.master=)\s*(\S+)")
+_DEFAULT: Final = re.compile(r"^\s*spark\.master[\s=:]+(\S+)", re.MULTILINE)
 _CONNECT_PORT: Final = 15002
 """Where a Connect server listens if nobody says."""
 
@@ -41,8 +44,8 @@ def start_session(
 
     Jars that Spark lacks are added to the running session, each for itself (`ADD JARS 'ivy://…?transitive=false'`), and are
     seen by all its threads. What they need beside Spark's own is among the coordinates, and a coordinate that cannot be had
-    is an error that names it, where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED. The workers of a local master run
-    this Python.
+    is an error that names it, where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED; Ivy's own words are not shown. The
+    workers of a local master run this Python.
 
     Before Spark 4.0 jars that a running session adds are not seen by `from_avro`. There a new session is started with
     `spark.jars.packages`, unless `config` has that or `spark.jars`; one that runs already is refused if it lacks any.
@@ -67,9 +70,9 @@ def start_session(
         else:
             return spark
     if asked:
-        from srfix.serde.spark._pyspark.jars import seen_by_every_thread
+        from srfix.serde.spark._pyspark.jars import seen_by_every_thread, without_ivys_words
 
-        with seen_by_every_thread(spark):
+        with seen_by_every_thread(spark), without_ivys_words(spark):
             _add(spark, asked)
         check_session(spark)
     return spark
@@ -136,7 +139,7 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
     remote = master is not None and master.startswith("sc://")
     if master is not None:
         builder = builder.remote(master) if remote else builder.master(master)
-    if master is not None and master.startswith("local"):
+    if _master(master, config).startswith("local"):
         # Spark's own default is the `python3` of the PATH, which need not have srfix.
         os.environ.setdefault(_WORKERS_PYTHON, sys.executable)
     for name, value in (config if remote else with_avro_limits(config)).items():
@@ -152,6 +155,19 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
         if "JAVA_GATEWAY_EXITED" not in str(error):
             raise
         raise _no_gateway(config) from None  # the error says no more than that
+
+
+def _master(given: str | None, config: Mapping[str, str]) -> str:
+    """Where Spark will run, as far as that is known before it does: as it is asked, else as it is configured."""
+    if given or (given := config.get("spark.master") or os.environ.get("SPARK_REMOTE")):
+        return given
+    folder = os.environ.get("SPARK_CONF_DIR") or str(Path(os.environ.get("SPARK_HOME", "")) / "conf")
+    try:
+        defaults = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        defaults = ""
+    submitted = _SUBMITTED.search(os.environ.get("PYSPARK_SUBMIT_ARGS", "")) or _DEFAULT.search(defaults)
+    return "local[*]" if submitted is None else submitted[1]
 
 
 def _require_server(master: str) -> None:
