@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from srfix.serde import AvroDeserializer, RegistryClient, confluent
+from srfix.serde import AvroDeserializer, RegistryClient, SrfixError, confluent
 from srfix.serde.spark import NEWEST, plan_read
 from srfix.serde.spark.source.frame import frame_of
 from srfix.serde.spark.source.options import Use, source_options
@@ -43,3 +43,30 @@ def test_the_data_source_plans_as_plan_read_does(client: RegistryClient, columns
     assert plan.times == "integers"
     for named in ("T TIME", NEWEST):
         assert plan.columns == plan_read(client, "t", named, times="integers").columns
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (
+            {"columns": "NOPE INT"},
+            "give the option subject whose versions feed them, or say the option missing.columns (null)",
+        ),
+        (
+            {"columns": "T TIME", "strict": "true", "missing.columns": "null"},
+            "^The option strict (true) asks for every column",
+        ),
+        (
+            {"columns": "T TIME", "reader.schema": SCHEMA, "case.rule": "ksqldb"},
+            "^The option reader.schema asks for Avro's",
+        ),
+    ],
+)
+def test_the_data_source_speaks_of_its_own_options(client: RegistryClient, more: dict[str, str], words: str) -> None:
+    payloads(client)
+    given = {"topic": "t", "kafka.bootstrap.servers": "b:9092", "registry": client.url, **more}
+    options = with_columns(source_options(given, Use.BATCH))
+    with pytest.raises(SrfixError) as caught:
+        plan_of(options, frame_of(options))
+    said = caught.value.message
+    assert said.startswith(words[1:]) if words.startswith("^") else words in said

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final, TypeVar
 
 from srfix.serde.casing import CaseRule, is_among, is_same, match_fields
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.hints import nearest
+from srfix.serde.printable import capitalized
 from srfix.serde.properties import (
     DECIDED_HERE,
     RegistrySettings,
@@ -193,6 +196,28 @@ class GivenOptions:
         }
         url = self._values.get("registry")
         return registry_settings(given | ({} if url is None else {"url": url}))
+
+
+@contextmanager
+def in_options_words() -> Iterator[None]:
+    """An error that speaks of a Python argument, `missing_columns='null'`, speaks of the option: missing.columns=null."""
+    try:
+        yield
+    except SrfixError as error:
+        error.args = (capitalized(_ARGUMENT.sub(_as_option, error.message)),)
+        raise
+
+
+def _as_option(found: re.Match[str]) -> str:
+    name, value = found["name"].replace("_", ".").replace("subjects", "subject"), found["value"].strip("'\"")
+    value = value.lower() if value in ("True", "False") else value
+    return f"the option {name}" + (f" ({value})" if value and value != "…" else "")
+
+
+_ARGUMENT: Final = re.compile(
+    r"\b(?P<name>missing_columns|reader_schema|case_rule|on_error|subjects|strict|times|wrap|policy)="
+    r"(?P<value>'[^']*'|\"[^\"]*\"|True|False|…|)"
+)
 
 
 def _is_property(name: str) -> bool:

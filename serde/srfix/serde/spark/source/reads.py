@@ -18,7 +18,7 @@ from srfix.serde.spark.read import ReadPlan, newest_columns, plan_read
 from srfix.serde.spark.source.files import captured_topic
 from srfix.serde.spark.source.frame import SourceFrame
 from srfix.serde.spark.source.log import TopicLog
-from srfix.serde.spark.source.names import Policy, Tombstones
+from srfix.serde.spark.source.names import Policy, Tombstones, in_options_words
 from srfix.serde.spark.source.offsets import (
     Log,
     StreamCheckpoint,
@@ -104,20 +104,21 @@ def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
     if options.format is None:
         return None
     registry = None if options.format is Format.JSON else registry_of(options)
-    return plan_read(
-        registry,
-        options.required_topic(),
-        frame.columns,
-        role=options.role,
-        format=options.format,
-        case_rule=options.case_rule,
-        wrap=options.wrap if frame.wrap is None else frame.wrap,
-        policy=None if registry is None else _policy(options, registry),
-        reader_schema=_reader(options, frame, registry),
-        missing_columns=options.missing_columns,
-        strict=options.strict,
-        times=options.times,
-    )
+    with in_options_words():
+        return plan_read(
+            registry,
+            options.required_topic(),
+            frame.columns,
+            role=options.role,
+            format=options.format,
+            case_rule=options.case_rule,
+            wrap=options.wrap if frame.wrap is None else frame.wrap,
+            policy=None if registry is None else _policy(options, registry),
+            reader_schema=_reader(options, frame, registry),
+            missing_columns=options.missing_columns,
+            strict=options.strict,
+            times=options.times,
+        )
 
 
 def _reader(options: SourceOptions, frame: SourceFrame, registry: RegistryClient | None) -> str | ReaderSchema | None:

@@ -19,7 +19,7 @@ from srfix.serde.properties import ReadOnlyClient
 from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, struct_of
 from srfix.serde.spark.interface import reason_columns
 from srfix.serde.spark.source.log import TopicLog, kafka_config
-from srfix.serde.spark.source.names import Tombstones
+from srfix.serde.spark.source.names import Tombstones, in_options_words
 from srfix.serde.spark.source.options import SourceOptions
 from srfix.serde.spark.source.reads import fixed_subject, registry_of
 from srfix.serde.spark.worker import PlanEncoder, plan_encoder
@@ -260,17 +260,18 @@ def _plan(options: SourceOptions, fields: Sequence[FrameField]) -> WritePlan:
         if options.columns is None
         else given_columns(options.columns)
     )
-    return plan_write(
-        registry_of(options),
-        options.required_topic(),
-        columns,
-        role=options.role,
-        format=options.format,
-        subjects=fixed_subject(options),
-        case_rule=options.case_rule,
-        wrap=options.wrap,
-        register=options.register,
-    )
+    with in_options_words():
+        return plan_write(
+            registry_of(options),
+            options.required_topic(),
+            columns,
+            role=options.role,
+            format=options.format,
+            subjects=fixed_subject(options),
+            case_rule=options.case_rule,
+            wrap=options.wrap,
+            register=options.register,
+        )
 
 
 def _raw_metadata(fields: Mapping[str, FrameField]) -> dict[str, str]:
