@@ -17,9 +17,9 @@ from srfix.cli.options import (
     connection_options,
     details_option,
     engine_options,
+    findings_output_option,
     given_options,
     hurry_options,
-    output_option,
     topic_isolation_option,
     topic_options,
     topic_reader_option,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @hurry_options
 @engine_options
 @details_option
-@output_option
+@findings_output_option
 def check(
     topic: str,
     reader: str,
@@ -87,7 +87,7 @@ def check(
 
 
 def _said(found: TopicCheck, output: OutputFormat) -> Iterator[str]:
-    if output is OutputFormat.JSON:
+    if output.is_for_programs:
         for skipped in found.skipped:
             yield f"Not looked at: {skipped.what}: {skipped.reason}"
     notes = sum(finding.severity is Severity.NOTE for finding in found.findings)

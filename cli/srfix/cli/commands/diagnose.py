@@ -23,11 +23,11 @@ from srfix.cli.options import (
     details_option,
     engine_options,
     evidence_options,
+    findings_output_option,
     gate_options,
     given_options,
     hurry_options,
     option,
-    output_option,
     selection_options,
 )
 from srfix.cli.output import (
@@ -70,7 +70,7 @@ def _collected(_context: click.Context, _option: click.Parameter, path: Path | N
     callback=_collected,
     help="Write the outcome there too, for node_exporter's textfile collector (FILE ends in .prom), whatever it is.",
 )
-@output_option
+@findings_output_option
 def diagnose(
     connection: Connection,
     selection: Selection,
@@ -112,7 +112,7 @@ def diagnose(
         told(diagnosis)
         judged = judge(diagnosis, gate, selection)
         is_written = judged.writes_report(output)
-        is_short = is_written and not details and output is not OutputFormat.JSON
+        is_short = is_written and not details and not output.is_for_programs
         short = foreseen(session, examination) if is_short else None
         where = session.where
     if is_written:

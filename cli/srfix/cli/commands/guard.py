@@ -14,10 +14,10 @@ from srfix.cli.options import (
     Selection,
     connection_options,
     evidence_options,
+    findings_output_option,
     given_options,
     hurry_options,
     option,
-    output_option,
     selection_options,
 )
 from srfix.cli.output import OutputFormat, Report, say, write_report
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 @evidence_options
 @connection_options
 @hurry_options
-@output_option
+@findings_output_option
 def guard(
     to: str | None,
     optimization: str | None,

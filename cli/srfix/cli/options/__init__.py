@@ -15,6 +15,7 @@ from srfix.cli.options.options import (
     decode_values_option,
     details_option,
     expect_digest_option,
+    findings_output_option,
     hurry_options,
     isolation_of,
     isolation_option,

@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.options.groups import Decorator, choice_of, handing_over, option
+from srfix.cli.options.groups import Decorator, handing_over, option
 from srfix.cli.options.lines import Lines
 from srfix.cli.output import OutputFormat
 from srfix.serde.errors import UsageError
@@ -210,19 +210,28 @@ details_option = option(
 )
 """Adds `--details`; the command gets `details: bool`."""
 
-output_option = handing_over(
-    "output",
-    lambda output: OutputFormat(output),
-    option(
-        "--output",
-        envvar="OUTPUT",
-        type=choice_of(OutputFormat),
-        default=OutputFormat.TABLE.value,
-        show_default=True,
-        help="How the report is written.",
-    ),
-)
+
+def _output_option(forms: Iterable[OutputFormat], more: str = "") -> Decorator:
+    return handing_over(
+        "output",
+        lambda output: OutputFormat(output),
+        option(
+            "--output",
+            envvar="OUTPUT",
+            type=Choice([form.value for form in forms]),
+            default=OutputFormat.TABLE.value,
+            show_default=True,
+            help=f"How the report is written{more}.",
+        ),
+    )
+
+
+output_option = _output_option(form for form in OutputFormat if form is not OutputFormat.JUNIT)
 """Adds `--output`; the command gets `output: OutputFormat`."""
+findings_output_option = _output_option(
+    OutputFormat, "; junit for CI, a test for each finding and for what was not looked at"
+)
+"""The same for a command that finds something."""
 
 expect_digest_option = click.option(
     "--expect-digest",

@@ -20,6 +20,13 @@ class OutputFormat(Enum):
     JSON = "json"
     MARKDOWN = "markdown"
     HTML = "html"
+    JUNIT = "junit"
+    """Of commands that find something."""
+
+    @property
+    def is_for_programs(self) -> bool:
+        """True if a program reads it, which gets its document whatever it says."""
+        return self in (OutputFormat.JSON, OutputFormat.JUNIT)
 
     @property
     def folds(self) -> bool:

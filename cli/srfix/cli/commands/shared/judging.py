@@ -30,7 +30,7 @@ class Judged:
 
     def writes_report(self, output: OutputFormat) -> bool:
         """True unless it is quiet; who asked for JSON reads it with a program, which always gets its document."""
-        return not self.is_quiet or output is OutputFormat.JSON
+        return not self.is_quiet or output.is_for_programs
 
 
 def judge(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> Judged:
@@ -71,7 +71,7 @@ def judge(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> Judged:
 
 def write_unless_quiet(report: Report, output: OutputFormat, *, quiet: bool, code: ExitCode) -> None:
     """Writes a report, unless --quiet was given and nothing is wrong; a document of JSON is written always."""
-    if not (quiet and code is ExitCode.OK) or output is OutputFormat.JSON:
+    if not (quiet and code is ExitCode.OK) or output.is_for_programs:
         write_report(report, output)
 
 

@@ -1,0 +1,82 @@
+"""A report with findings as JUnit's XML, which CI servers show as tests: one for each finding, and for what was not looked at.
+
+| in the document | test |
+|---|---|
+| a finding, or what is foretold | failed; passed where it is a note, known from a baseline, or below `--fail-on` |
+| what was not looked at, and may hide a finding | an error |
+| what was not looked at otherwise | skipped |
+| nothing of these | one that passed |
+
+The form is that which Jenkins reads (`junit-10.xsd` of its xUnit plugin).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TextIO
+from xml.etree import ElementTree
+
+import click
+
+from srfix.cli.output.interface import Report
+from srfix.recovery.severity import Severity
+from srfix.serde.printable import printable
+
+_RANK: Final = list(Severity)
+_NOTHING: Final = "nothing is wrong in what was looked at"
+
+
+def render(report: Report, stream: TextIO) -> None:
+    """Writes the document's findings."""
+    ctx = click.get_current_context(silent=True)
+    command = "srfix" if ctx is None else ctx.command_path
+    cases = list(_cases(report.document, command, _threshold(ctx)))
+    suite = ElementTree.Element("testsuite", name=command, tests=str(len(cases)))
+    for kind in ("failure", "error", "skipped"):
+        name = {"failure": "failures", "error": "errors"}.get(kind, kind)
+        suite.set(name, str(sum(case.find(kind) is not None for case in cases)))
+    suite.extend(cases)
+    ElementTree.indent(suite)
+    stream.write('<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n")
+
+
+def _threshold(ctx: click.Context | None) -> Severity:
+    given = None if ctx is None else ctx.params.get("fail_on")
+    return Severity(given.replace("-", " ")) if isinstance(given, str) else Severity.LITTER
+
+
+def _cases(document: Mapping[str, Any], command: str, threshold: Severity) -> Iterator[ElementTree.Element]:
+    known = [(each["code"], each["application"], each["store"], each["role"]) for each in _known(document)]
+    found = [*document.get("findings", ()), *document.get("foretold", ())]
+    for each in found:
+        place = [str(each[name]) for name in ("application", "store") if each.get(name)] or [str(each.get("topic"))]
+        case = _case(".".join(place), f"{each['code']} {each['subject']}")
+        is_known = (each["code"], each.get("application"), each.get("store"), each.get("role")) in known
+        failed = not is_known and _RANK.index(Severity(each["severity"])) <= _RANK.index(threshold)
+        part = ElementTree.SubElement(case, "failure" if failed else "system-out")
+        if failed:
+            part.set("type", each["severity"])
+            part.set("message", _text(each["explanation"]))
+        then = each.get("first", [each.get("next")])
+        part.text = _text("\n".join(filter(None, (each["explanation"], *then))))
+        yield case
+    for each in document.get("skipped", ()):
+        case = _case("not looked at", each["what"])
+        part = ElementTree.SubElement(case, "error" if each["could_hide_a_finding"] else "skipped")
+        part.set("message", _text(each["reason"]))
+        yield case
+    if not found and not document.get("skipped"):
+        yield _case(command, _NOTHING)
+
+
+def _known(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list((document.get("baseline") or {}).get("known", ()))
+
+
+def _case(class_name: str, name: str) -> ElementTree.Element:
+    return ElementTree.Element("testcase", classname=_text(class_name), name=_text(name))
+
+
+def _text(text: str) -> str:
+    """Without what XML cannot hold."""
+    return printable(text)
