@@ -120,6 +120,11 @@ class TestTheReport:
             (id_, "users-value") for id_ in ids
         }
 
+    def test_it_fails_on_what_it_is_to_fail_on_and_is_quiet_if_nothing_is(self, mirrored: Parts) -> None:
+        for more, code in (((), 0), (("--fail-on", "note"), 1)):
+            done = mirrored.srfix("check", "source.users", "--reader", "plain", "--quiet", *more)
+            assert (done.returncode, bool(done.stdout + done.stderr)) == (code, bool(code)), done.stderr
+
     def test_markdown_has_the_same(self, mirrored: Parts) -> None:
         done = mirrored.srfix("check", "source.users", "--details", "--output", "markdown")
         assert done.returncode == 1

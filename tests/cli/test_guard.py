@@ -82,6 +82,8 @@ class TestByNames:
     def test_what_breaks_nothing_ends_in_0(self, topology: Path) -> None:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "none", "--output", "json")
         assert document(done, 0)["foretold"] == []
+        quiet = srfix("guard", "--topology", topology, *SAID, "--optimization", "none", "--quiet")
+        assert (quiet.returncode, quiet.stdout + quiet.stderr) == (0, "")
 
     def test_what_cannot_be_told_ends_in_2(self, topology: Path) -> None:
         done = srfix("guard", "--topology", topology, *SAID, "--output", "json")

@@ -11,20 +11,23 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
 from srfix.cli.options import (
+    SEVERITIES,
     CensusEngineChoice,
     Hurry,
     TopicChoice,
     connection_options,
     details_option,
     engine_options,
+    fail_on_option,
     findings_output_option,
     given_options,
     hurry_options,
+    quiet_option,
     topic_isolation_option,
     topic_options,
     topic_reader_option,
 )
-from srfix.cli.output import OutputFormat, Report, say, write_report
+from srfix.cli.output import OutputFormat, Report, say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 @hurry_options
 @engine_options
 @details_option
+@quiet_option
+@fail_on_option
 @findings_output_option
 def check(
     topic: str,
@@ -53,6 +58,8 @@ def check(
     hurry: Hurry,
     engine: CensusEngineChoice,
     details: bool,
+    quiet: bool,
+    fail_on: str,
     output: OutputFormat,
 ) -> ExitCode:
     """Check that what reads TOPIC can resolve the schema ids in it, under the subject that it asks. Reads only.
@@ -60,7 +67,8 @@ def check(
     For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; no Kafka Streams is needed.
     srfix plan --topic TOPIC with the same options plans the repair.
     """
-    from srfix.cli.commands.shared import check_blocks, open_cluster, show_progress
+    from srfix.cli.commands.shared import check_blocks, open_cluster, show_progress, write_unless_quiet
+    from srfix.recovery.diagnosis import is_at_least
     from srfix.recovery.facts import Survey
     from srfix.recovery.topic_check import check_document, check_topic
     from srfix.serde.properties import Isolation
@@ -74,16 +82,19 @@ def check(
             given=given_options(),
             deadline_s=hurry.deadline_s,
             max_records=hurry.max_records,
-            on_progress=show_progress(),
+            on_progress=None if quiet else show_progress(),
         )
         url = registry.url
     document = check_document(found, srfix_version=version("srfix"), generated_at=now(), registry=url)
-    write_report(Report(document=document, blocks=tuple(check_blocks(found, details=details))), output)
-    for line in _said(found, output):
-        say(line, err=True)
-    if found.has_findings:
-        return ExitCode.FINDINGS
-    return ExitCode.REFUSED if found.is_inconclusive else ExitCode.OK
+    fails = any(is_at_least(finding.severity, SEVERITIES[fail_on]) for finding in found.findings)
+    unseen = any(skipped.could_hide for skipped in found.skipped)
+    code = ExitCode.FINDINGS if fails else ExitCode.REFUSED if unseen else ExitCode.OK
+    report = Report(document=document, blocks=tuple(check_blocks(found, details=details)))
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if not quiet or code is not ExitCode.OK:
+        for line in _said(found, output):
+            say(line, err=True)
+    return code
 
 
 def _said(found: TopicCheck, output: OutputFormat) -> Iterator[str]:

@@ -18,9 +18,10 @@ from srfix.cli.options import (
     given_options,
     hurry_options,
     option,
+    quiet_option,
     selection_options,
 )
-from srfix.cli.output import OutputFormat, Report, say, write_report
+from srfix.cli.output import OutputFormat, Report, say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.serde import bounds
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @evidence_options
 @connection_options
 @hurry_options
+@quiet_option
 @findings_output_option
 def guard(
     to: str | None,
@@ -70,6 +72,7 @@ def guard(
     evidence: EvidenceOptions,
     connection: Connection,
     hurry: Hurry,
+    quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
     """Say what will break before it does, and what to register first. Writes nothing.
@@ -80,7 +83,7 @@ def guard(
 
     Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
     """
-    from srfix.cli.commands.shared import forecast_blocks, forecast_summary
+    from srfix.cli.commands.shared import forecast_blocks, forecast_summary, write_unless_quiet
     from srfix.recovery.facts import Reader
     from srfix.recovery.guard import Assumed, forecast_document, foretell, parse_optimization
 
@@ -108,9 +111,12 @@ def guard(
             ignore=selection.ignore,
         )
     document = forecast_document(forecast, srfix_version=version("srfix"), generated_at=now())
-    write_report(Report(document=document, blocks=tuple(forecast_blocks(forecast))), output)
-    say(forecast_summary(forecast), err=True)
-    return ExitCode.FINDINGS if forecast.fails else ExitCode.REFUSED if forecast.is_open else ExitCode.OK
+    code = ExitCode.FINDINGS if forecast.fails else ExitCode.REFUSED if forecast.is_open else ExitCode.OK
+    report = Report(document=document, blocks=tuple(forecast_blocks(forecast)))
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if not quiet or code is not ExitCode.OK:
+        say(forecast_summary(forecast), err=True)
+    return code
 
 
 def _version(text: str | None, option: str) -> StreamsVersion | None:

@@ -57,18 +57,21 @@ quiet_option = option(
 )
 """Adds `--quiet`; the command gets `quiet: bool`."""
 
+fail_on_option = option(
+    "--fail-on",
+    envvar="FAIL_ON",
+    type=Choice(tuple(SEVERITIES)),
+    default="litter",
+    show_default=True,
+    help="The least severity that ends in exit code 1. What was not looked at still ends in 2.",
+)
+"""Adds `--fail-on`; the command gets `fail_on: str`, of `SEVERITIES`."""
+
 gate_options = handing_over(
     "gate",
     _gate,
     quiet_option,
-    option(
-        "--fail-on",
-        envvar="FAIL_ON",
-        type=Choice(tuple(SEVERITIES)),
-        default="litter",
-        show_default=True,
-        help="The least severity that ends in exit code 1. What was not looked at still ends in 2.",
-    ),
+    fail_on_option,
     option(
         "--baseline",
         envvar="BASELINE",
