@@ -114,6 +114,16 @@ class TestScan:
         earlier = lines("scan", OLD, "--store", "win", "--window-to", str(TS))
         assert {row["window"]["start_ms"] for row in earlier} == {TS}
 
+    def test_what_is_beyond_the_retention_is_marked(self) -> None:
+        for retention, marks in ((60_000, {TS: True, TS + 60_000: False}), (60_001, {TS: False, TS + 60_000: False})):
+            rows = lines("scan", OLD, "--store", "win", "--retention-ms", str(retention))
+            assert {row["window"]["start_ms"]: row["is_beyond_retention"] for row in rows} == marks
+        assert "is_beyond_retention" not in lines("scan", OLD, "--store", "win")[0]
+        (first, *_) = lines("get", OLD, "t1", "--store", "ts", "--retention-ms", "1")
+        assert first["is_beyond_retention"] is None
+        table = srfix("state", "scan", OLD, "--store", "sess", "--retention-ms", "1").stdout
+        assert ("beyond retention" in table, " yes" in table, " no" in table) == (True, True, True)
+
     def test_a_session_has_its_end(self) -> None:
         first = lines("scan", OLD, "--store", "sess")[0]
         assert (first["window"]["start_ms"], first["window"]["end_ms"]) == (TS, TS + 1000)

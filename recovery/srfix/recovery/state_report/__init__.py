@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from srfix.recovery.state_report.not_registered import rows_not_registered
     from srfix.recovery.state_report.partitions import murmur2, partition_of
+    from srfix.recovery.state_report.retention import Retention
     from srfix.recovery.state_report.rocksdb_log import RocksDBLog, log_that_hurts, parse_log, read_logs
     from srfix.recovery.state_report.rocksdb_options import (
         RocksDBOptions,
@@ -76,6 +77,7 @@ else:
             "listing": ["Generation", "databases_of", "generation_of", "is_task_in_use", "listing_document"],
             "not_registered": ["rows_not_registered"],
             "partitions": ["murmur2", "partition_of"],
+            "retention": ["Retention"],
             "rocksdb_log": ["RocksDBLog", "log_that_hurts", "parse_log", "read_logs"],
             "rocksdb_options": ["RocksDBOptions", "newest_options", "options_that_hurt", "parse_options"],
             "row_documents": [

@@ -159,7 +159,7 @@ class _Span:
 
     def _time(self, key: bytes) -> int | None:
         _key, window = in_window(self._form, key)
-        return None if window is None else window.start_ms if window.end_ms is None else window.end_ms
+        return None if window is None else window.last_ms
 
 
 def in_window(form: StoreFormat, key: bytes) -> tuple[bytes, StoredWindow | None]:

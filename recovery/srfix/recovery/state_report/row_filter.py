@@ -51,8 +51,7 @@ class RowFilter:
             return True
         if row.window is None:
             return False
-        last = row.window.start_ms if row.window.end_ms is None else row.window.end_ms
-        return (self.window_from_ms is None or last >= self.window_from_ms) and (
+        return (self.window_from_ms is None or row.window.last_ms >= self.window_from_ms) and (
             self.window_to_ms is None or row.window.start_ms <= self.window_to_ms
         )
 

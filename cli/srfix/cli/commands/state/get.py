@@ -15,7 +15,7 @@ from srfix.cli.commands.state.choosing import (
 )
 from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.not_read import not_read
-from srfix.cli.commands.state.reading import reading_options
+from srfix.cli.commands.state.reading import reading_options, retention_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
@@ -34,10 +34,17 @@ if TYPE_CHECKING:
 @click.argument("key")
 @choice_options
 @reading_options
+@retention_option
 @connection_options
 @output_option
 def get(
-    directory: str, key: str, choice: StoreChoice, reading: RowReading, connection: Connection, output: OutputFormat
+    directory: str,
+    key: str,
+    choice: StoreChoice,
+    reading: RowReading,
+    retention_ms: int | None,
+    connection: Connection,
+    output: OutputFormat,
 ) -> ExitCode:
     """Print the rows of KEY in a store of DIR: the row, or one for each window, session or version. Writes nothing.
 
@@ -67,7 +74,7 @@ def get(
             each for store, row in rows() for each in decoded_rows(store, (row,), decoder, topic=store.changelog)
         )
         stores = [store for _application, store in found]
-        read, failed = write_rows(decoded, output, application=application, stores=stores)
+        read, failed = write_rows(decoded, output, application=application, stores=stores, retention_ms=retention_ms)
     unread = not_read(found)
     unread.say()
     if not read:

@@ -131,3 +131,11 @@ reading_options = handing_over(
     click.option("--second-subject", help="The subject to fall back to."),
 )
 """Adds the options that say how rows are read; the command gets `reading: RowReading`."""
+
+retention_option = click.option(
+    "--retention-ms",
+    type=click.IntRange(min=1),
+    help="Mark the rows of windows and sessions that are older than this, which Kafka Streams from 3.5 on hides: retention.ms "
+    "of its changelog, less windowstore.changelog.additional.retention.ms (a day).",
+)
+"""Adds `--retention-ms`."""

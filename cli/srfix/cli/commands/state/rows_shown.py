@@ -16,32 +16,42 @@ from srfix.serde.printable import is_printable
 if TYPE_CHECKING:
     from srfix.recovery.facts import DecodedPart
     from srfix.recovery.state.stores import StateStore
-    from srfix.recovery.state_report import DecodedRow
+    from srfix.recovery.state_report import DecodedRow, Retention
 
 
 def write_rows(
-    rows: Iterable[DecodedRow], output: OutputFormat, *, application: str, stores: Iterable[StateStore]
+    rows: Iterable[DecodedRow],
+    output: OutputFormat,
+    *,
+    application: str,
+    stores: Iterable[StateStore],
+    retention_ms: int | None = None,
 ) -> tuple[int, int]:
     """Writes the rows; how many there were, and how many could not be decoded.
 
     :param stores: where they are read; of one that is damaged, or may not be read, no row is not known to be there or not.
     """
-    from srfix.recovery.state_report import row_document
+    from srfix.recovery.state_report import Retention, row_document
+
+    retention = None if retention_ms is None else Retention(retention_ms)
 
     if output is OutputFormat.JSON:
         read = failed = 0
         for row in rows:
             # A line at a time: what was read before an outage is not lost.
-            show_json(json.dumps(row_document(row, application=application), allow_nan=False))
+            document = row_document(row, application=application)
+            if retention is not None:
+                document["is_beyond_retention"] = retention.is_beyond(row.store, row.row)
+            show_json(json.dumps(document, allow_nan=False))
             read, failed = read + 1, failed + row.record.failed
         sys.stdout.flush()
         return read, failed
     kept = list(rows)
-    write_report(Report(document={}, blocks=tuple(_blocks(kept, list(stores)))), output)
+    write_report(Report(document={}, blocks=tuple(_blocks(kept, list(stores), retention))), output)
     return len(kept), sum(row.record.failed for row in kept)
 
 
-def _blocks(rows: list[DecodedRow], stores: list[StateStore]) -> Iterable[Block]:
+def _blocks(rows: list[DecodedRow], stores: list[StateStore], retention: Retention | None) -> Iterable[Block]:
     if not rows:
         if any(store.is_damaged for store in stores):
             yield Paragraph("No row was found in what could be read; the store is damaged.")
@@ -51,8 +61,13 @@ def _blocks(rows: list[DecodedRow], stores: list[StateStore]) -> Iterable[Block]
             yield Paragraph("No row lies there.")
         return
     shown = [column for column in _COLUMNS if column.is_always or any(map(column.cell, rows))]
-    cells = tuple(tuple(column.cell(row) or "-" for column in shown) for row in rows)
-    yield Table(tuple(column.name for column in shown), cells)
+    cells = [tuple(column.cell(row) or "-" for column in shown) for row in rows]
+    names = tuple(column.name for column in shown)
+    if retention is not None:
+        names += ("beyond retention",)
+        words = {True: "yes", False: "no", None: "-"}
+        cells = [(*cell, words[retention.is_beyond(row.store, row.row)]) for cell, row in zip(cells, rows, strict=True)]
+    yield Table(names, tuple(cells))
     problems = {
         f"{row.store.task.name}: {part.error.message}"
         for row in rows

@@ -16,7 +16,7 @@ from srfix.cli.commands.state.choosing import (
 )
 from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.not_read import not_read
-from srfix.cli.commands.state.reading import reading_options
+from srfix.cli.commands.state.reading import reading_options, retention_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most, in all."
 )
 @reading_options
+@retention_option
 @connection_options
 @task_engine_options
 @output_option
@@ -64,6 +65,7 @@ def scan(
     not_registered: str | None,
     limit: int,
     reading: RowReading,
+    retention_ms: int | None,
     connection: Connection,
     engine: CensusEngineChoice,
     output: OutputFormat,
@@ -85,6 +87,10 @@ def scan(
     if not_registered is not None and engine.engine == SPARK:
         raise UsageError(
             "--not-registered asks the registry row by row, which --engine spark does not do: leave one out."
+        )
+    if retention_ms is not None and engine.engine == SPARK:
+        raise UsageError(
+            "--retention-ms looks for the newest window here, which --engine spark does not do: leave one out."
         )
     found = choice.one_store(for_workers(directory, engine))
     application = found[0][0].application
@@ -117,7 +123,9 @@ def scan(
             stores = [part.store for part in parts]
             tell_notes(note for part in parts for note in part.notes)
             rows = (row for part in parts for row in part.rows)
-        read, failed = write_rows(islice(rows, limit), output, application=application, stores=stores)
+        read, failed = write_rows(
+            islice(rows, limit), output, application=application, stores=stores, retention_ms=retention_ms
+        )
     unread = not_read(found, stores)
     unread.say()
     if not read:

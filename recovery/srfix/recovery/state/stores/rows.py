@@ -47,6 +47,11 @@ class StoredWindow(NamedTuple):
     sequence_number: int = 0
     """Which of several rows of a key and window, in the windows of stream-stream joins."""
 
+    @property
+    def last_ms(self) -> int:
+        """The time by which its segment goes: a window's start, a session's end."""
+        return self.start_ms if self.end_ms is None else self.end_ms
+
 
 class StateRow(NamedTuple):
     """A row as an application would see it, in bytes."""

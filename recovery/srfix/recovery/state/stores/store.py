@@ -92,6 +92,16 @@ class StateStore:
         starts = (segment_start(path, self.name) for path in self._databases())
         return next((each for each in starts if each is not None), None)
 
+    def newest_window_ms(self) -> int | None:
+        """The start of the newest window, or the end of the newest session, that lies there; None for none."""
+        windows = (
+            window
+            for path in self._databases()[-1:]
+            for batch in self._batches(path, everywhere)
+            for window in batch.windows or ()
+        )
+        return max((window.last_ms for window in windows if window is not None), default=None)
+
     def __iter__(self) -> Iterator[StateRow]:
         """All rows, by database and the bytes of their stored keys.
 
