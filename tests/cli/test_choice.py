@@ -28,5 +28,5 @@ class TestChoice:
     def test_one_that_is_like_none_gets_no_suggestion(self) -> None:
         done = srfix("diagnose", "--output", "spreadsheet")
         assert done.returncode == 2
-        assert "'spreadsheet' is not one of 'table', 'json', 'markdown', 'html'.\n" in done.stderr
+        assert "'spreadsheet' is not one of 'table', 'json', 'markdown', 'html', 'junit'.\n" in done.stderr
         assert "Did you mean" not in done.stderr

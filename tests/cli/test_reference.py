@@ -78,7 +78,7 @@ class TestTab:
                 ("srfix schema-of ", " ".join(document.name for document in DOCUMENTS)),
                 ("srfix explain ", " ".join(known.code for known in CATALOGUE)),
                 ("srfix explain srf00", " ".join(known.code for known in CATALOGUE[:9])),
-                ("srfix diagnose --output ", "table json markdown html"),
+                ("srfix diagnose --output ", "table json markdown html junit"),
                 ("srfix diagnose --engine=", "local spark"),
                 ("srfix diagnose --fail-on breaks", "breaks-on-restore breaks-on-upgrade"),
                 ("srfix decode users --case-rule ", "unique exact ksqldb ksqldb-2020"),
@@ -102,7 +102,7 @@ class TestTab:
                 ("srfix explain srf012", "srfix explain SRF012 "),
                 ("srfix explain st", "srfix explain sta"),
                 ("srfix explain stac", "srfix explain stack.txt "),
-                ("srfix diagnose --output=j", "srfix diagnose --output=json "),
+                ("srfix diagnose --output=js", "srfix diagnose --output=json "),
                 (
                     "srfix diagnose --registry http://h:8081 --engine s",
                     "srfix diagnose --registry http://h:8081 --engine spark ",

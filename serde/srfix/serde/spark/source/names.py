@@ -210,7 +210,7 @@ def in_options_words() -> Iterator[None]:
 
 def _as_option(found: re.Match[str]) -> str:
     name, value = found["name"].replace("_", ".").replace("subjects", "subject"), found["value"].strip("'\"")
-    value = value.lower() if value in ("True", "False") else value
+    value = {"True": "true", "False": "false"}.get(value, value)
     return f"the option {name}" + (f" ({value})" if value and value != "…" else "")
 
 
