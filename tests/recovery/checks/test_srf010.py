@@ -165,3 +165,18 @@ def test_it_shows_that_2_7_or_later_writes_so_that_nothing_is_asked_of_the_phant
     plain.commit("other", users=1)
     plain.listing("shop", "other")
     assert "SRF001" in wrong(plain.examine().diagnosis), "another application may have the same serde"
+
+
+def test_the_keys_schema_alone_does_not_show_it_where_the_values_have_one(plain: World) -> None:
+    """Seen wrong: the store of another application, a global table's, had the same key, and SRF001 was called a note."""
+    key = '{"type":"record","name":"K","fields":[{"name":"id","type":"long"}]}'
+    own_key = key.replace('"id"', '"ID"')
+    seed(plain, SOURCE_SUBJECT, W1)
+    seed(plain, "users-key", key, own_key)
+    seed(plain, PHANTOM, marked(ALIKE))
+    seed(plain, "shop-users-store-changelog-key", own_key)
+    plain.live((value(2), value(1)))
+    plain.listing("shop")
+    diagnosis = plain.examine().diagnosis
+    assert "SRF010" in wrong(diagnosis)
+    assert "SRF001" in wrong(diagnosis)

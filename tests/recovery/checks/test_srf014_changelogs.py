@@ -132,6 +132,16 @@ class TestLostInChangelog:
             assert look(world, application="shop").findings == ()
             assert len(look(world, application="shop-users").findings) == 1
 
+    def test_who_has_committed_offsets_of_it_reads_it_and_is_not_its_application(self) -> None:
+        topic = "shop-users-changelog"
+        with world_of({topic: 1}) as world:
+            world.registry.seed(f"{topic}-value", W1)
+            world.put(topic, ("ann", frame_id(99, b"\x02")))
+            world.commit("shop", **{topic: 1})
+            diagnosis = look(world)
+            assert diagnosis.findings == ()
+            assert "no application of such a name lives" in of_changelogs(diagnosis)[0].reason
+
     def test_without_an_application_it_is_said_and_no_finding(self) -> None:
         topic = "my-orders-changelog"
         with world_of({topic: 1}) as other:

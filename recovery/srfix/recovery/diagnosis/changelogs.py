@@ -214,11 +214,13 @@ def _lost(survey: Survey, topic: Topic, roles: dict[Role, tuple[str, ...]], cens
 def _owner(survey: Survey, applications: Applications, topic: Topic) -> str | None:
     """The longest living application that a name allows; else one that was handed over, or that a generated name shows.
 
-    A group whose members are plain consumers is no application.
+    A group whose members are plain consumers is no application. Nor is one that has committed offsets of the topic itself: a
+    restore commits none.
     """
     prefixes = application_prefixes(topic)
     survey.ask_commits(prefixes)
-    living = next((name for name in prefixes if applications.is_group(name) and not applications.is_plain(name)), None)
+    named = (name for name in prefixes if applications.is_group(name) and not applications.is_plain(name))
+    living = next((name for name in named if topic not in {read for read, _partition in survey.commits(name)}), None)
     known = living or next((name for name in prefixes if name in survey.supplied.applications), None)
     return known or generated_owner(topic)
 

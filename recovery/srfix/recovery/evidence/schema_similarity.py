@@ -306,7 +306,7 @@ def _candidates(
     store: SuspectStore, survey: Survey, fits: Callable[[Topic], bool], kind: tuple[object, ...]
 ) -> tuple[Topic, ...]:
     """Topics that may be a source and fit, by name. One that is named as an application's own is only where this application
-    reads it, or reads nothing, and no group has such a name; of the others it is found out once for all stores of a context.
+    reads it, or no group has such a name; of the others it is found out once for all stores of a context.
     """
 
     def fitting() -> tuple[Topic, ...]:
@@ -316,11 +316,8 @@ def _candidates(
         return tuple(topic for topic in survey.topics() if fits(topic) and _is_unowned(topic, survey))
 
     found = survey.once((*kind, store.context), fitting)
-    if not read_topics(store, survey):
-        found = tuple(sorted((*found, *survey.once((*kind, store.context, "unowned"), unowned))))
     read = (topic for topic in read_topics(store, survey) if topic in survey.topics() and not _is_nobodys_own(topic))
-    own = tuple(filter(fits, read))
-    return tuple(sorted((*found, *own))) if own else found
+    return tuple(sorted({*found, *survey.once((*kind, store.context, "unowned"), unowned), *filter(fits, read)}))
 
 
 def _is_nobodys_own(topic: Topic) -> bool:
