@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 import yaml
@@ -16,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from srfix.cli.metrics.families import Families
 from srfix.cli.metrics.kept import ALERTS, DASHBOARD, kept_text
+from srfix.cli.metrics.serving import serving
 from srfix.cli.metrics.standing import Standing
 from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, Skipped
 from srfix.recovery.watch.events import (
@@ -120,6 +122,14 @@ class TestFamilies:
 
 
 class TestHealth:
+    @pytest.mark.parametrize("accept", ["application/openmetrics-text;version=a.b", "," * 60_000, "*/*"])
+    def test_whatever_is_accepted_metrics_are_answered(self, accept: str, capfd: pytest.CaptureFixture[str]) -> None:
+        with serving(everything(), "127.0.0.1", 0) as (host, port):
+            request = Request(f"http://{host}:{port}/metrics", headers={"Accept": accept})
+            with urlopen(request, timeout=10) as answer:
+                assert b"srfix_" in answer.read()
+        assert capfd.readouterr().err == ""
+
     def test_it_is_healthy_while_looks_end(self) -> None:
         at = [0.0]
         standing = Standing(interval_s=10.0, monotonic=lambda: at[0])

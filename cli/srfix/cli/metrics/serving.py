@@ -58,7 +58,10 @@ def _application(standing: Standing, registry: CollectorRegistry) -> WSGIApplica
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         match environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""):
             case "GET" | "HEAD", "/metrics":
-                return metrics(environ, start_response)
+                try:
+                    return metrics(environ, start_response)
+                except (TypeError, ValueError):  # of an Accept header that prometheus_client cannot read
+                    return metrics({**environ, "HTTP_ACCEPT": ""}, start_response)
             case "GET" | "HEAD", "/healthz":
                 is_healthy, document = standing.health()
                 status = "200 OK" if is_healthy else "503 Service Unavailable"
