@@ -51,6 +51,9 @@ class TestTheWholeWay:
         broken = findings(run("diagnose", "--output", "json", expected=1))
         assert [finding["code"] for finding in broken if finding["severity"] != "note"] == ["SRF001"]
         run("plan", "-o", "p.json", expected=0)
+        to_output = run("plan", "-o", "-", expected=0)
+        assert json.loads(to_output.stdout)["actions"] == json.loads((tmp_path / "p.json").read_text())["actions"]
+        assert not (tmp_path / "-").exists()
         assert demo.dump() == before
 
         applied = json.loads(run("apply", "p.json", "--yes", "--output", "json", expected=0).stdout)

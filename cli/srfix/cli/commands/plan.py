@@ -57,7 +57,12 @@ if TYPE_CHECKING:
 @details_option
 @output_option
 @click.option(
-    "-o", "--out", "path", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the plan there."
+    "-o",
+    "--out",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the plan there; - is standard output, in place of the report.",
 )
 @click.option(
     "--keep",
@@ -123,6 +128,8 @@ def plan(
 
     `srfix apply FILE` carries the plan out.
     """
+    if path == Path("-"):  # JSON is the plan, to the byte
+        path, output = None, OutputFormat.JSON
     from srfix.cli.commands.shared import ignored_line, open_session, plan_report, show_progress
     from srfix.recovery.census import NoCensus
     from srfix.recovery.checks import Width
