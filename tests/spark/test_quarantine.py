@@ -167,7 +167,9 @@ class TestWriteStream:
             with clear_errors():
                 assert self.started(spark, plan, tmp_path, servers, keep).awaitTermination(120)
 
-        with pytest.raises(ClusterError, match=rf"said nothing of the topic '{topic}' in time: .* or no broker answered"):
+        with pytest.raises(
+            ClusterError, match=rf"said nothing of the topic '{topic}' in time: .* or no broker answered"
+        ):
             run("localhost:1")
         run(broker.bootstrap_servers)
         run(broker.bootstrap_servers)  # the batch is done: nothing is kept or written again
