@@ -48,10 +48,24 @@ def test_ksqldbs_processing_log_is_no_connect_task(log: str) -> None:
     assert read(text).symptom is Symptom.CONNECT_TASK
 
 
-@pytest.mark.parametrize("code", [429, 408, 405, 422, 500, 503])
+@pytest.mark.parametrize("code", [429, 42901, 408, 40801, 405, 422, 500, 503])
 def test_a_registry_that_answers_nothing_of_schemas(code: int) -> None:
     text = f"Error registering Avro schema\nCaused by: RestClientException: no; error code: {code}"
     assert read(text).symptom is Symptom.REGISTRY_FAILED
+
+
+@pytest.mark.parametrize(
+    ("cause", "symptom"),
+    [
+        ("RestClientException: User is denied operation Read; error code: 40301", Symptom.UNAUTHORIZED),
+        ("RestClientException: User is unauthorized; error code: 40101", Symptom.UNAUTHORIZED),
+        ("java.net.SocketException: Connection reset", Symptom.UNREACHABLE),
+        ("java.io.EOFException: Unexpected end of file from server", Symptom.UNREACHABLE),
+        ("java.net.http.HttpTimeoutException: request timed out", Symptom.UNREACHABLE),
+    ],
+)
+def test_a_lookup_that_was_not_answered_is_not_the_incident(cause: str, symptom: Symptom) -> None:
+    assert read(f"Error retrieving Avro value schema version for id 7\nCaused by: {cause}").symptom is symptom
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,8 @@ _CODE: Final = re.compile(
     r"|\((4\d{4}|50\d{3})\)"
 )
 _NO_CONNECTION: Final = re.compile(
-    r"(?:Connect|UnknownHost|NoRouteToHost|SocketTimeout|SSLHandshake|ConnectTimeout)Exception|Connection\s+refused"
+    r"(?:Connect|UnknownHost|NoRouteToHost|SocketTimeout|SSLHandshake|ConnectTimeout|HttpTimeout|java\.net\.Socket)Exception"
+    r"|Connection\s+refused|Unexpected\s+end\s+of\s+file\s+from\s+server"
 )
 _VERSION_FRAME: Final = re.compile(
     r"lookUpSubjectVersion|\.getVersion\(|getVersionFromRegistry|\.schemaVersion\(|POST\s+/subjects/"
@@ -107,6 +108,8 @@ _ABSENT = frozenset({404, 40401, 40403})
 _INCOMPATIBLE = frozenset({409, 40901})
 _NOT_OF_SCHEMAS = frozenset({405, 408, 422, 429})
 """HTTP's own words on a request, whatever schema it was about."""
+_OF_STATUS_ALONE = frozenset({401, 403, 405, 408, 429})
+"""Statuses whose codes (40301, 42901) say no more than they: those of 404, 409 and 422 do."""
 
 
 def read(text: str) -> StackTraceReading:
@@ -193,6 +196,8 @@ def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None
     }
     if anchor.kind in by_kind:
         return by_kind[anchor.kind]
+    if code is not None and code // 100 in _OF_STATUS_ALONE:
+        code //= 100
     is_write = anchor.kind in {AnchorKind.REGISTERING, AnchorKind.WRITER_LOOKUP}
     if code in _INCOMPATIBLE or (code is None and text.startswith("Schema being registered", anchor.start)):
         return Symptom.INCOMPATIBLE_WRITE
