@@ -6,8 +6,11 @@ import socket
 import time
 from collections.abc import Iterator
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from srfix.cli.options import quiet_option
 from srfix.cli.slow_answers import SlowAnswers
 from srfix.recovery.cluster import Cluster
 from srfix.serde.errors import ClusterError
@@ -56,3 +59,20 @@ def test_it_is_told_again_and_not_behind_the_answer() -> None:
     with waiting("nobody listens"):
         time.sleep(0.1)
     assert len(lines) == told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "is_told"),
+    [([], None, True), (["-q"], None, False), ([], "1", False), ([], "0", True)],
+)
+def test_a_quiet_command_tells_of_no_wait(arguments: list[str], environment: str | None, is_told: bool) -> None:
+    @click.command()
+    @quiet_option
+    def ask(quiet: bool) -> None:
+        with waiting("an answer"):
+            time.sleep(0.3)
+
+    lines: list[str] = []
+    with SlowAnswers(lines.append, first_s=0.05):
+        CliRunner().invoke(ask, arguments, env={"SRFIX_QUIET": environment}, catch_exceptions=False)
+    assert bool(lines) is is_told

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 
 import click
 from click.core import ParameterSource
@@ -69,7 +68,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PrintableFormatter())
     _sweep_views()
-    with _slow_answers(arguments, redactor):
+    with SlowAnswers(lambda line: say_on_the_way(redactor.scrub(line))):
         code = _run(arguments, redactor, interrupts)
     try:
         sys.stdout.flush()
@@ -83,13 +82,6 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
     if code == ExitCode.PIPE_CLOSED:
         silence(sys.stdout.fileno())
     return code
-
-
-def _slow_answers(arguments: Sequence[str], redactor: Redactor) -> AbstractContextManager[object]:
-    """Says what is waited for, but where nobody looks: `--quiet`, and `watch`, which has a log."""
-    if {"--quiet", "-q"} & {*arguments} or os.environ.get("SRFIX_QUIET") or arguments[:1] == ["watch"]:
-        return nullcontext()
-    return SlowAnswers(lambda line: say_on_the_way(redactor.scrub(line)))
 
 
 def _sweep_views() -> None:

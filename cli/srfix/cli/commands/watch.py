@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from srfix.cli.version import version
 from srfix.cli.watching import allow_options, listen_address
 from srfix.recovery.clock import now
 from srfix.serde.errors import UsageError
+from srfix.serde.waiting import watch_with
 
 if TYPE_CHECKING:
     from srfix.cli.commands.shared import ClusterSession
@@ -124,6 +125,7 @@ def watch(
     from srfix.cli.metrics import Standing, serving
     from srfix.recovery.watch import LookEnded, Pace
 
+    watch_with(nullcontext)  # it has a log
     ending, standing = Ending(), Standing(interval_s=interval)
     pace = Pace(interval_s=interval, full_interval_s=full_interval, once=once)
     last: Diagnosis | None = None

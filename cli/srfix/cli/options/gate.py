@@ -7,6 +7,7 @@ def diagnose(gate): …
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,7 @@ from srfix.cli.completion import path_completion
 from srfix.cli.options.groups import handing_over, option
 from srfix.recovery.severity import Severity
 from srfix.serde.errors import UsageError
+from srfix.serde.waiting import watch_with
 
 SEVERITIES: Final = {severity.value.replace(" ", "-"): severity for severity in Severity}
 """By the names that `--fail-on` takes, worst first."""
@@ -47,11 +49,18 @@ def _gate(*, fail_on: str, **values: str | bool | None) -> Gate:
     return Gate(fail_on=SEVERITIES[fail_on], **values)  # type: ignore[arg-type]  # click's, by the options below
 
 
+def _tell_no_waits(_ctx: click.Context, _param: click.Parameter, is_quiet: bool) -> bool:
+    if is_quiet:
+        watch_with(nullcontext)
+    return is_quiet
+
+
 quiet_option = option(
     "--quiet",
     "-q",
     envvar="QUIET",
     is_flag=True,
+    callback=_tell_no_waits,
     help="Say nothing where the exit code is 0: no report (but JSON's document), no progress, no totals. What to "
     "take out of a baseline is said even so. For cron.",
 )

@@ -56,14 +56,14 @@ def _cases(document: Mapping[str, Any], command: str, threshold: Severity) -> It
         part = ElementTree.SubElement(case, "failure" if failed else "system-out")
         if failed:
             part.set("type", each["severity"])
-            part.set("message", _text(each["explanation"]))
+            part.set("message", printable(each["explanation"]))
         then = each.get("first", [each.get("next")])
-        part.text = _text("\n".join(filter(None, (each["explanation"], *then))))
+        part.text = printable("\n".join(filter(None, (each["explanation"], *then))))
         yield case
     for each in document.get("skipped", ()):
         case = _case("not looked at", each["what"])
         part = ElementTree.SubElement(case, "error" if each["could_hide_a_finding"] else "skipped")
-        part.set("message", _text(each["reason"]))
+        part.set("message", printable(each["reason"]))
         yield case
     if not found and not document.get("skipped"):
         yield _case(command, _NOTHING)
@@ -74,9 +74,4 @@ def _known(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _case(class_name: str, name: str) -> ElementTree.Element:
-    return ElementTree.Element("testcase", classname=_text(class_name), name=_text(name))
-
-
-def _text(text: str) -> str:
-    """Without what XML cannot hold."""
-    return printable(text)
+    return ElementTree.Element("testcase", classname=printable(class_name), name=printable(name))

@@ -200,7 +200,7 @@ class GivenOptions:
 
 @contextmanager
 def in_options_words() -> Iterator[None]:
-    """An error that speaks of a Python argument, `missing_columns='null'`, speaks of the option: missing.columns=null."""
+    """An error that speaks of a Python argument, `missing_columns='null'`, speaks of the option missing.columns (null)."""
     try:
         yield
     except SrfixError as error:
