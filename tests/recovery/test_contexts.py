@@ -46,6 +46,17 @@ class TestDiagnose:
         assert examination.diagnosis.examined == ("shop/users-store in context .eu",)
         assert not [skipped for skipped in examination.diagnosis.skipped if skipped.could_hide]
 
+    def test_what_the_registry_lists_of_one_context_is_asked_of_the_others(self, world: World) -> None:
+        """`GET /schemas`, which what is left of gone applications takes, lists the default context alone."""
+        left = ":.eu:retired-by-key-repartition-value"
+        world.registry.seed(left, KEY)
+        world.registry.seed(f":.eu:{SOURCE_SUBJECT}", KEY)  # the newest version, which has no field of the store's
+        world.listing("shop")
+        findings = world.findings()
+        assert findings["SRF001"].source is not None
+        assert findings["SRF001"].source.topic == "users"
+        assert (findings["SRF009"].subject, len(findings["SRF009"].registered_ids or ())) == (left, 1)
+
     def test_one_store_in_two_contexts_is_two(self, world: World) -> None:
         world.registry.seed(PHANTOM, W2)  # which is id 2 here, and so complete
         examination = world.examine()

@@ -122,6 +122,24 @@ class TestTheSource:
         assert sources(examination).get("my-app/users-store") in ("users", None)
         assert not any(finding.repairable for finding in of(examination, "SRF001"))
 
+    def test_is_not_known_where_one_that_cannot_be_compared_is_left_and_a_person_alone_names_the_application(
+        self, registry: FixtureRegistry
+    ) -> None:
+        row = subject("KsqlDataSourceSchema(USERID long?)")
+        world = incident("shop", "t", groups={}, topics={"audits": topic()}, phantom=row)
+        truth = replace(world.truth[0], topic="audits")
+        assert sources(examined(replace(world, application="shop", truth=(truth,)), registry)) == {}
+
+
+def test_the_stores_own_schema_may_be_that_of_an_application_with_global_tables_alone(
+    registry: FixtureRegistry,
+) -> None:
+    """Which commits nothing; else it would show that 2.7 or later runs, on which nothing is broken."""
+    other = Group(client_ids=("other-1-StreamThread-1-consumer",), assignor="stream")
+    world = incident(subjects={"users-value": subject(USER, USER_ROW)})
+    examination = examined(replace(world, groups={**world.groups, "other": other}), registry)
+    assert [finding.severity for finding in of(examination, "SRF001")] == [Severity.BROKEN]
+
 
 class TestAStoreThatRestoresFromNowhere:
     """Every operator's name: diagnosis/test_candidates.py."""

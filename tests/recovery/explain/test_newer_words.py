@@ -90,3 +90,70 @@ def test_what_log_collectors_put_before_each_line(prefix: str) -> None:
     lines = ["Error retrieving Avro value schema version", "for id 7", *CAUSE.split("\n")]
     found = read("\n".join(f"{prefix}{line}" for line in lines))
     assert (found.symptom, found.schema_id) == (Symptom.SUBJECT_LOOKUP, 7)
+
+
+LOOKUP = "Error retrieving Avro value schema version for id 7"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SerializationException: Size of data received by LongDeserializer is not 8",
+        "DataException: Converting byte[] to Kafka Connect data failed due to serialization error",
+    ],
+)
+def test_what_another_serializer_wrote(text: str) -> None:
+    assert (read(text).symptom, read(text).finding) == (Symptom.UNDECODABLE, "SRF013")
+
+
+def test_a_path_that_the_registry_has_not_says_nothing_of_schemas() -> None:
+    assert read(f"{LOOKUP}\nCaused by: RestClientException: HTTP 404 Not Found; error code: 404").symptom is (
+        Symptom.NOT_A_REGISTRY
+    )
+
+
+def test_a_proxys_status_in_the_words_of_java() -> None:
+    cause = "java.io.IOException: Server returned HTTP response code: 503 for URL: http://r:8081/subjects"
+    assert read(f"{LOOKUP}\nCaused by: {cause}").symptom is Symptom.REGISTRY_FAILED
+
+
+def test_without_the_cause_it_is_most_likely_so() -> None:
+    text = f"for topic shop-t-changelog to Avro: {LOOKUP}"
+    alone, whole = read(text), read(text + CAUSE)
+    assert alone.title.startswith("Most likely: ")
+    assert "does not hold the cause" in alone.explanation
+    assert not whole.title.startswith("Most likely")
+
+
+def test_a_source_node_asks_for_no_store() -> None:
+    text = f"for topic users to Avro: {LOOKUP}{CAUSE}\n\tat org.apache.kafka.streams.processor.internals.SourceNode.x"
+    assert read(text).finding == "SRF017"
+    assert read(f"{text}\n\tat MeteredKeyValueStore.get").finding == "SRF004"
+
+
+def entry(second: int, text: str) -> str:
+    return f"[2020-06-16 03:00:{second:02},123] ERROR {text}"
+
+
+def test_two_errors_in_one_log_are_two() -> None:
+    refused = "for topic shop-u-changelog to Avro: Error registering Avro schema\nCaused by: No; error code: 42901"
+    log = [entry(1, f"{LOOKUP}{CAUSE}"), entry(2, refused), entry(3, "RocksDBException: Corruption: bad block")]
+    found = read("\n".join(log))
+    assert (found.symptom, found.topic, found.error_code) == (Symptom.SUBJECT_LOOKUP, None, 40403)
+    assert "Other errors stand in the text" in found.clues[-1]
+    assert "files are damaged" in found.clues[-1]
+
+
+def test_what_two_containers_wrote_at_once_is_taken_apart() -> None:
+    one = [f"for topic shop-t-changelog to Avro: {LOOKUP}", "Caused by: no; error code: 40403"]
+    two = ["for topic hits to Avro: Error registering Avro schema", "Caused by: no; error code: 42201"]
+    log = [f"{name} | {line}" for lines in zip(one, two, strict=True) for name, line in zip("ab", lines, strict=True)]
+    found = read("\n".join(log))
+    assert (found.topic, found.error_code) == ("shop-t-changelog", 40403)
+
+
+def test_a_quoted_mail() -> None:
+    found = read(
+        "> Error retrieving Avro value\n> schema version for id 7\n>> Caused by: no, not at all; error code: 40403"
+    )
+    assert (found.schema_id, found.error_code) == (7, 40403)

@@ -155,7 +155,11 @@ def _differing_keys(staged: StagedWorld, store: TrueStore, rows: list[Row]) -> I
     """SRF005: the reader writes keys with the one id that its key subject holds."""
     seen, live = on_disk(staged.world, store), _live_ids(staged, rows, "key")
     held = staged.world.subjects.get(f"{store.topic}-key", SubjectSetup(())).versions
-    if asks_source(staged.world, store) and seen is not None and len(held) > 1 and len(live) == 1:
+    setup = staged.world.topics[store.topic or ""]
+    is_whole = setup.policy == "compact" or not any(
+        log.start for log in setup.logs
+    )  # else a record may have had the id
+    if asks_source(staged.world, store) and seen is not None and len(held) > 1 and len(live) == 1 and is_whole:
         # 2.7 and later writes under the source's own key subject, which holds the producers' schema and its own.
         own = row_ids(staged, seen, "key") - ids_in_log(staged, store, "key")
         if own & {staged.ids[version.schema] for version in held if not version.deleted}:

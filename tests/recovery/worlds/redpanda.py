@@ -11,7 +11,7 @@ from tests.recovery.worlds.drawing import often, one
 from tests.recovery.worlds.families import FAMILIES, KEYS
 from tests.recovery.worlds.world import Log, SubjectSetup, World
 
-_OF_PRODUCERS: Final = {f"{name}-value" for name in FAMILIES}
+_OF_PRODUCERS: Final = {f"{name}-{role}" for name in FAMILIES for role in ("key", "value")}
 
 
 def in_redpanda(dice: Random, world: World) -> World:

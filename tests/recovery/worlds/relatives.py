@@ -271,7 +271,7 @@ def _with_derived(dice: Random, world: World) -> World:
     origin = one(dice, of)
     name = one(dice, (f"{origin.upper()}_COPY", f"{origin}-by-id", "X"))
     held = written[origin]
-    lines = held if often(dice, 50) else [projection_of(held, field_names(held), one(dice, ("ksql", "class")))]
+    lines = held if often(dice, 50) else [_copied(held, one(dice, ("ksql", "class")))]
     records = tuple(Record(at, Key(at), one(dice, lines)) for at in range(dice.randrange(4)))
     query = f"_confluent-ksql-default_query_CSAS_{name}_7"
     read = {(origin, number): log.end for number, log in enumerate(world.topics[origin].logs)}
@@ -281,6 +281,11 @@ def _with_derived(dice: Random, world: World) -> World:
         subjects={**world.subjects, f"{name}-value": SubjectSetup(tuple(map(Version, lines)))},
         groups={**world.groups, query: group_of_streams(query, read, is_live=True)},
     )
+
+
+def _copied(held: list[str], style: str) -> str:
+    """Whoever derives a topic has a class of their own: Avro reads no record of one name into a class of another."""
+    return projection_of(held, field_names(held), style).replace("Row(", "Copy(", 1)
 
 
 def _told_by_disk(world: World) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tests.recovery.worlds.families import PRODUCED
 from tests.recovery.worlds.schemas import LOST
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import METADATA_FROM_3_3, DiskRow, Kind, SubjectSetup, TrueStore, World
+from tests.recovery.worlds.world import GUID, METADATA_FROM_3_3, DiskRow, Kind, SubjectSetup, TrueStore, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +93,26 @@ def asks_source(world: World, store: TrueStore) -> bool | None:
 
 
 def is_shown_newer(world: World, store: TrueStore) -> bool:
-    """True if that tells, or the store's own schema stands under its source's subject, and no other application reads the
-    topic that may have put it there. One that stands first there may be a producer's.
+    """True if that tells, or the store's own schema stands under its source's subject, no record may carry it, and no other
+    application may have put it there: one that reads the topic, or commits nothing, as with global tables alone. One that
+    stands first there may be a producer's.
     """
     own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
     held = world.subjects.get(f"{store.topic}-value", SubjectSetup(())).versions
     added = {version.schema for version in held[1:] if not version.deleted} - PRODUCED
-    is_added = bool(added.intersection(version.schema for version in own))
+    is_added = bool(own) and own[0].schema in added  # those behind it may be a repair's copies
     handed_over = {*world.topology_of, *world.state_of}
     others = [
         group
         for name, group in world.groups.items()
         if name != store.application and (group.has_signs_of_streams or name in handed_over)
     ]
-    is_alone = not any(topic == store.topic for group in others for topic, _partition in group.commits)
-    return asks_source(world, store) is True or (is_added and is_alone and world.lists_groups)
+    is_alone = not any(
+        not group.commits or any(topic == store.topic for topic, _partition in group.commits) for group in others
+    )
+    setup = world.topics.get(store.topic or "")
+    is_told = not any(record.value == GUID for log in (setup.logs if setup else ()) for record in log.records)
+    return asks_source(world, store) is True or (is_added and is_alone and is_told and world.lists_groups)
 
 
 def may_be_table(world: World, store: TrueStore) -> bool:

@@ -95,7 +95,7 @@ def left_over(
                 is_listed_whole=is_listed_whole,
                 signs=() if is_alive else tuple(signs_of_absence(subjects)),
                 proof=None if is_alive else _proof(survey, name),
-                schema_ids=_ids_under(survey, subjects) if ids == {} else ids,
+                schema_ids={**ids, **_ids_under(survey, (each for each in subjects if each.subject not in ids))},
             )
         )
     findings = tuple(
@@ -136,7 +136,7 @@ def _proof(survey: Survey, name: str) -> str | None:
 
 
 def _ids(survey: Survey) -> Mapping[Subject, tuple[SchemaId, ...]]:
-    """Per subject its ids, by the registry's full listing; nothing where it has none."""
+    """Per subject its ids, by the registry's listing of one context; nothing where it has none."""
     found: dict[Subject, set[SchemaId]] = {}
     try:
         for holder in survey.holders():

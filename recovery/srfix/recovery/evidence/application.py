@@ -67,12 +67,12 @@ class Applications:
         )
 
     def others_read(self, topic: Topic, name: str) -> bool:
-        """True if another application than that has committed offsets on a topic, or may have: not all groups are listed, or
-        one may not be asked.
+        """True if another application than that has committed offsets on a topic, or may have read it: not all groups are
+        listed, one may not be asked, or one has committed nothing at all, as with global tables alone.
         """
         others = self._listed - {name}
         self._survey.ask_commits(sorted(others))
-        reading = [other for other in others if self._commits(other) and self._has_read(other, topic)]
+        reading = [other for other in others if not self._commits(other) or self._has_read(other, topic)]
         unknown = self._is_listed_in_part or not others.isdisjoint(self.refused)
         return unknown or any(not sign.against for other in reading for sign in self.evidence(other))
 

@@ -17,9 +17,13 @@ _JSON_ESCAPE = re.compile(r'\\(r\\n|n|r|t|"|/|u0027)')
 _JSON_ESCAPED = {"r\\n": "\n", "n": "\n", "r": "\n", "t": "\t", '"': '"', "/": "/", "u0027": "'"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff]")
 _COMPOSE_PREFIX = re.compile(
-    r"(?m)^(?:[\w.-]{1,100} *\| ?|\[pod/[^\]\n]{1,300}\] ?)(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?"
+    r"(?m)^(?:> ?){0,5}(?:(?P<of>[\w.-]{1,100} *\||\[pod/[^\]\n]{1,300}\]) ?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?)?"
 )
-"""What `docker compose logs` and `kubectl logs --prefix` put before each line, with `--timestamps` too."""
+"""What `docker compose logs` and `kubectl logs --prefix` put before each line, with `--timestamps` too, and a mail's quotes."""
+_ENTRY = re.compile(
+    r"(?m)^\W{0,3}\d{2,4}[-/:]\d\d[^\n]{0,200}?\b(?:ERROR|WARN|WARNING|INFO|DEBUG|TRACE|FATAL)\b(?!\W{0,20}(?:at\s|Caused\sby))"
+)
+"""A line with which a logger begins: time and level stand there, and no frame behind them."""
 _FRESH_LINE = re.compile(
     r"\s*(?:at\s|Caused by:|Suppressed:|\.\.\. \d|File \"|Traceback|During handling|The above|[\[{(]"
     r"|\d{2,4}[-/:]\d\d|(?:ERROR|WARN|INFO|DEBUG|TRACE|FATAL)\b|[\w$]+(?:\.[\w$]+)+(?:Exception|Error)\b)"
@@ -44,14 +48,31 @@ def clean(text: str) -> LogText:
     text = _ESCAPE_SEQUENCE.sub("", text[-MAX_CHARACTERS:])
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
     text = _JSON_ESCAPE.sub(lambda match: _JSON_ESCAPED[match[1]], text)
-    return LogText(text=_COMPOSE_PREFIX.sub("", _CONTROL.sub("", text)), is_cut=is_cut)
+    return LogText(text=_COMPOSE_PREFIX.sub("", _by_container(_CONTROL.sub("", text))), is_cut=is_cut)
+
+
+def entries(text: str) -> list[str]:
+    """What a logger wrote at a time each, with the lines of its trace; one where no line has time and level."""
+    starts = [0, *(match.start() for match in _ENTRY.finditer(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(starts) if start < end]
+
+
+def _by_container(text: str) -> str:
+    """The lines of each container together, those of the one that wrote last behind the others: they came interleaved."""
+    lines: dict[str, list[str]] = {}
+    for line in text.split("\n"):
+        prefix = _COMPOSE_PREFIX.match(line)
+        of = "" if prefix is None else prefix["of"] or ""
+        lines[of] = lines.pop(of, [])
+        lines[of].append(line)
+    return "\n".join(line for of_one in lines.values() for line in of_one)
 
 
 def without_prefixes(text: str) -> str:
     """A text that stood in a log, as it was printed, where most of its lines have a collector's prefix; as it is elsewhere."""
     plain = _ESCAPE_SEQUENCE.sub("", text)
     lines = [line for line in plain.split("\n") if line.strip()]
-    prefixed = sum(_COMPOSE_PREFIX.match(line) is not None for line in lines)
+    prefixed = sum(_COMPOSE_PREFIX.sub("", line) != line for line in lines)
     return _COMPOSE_PREFIX.sub("", plain) if 2 * prefixed > len(lines) else text
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from srfix.recovery.commands import positional, srfix_command
-from srfix.recovery.explain.log_text import clean, unwrap
-from srfix.recovery.explain.symptoms import UNNAMED_SUBJECT, WORDS, Symptom
+from srfix.recovery.explain.log_text import clean, entries, unwrap
+from srfix.recovery.explain.symptoms import SOURCE_NODE, UNNAMED_SUBJECT, WITHOUT_CAUSE, WORDS, Symptom
 from srfix.recovery.explain.trace_patterns import (
     Anchor,
     AnchorKind,
@@ -81,12 +81,16 @@ class StackTraceReading:
 _CODE: Final = re.compile(
     r"error\s+code:\s+(\d{3,5})|HTTP\s+status\s+code\s+\d{3},\s+SR\s+code\s+(\d{3,5})|HTTP\s+status\s+code\s+(\d{3})"
     r"|HTTP\s+\d{3},\s+error\s+(\d{3,5})|HTTP\s+(\d{3})\b|[\"']error_code[\"']\s*:\s*(\d{3,5})|\(code\s+(\d{3,5})\)"
-    r"|\((4\d{4}|50\d{3})\)"
+    r"|\((4\d{4}|50\d{3})\)|HTTP\s+response\s+code:\s+(\d{3})\b"
 )
 _NO_CONNECTION: Final = re.compile(
     r"(?:Connect|UnknownHost|NoRouteToHost|SocketTimeout|SSLHandshake|ConnectTimeout|HttpTimeout|java\.net\.Socket)Exception"
     r"|Connection\s+refused|Unexpected\s+end\s+of\s+file\s+from\s+server"
 )
+_NO_SUCH_PATH: Final = re.compile(r"HTTP\s+404\s+Not\s+Found")
+"""What a registry says of a path that it has not; of a subject, a version or an id it has codes of its own."""
+_NOT_FOUND: Final = re.compile(r"(?i)(?:subject|schema|version)[^\n]{0,500}?not[\s_]+found")
+_SOURCE_NODE: Final = re.compile(r"\b(?:SourceNode|RecordDeserializer|RecordQueue)\b")
 _VERSION_FRAME: Final = re.compile(
     r"lookUpSubjectVersion|\.getVersion\(|getVersionFromRegistry|\.schemaVersion\(|POST\s+/subjects/"
 )
@@ -104,6 +108,10 @@ _NOT_OF_A_TASK = frozenset(
     {Symptom.UNAUTHORIZED, Symptom.REGISTRY_FAILED, Symptom.UNREACHABLE, Symptom.NOT_A_REGISTRY, Symptom.NOT_RECOGNISED}
 )
 """What means the same whoever met it."""
+_OF_AN_ANSWER = frozenset({Symptom.PHANTOM_LOOKUP, Symptom.SUBJECT_LOOKUP, Symptom.UNKNOWN_ID})
+"""What a registry must have answered."""
+_MOST_ENTRIES = 1_000
+"""Entries of a log that are read beside the one that decides."""
 _ABSENT = frozenset({404, 40401, 40403})
 _INCOMPATIBLE = frozenset({409, 40901})
 _NOT_OF_SCHEMAS = frozenset({405, 408, 422, 429})
@@ -135,6 +143,10 @@ def read(text: str) -> StackTraceReading:
     finding, title, explanation = WORDS[symptom]
     if symptom is Symptom.SUBJECT_LOOKUP and topic is None:
         finding, title, explanation = UNNAMED_SUBJECT
+    elif symptom is Symptom.SUBJECT_LOOKUP and _SOURCE_NODE.search(window) and "Metered" not in window:
+        finding, title, explanation = SOURCE_NODE
+    if symptom in _OF_AN_ANSWER and code is None and not _NOT_FOUND.search(window):
+        title, explanation = f"Most likely: {title}", f"{explanation} {WITHOUT_CAUSE}"
     reading = StackTraceReading(
         symptom=symptom,
         finding=finding,
@@ -156,7 +168,7 @@ def read(text: str) -> StackTraceReading:
         ),
         is_cut=cleaned.is_cut,
     )
-    return replace(reading, clues=tuple(_clues(reading, anchor, window, task)))
+    return replace(reading, clues=(*_clues(reading, anchor, window, task), *_beside(cleaned.text, symptom)))
 
 
 def _locate(text: str) -> tuple[str, Anchor | None]:
@@ -169,10 +181,36 @@ def _locate(text: str) -> tuple[str, Anchor | None]:
         text = text[-2 * _WINDOW :]
     text = unwrap(text)
     found = find_anchor(text)
+    if found is not None:
+        # What stands in another entry is of another error.
+        text = next(each for at, each in _places(text) if at <= found.start < at + len(each))
+        found = find_anchor(text)
     if anchor is not None and found is not None and found.kind is anchor.kind:
         # The window may hold fewer of the ids than the whole text.
         found = replace(found, other_ids=anchor.other_ids)
     return text, found
+
+
+def _places(text: str) -> Iterator[tuple[int, str]]:
+    at = 0
+    for entry in entries(text):
+        yield at, entry
+        at += len(entry)
+
+
+def _beside(text: str, read: Symptom) -> Iterator[str]:
+    """Of the last entries of a log what else than that they show."""
+    found: dict[str, None] = {}
+    for entry in entries(text)[-_MOST_ENTRIES:]:
+        anchor = find_anchor(entry)
+        if anchor is not None:
+            named = topic_near(entry, anchor)
+            topic = None if named is None else named[0]
+            symptom = _symptom(entry, anchor, code=_error_code(entry, anchor), topic=topic)
+            if symptom not in (read, Symptom.NOT_RECOGNISED) and connect_task(entry, anchor, topic) is None:
+                found[WORDS[symptom][1]] = None
+    if found:
+        yield f"Other errors stand in the text too, each of which can be explained alone. {'. '.join(found)}."
 
 
 def _error_code(text: str, anchor: Anchor) -> int | None:
@@ -196,6 +234,8 @@ def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None
     }
     if anchor.kind in by_kind:
         return by_kind[anchor.kind]
+    if code == 404 and near(_NO_SUCH_PATH, text, anchor, before=False) is not None:
+        return Symptom.NOT_A_REGISTRY
     if code is not None and code // 100 in _OF_STATUS_ALONE:
         code //= 100
     is_write = anchor.kind in {AnchorKind.REGISTERING, AnchorKind.WRITER_LOOKUP}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from srfix.recovery.checks import srf001, srf004, srf011, srf012, srf013, srf015
+from srfix.recovery.checks import srf001, srf004, srf011, srf012, srf013, srf015, srf017
 
 
 class Symptom(Enum):
@@ -33,6 +33,16 @@ UNNAMED_SUBJECT: Final = (
     "A schema is not registered under the subject that the reader asked; most likely the incident",
     "The record decoded, but its schema is not registered under the reader's subject. The text does not name the topic; under "
     "the subject of a changelog that does not exist this is SRF001, under the source topic's own it is SRF004 or SRF017.",
+)
+SOURCE_NODE: Final = (
+    srf017.CODE,
+    "A schema is not registered under the topic's own subject, which a source node asks",
+    "The record decoded, but its schema is not registered under the subject of the topic that it was read from. No store is "
+    "concerned: the producer uses another subject naming strategy, or the topic was mirrored under a new name (SRF017).",
+)
+WITHOUT_CAUSE: Final = (
+    "The text does not hold the cause: a registry that refused or was not reached is worded alike. Paste it down to the last "
+    "“Caused by”."
 )
 WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.PHANTOM_LOOKUP: (
@@ -123,7 +133,8 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.NOT_A_REGISTRY: (
         None,
         "Something other than a schema registry answered",
-        "The answer was not a registry's JSON: a proxy, a login page, or the port of something else. Check the registry's URL.",
+        "The answer was not a registry's JSON, or that it has no such path: a proxy, a login page, the port of something else, "
+        "or a path too many in the URL. Check the registry's URL.",
     ),
     Symptom.STATE_ON_DISK: (
         None,

@@ -80,7 +80,11 @@ _ANCHORS: Final[tuple[tuple[AnchorKind, str], ...]] = (
     (AnchorKind.ID_LOOKUP, rf"\bSCHEMA_ID_NOT_FOUND\b(?:[^\n]{{0,200}}?\bid\b\D{{0,10}}{_ID})?"),
     (AnchorKind.ID_LOOKUP, rf"\bSchema\s+(?:with\s+id\s+)?{_ID}\s+not\s+found"),
     (AnchorKind.DECODING, rf"Error\s+deserializing\s+{_FORMAT}\s+message\s+for\s+id\s+{_ID}"),
-    (AnchorKind.DECODING, r"Trailing\s+data\s+found|\bFound\s+[\w.]{1,200},\s+expecting\s+[\w.]"),
+    (
+        AnchorKind.DECODING,
+        r"Trailing\s+data\s+found|\bFound\s+[\w.]{1,200},\s+expecting\s+[\w.]"
+        r"|Size\s+of\s+data\s+received\s+by\s+\w{1,40}\s+is\s+not|Converting\s+byte\[\]\s+to\s+Kafka\s+Connect\s+data\s+failed",
+    ),
     (AnchorKind.NOT_A_REGISTRY, r"Unexpected\s+character\s+\('<'|error\s+code:\s+50005"),
     (
         AnchorKind.REGISTRY_ANSWER,

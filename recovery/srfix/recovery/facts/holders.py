@@ -38,7 +38,7 @@ class Holders:
 
 
 def list_holders(registry: ReadableRegistry) -> tuple[Holder, ...]:
-    """Every version of every subject, soft-deleted ones too, in two listings; sorted.
+    """Every version of every subject of the registry URL's context, soft-deleted ones too, in two listings; sorted.
 
     :raises EndpointNotSupportedError: if the registry does not list its schemas (Confluent before 7.0, Apicurio).
     :raises RegistryError: if it does not answer.

@@ -282,17 +282,21 @@ class Survey:
         return self._versions[subject]
 
     def _version_numbers(self, subject: Subject) -> tuple[int, ...]:
-        """Soft-deleted ones too; from the listing of all versions if that was asked for."""
-        if ("holders",) not in self._worked_out:
-            return version_numbers(self.registry, subject, deleted=True)
-        return self.once(("version numbers",), self._listed_numbers).get(subject, ())
+        """Soft-deleted ones too; from the listing of all versions if that was asked for and has the subject: it is of one
+        context.
+        """
+        if ("holders",) in self._worked_out:
+            listed = self.once(("version numbers",), self._listed_numbers).get(subject)
+            if listed is not None or not self.has_subject(subject):
+                return listed or ()
+        return version_numbers(self.registry, subject, deleted=True)
 
     def _listed_numbers(self) -> Mapping[Subject, tuple[int, ...]]:
         by_subject = groupby(self.holders(), key=lambda holder: holder.subject)
         return {subject: tuple(holder.version for holder in of_it) for subject, of_it in by_subject}
 
     def holders(self) -> tuple[Holder, ...]:
-        """Every version of every subject, soft-deleted ones too, by subject and version.
+        """Every version of every subject of the registry URL's context, soft-deleted ones too, by subject and version.
 
         :raises EndpointNotSupportedError: if the registry does not list its schemas.
         """
