@@ -131,13 +131,13 @@ class TestBothEngines:
             *("--beside", state.path, "--subject", f"{APPLICATION}-{STORE}-changelog-value", *values[2:]),
             *("--bootstrap-servers", broker.bootstrap_servers, "--output", "json"),
         )
-        here = done(capsys, *arguments, "--output-dir", tmp_path / "here")
-        there = done(capsys, *arguments, "--output-dir", tmp_path / "there", *SPARK)
+        here = done(capsys, *arguments, "--out", tmp_path / "here")
+        there = done(capsys, *arguments, "--out", tmp_path / "there", *SPARK)
         assert (here[0], there[0]) == (0, 0), here[2] + there[2]
         assert _timeless(there[1]) | {"directory": None} == _timeless(here[1]) | {"directory": None}
         assert contents(tmp_path / "there") == contents(tmp_path / "here")
         assert len(contents(tmp_path / "there")) == 9  # of each task two stores and a checkpoint
-        again = done(capsys, *arguments, "--output-dir", tmp_path / "there", *SPARK)
+        again = done(capsys, *arguments, "--out", tmp_path / "there", *SPARK)
         assert (again[0], "srfix writes to no directory that exists" in again[2]) == (ExitCode.REFUSED, True)
 
     def test_one_file_is_the_local_engines(self, state: ApplicationState, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def test_the_incident_is_repaired_on_disk_alone(scene: Scene, registry: FixtureR
         "--streams-version",
         "2.6.3",
     )
-    written = ("--subject", scene.phantom, "--output-dir", str(tmp_path / "new"), "--output", "json")
+    written = ("--subject", scene.phantom, "--out", str(tmp_path / "new"), "--output", "json")
     report = json.loads(srfix(scene, "state", "rebuild", *arguments, *store, *written))
     assert sum(store["rewritten"] for store in report["stores"]) == 2
     assert registry.writes == 0
@@ -74,7 +74,7 @@ def test_rows_of_2_6_3_are_migrated_for_2_7_0(scene: Scene, registry: FixtureReg
 
     registry.forget_requests()
     wanted = ("--store", scene.setup.store, "--subject", scene.source_subject, "--streams-version", "2.7.0")
-    srfix(scene, "state", "migrate", str(old), *wanted, "--output-dir", str(tmp_path / "new"))
+    srfix(scene, "state", "migrate", str(old), *wanted, "--out", str(tmp_path / "new"))
     assert registry.writes == 0
     assert {path: path.read_bytes() for path in sorted(old.rglob("*")) if path.is_file()} == before
 

@@ -107,8 +107,8 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "state seed-changelog": "srfix state seed-changelog --application shop --store users --source users -o seed.json",
     "state plan-expiry": "srfix state plan-expiry --application shop --topic users --older-than 90d -o expiry.json",
     "state rebuild": "srfix state rebuild --application shop --store users --from-topic users --until committed --kind "
-    "timestamped-kv --streams-version 3.7.2 --output-dir new",
-    "state migrate": "srfix state migrate /var/lib/kafka-streams --streams-version 3.7.2 --output-dir new",
+    "timestamped-kv --streams-version 3.7.2 --out new",
+    "state migrate": "srfix state migrate /var/lib/kafka-streams --streams-version 3.7.2 --out new",
 }
 """Per command one line that runs as it stands, but for the names in it."""
 

@@ -17,7 +17,7 @@ class TestMigrate:
     def test_it_writes_a_directory_that_is_listed(self, tmp_path: Path) -> None:
         arguments = ("--streams-version", "4.3.1", "--store", "plain", "--kind", "timestamped-kv")
         directory = str(KINDS / "2.6.3" / "state")
-        done = srfix("state", "migrate", directory, *arguments, "--output-dir", str(tmp_path), "--output", "json")
+        done = srfix("state", "migrate", directory, *arguments, "--out", str(tmp_path), "--output", "json")
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
         assert (report["schema"], report["command"], report["ranges"]) == ("srfix.state-written/1", "migrate", None)
@@ -27,7 +27,7 @@ class TestMigrate:
         listed = json.loads(srfix("state", "ls", report["directory"], "--output", "json").stdout)
         assert len(listed["applications"]) == 1
 
-        again = srfix("state", "migrate", directory, *arguments, "--output-dir", str(tmp_path))
+        again = srfix("state", "migrate", directory, *arguments, "--out", str(tmp_path))
         assert again.returncode == 2
         assert "is there already, and srfix writes to no directory that exists" in again.stderr
 
@@ -36,20 +36,20 @@ class TestMigrate:
         shutil.copytree(KINDS / "2.6.3" / "state" / "0_0", tmp_path / "shop" / "0_0")
         before = sorted(tmp_path.rglob("*"))
         out = str(tmp_path / place)
-        done = srfix("state", "migrate", str(tmp_path), "--streams-version", "2.7.0", "--output-dir", out)
+        done = srfix("state", "migrate", str(tmp_path), "--streams-version", "2.7.0", "--out", out)
         assert done.returncode == 2
-        assert "which srfix never writes to. Name another place with --output-dir." in done.stderr
+        assert "which srfix never writes to. Name another place with --out." in done.stderr
         assert sorted(tmp_path.rglob("*")) == before
 
     def test_a_subject_is_of_one_store(self, tmp_path: Path) -> None:
-        arguments = ("--streams-version", "2.7", "--subject", "users-value", "--output-dir", str(tmp_path))
+        arguments = ("--streams-version", "2.7", "--subject", "users-value", "--out", str(tmp_path))
         done = srfix("state", "migrate", str(KINDS / "2.6.3" / "state"), *arguments)
         assert done.returncode == 2
         assert "name it with --store" in done.stderr
 
 
 class TestRebuild:
-    GIVEN = ("--from-topic", "users", "--until", "end", "--application", "shop", "--store", "s", "--output-dir", "new")
+    GIVEN = ("--from-topic", "users", "--until", "end", "--application", "shop", "--store", "s", "--out", "new")
 
     def test_the_kind_must_be_said(self) -> None:
         done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "2.6.3")

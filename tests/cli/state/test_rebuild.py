@@ -18,7 +18,7 @@ def rebuild(parts: Parts, folder: Path, *arguments: str, kind: str = "timestampe
     done = srfix(
         *("state", "rebuild", "--from-topic", staged.source_topic, "--until", "committed", "--kind", kind),
         *("--application", staged.application, "--store", staged.store, "--subtopology", "0"),
-        *("--streams-version", "2.6.3", "--output-dir", folder, "--output", "json"),
+        *("--streams-version", "2.6.3", "--out", folder, "--output", "json"),
         *("--bootstrap-servers", parts.broker.bootstrap_servers, "--registry", parts.registry.url, *arguments),
     )
     return done.returncode, done.stdout, done.stderr

@@ -30,7 +30,7 @@ def rebuild(parts: Parts, folder: Path, *more: str) -> list[str]:
     return [
         *(SRFIX, "state", "rebuild", "--from-topic", staged.source_topic, "--until", "committed"),
         *("--application", staged.application, "--store", staged.store, "--subtopology", "0"),
-        *("--kind", "timestamped-kv", "--streams-version", "2.6.3", "--output-dir", str(folder)),
+        *("--kind", "timestamped-kv", "--streams-version", "2.6.3", "--out", str(folder)),
         *("--bootstrap-servers", parts.broker.bootstrap_servers, "--registry", parts.registry.url),
         *more,
     ]
@@ -39,7 +39,7 @@ def rebuild(parts: Parts, folder: Path, *more: str) -> list[str]:
 def migrate(parts: Parts, source: Path, folder: Path, *more: str) -> list[str]:
     return [
         *(SRFIX, "state", "migrate", str(source), "--store", parts.staged.store, "--streams-version", "2.6.3"),
-        *("--output-dir", str(folder), "--registry", parts.registry.url, *more),
+        *("--out", str(folder), "--registry", parts.registry.url, *more),
     ]
 
 

@@ -144,7 +144,7 @@ def test_a_folder_within_an_application_names_the_application(app: Path) -> None
 
 def test_a_migration_that_is_refused_leaves_no_folder(app: Path, tmp_path: Path) -> None:
     (app / "1_0" / "rocksdb" / "ts" / "CURRENT").write_bytes(b"")
-    done = srfix("state", "migrate", str(app), "--streams-version", "3.9.2", "--output-dir", str(tmp_path / "new"))
+    done = srfix("state", "migrate", str(app), "--streams-version", "3.9.2", "--out", str(tmp_path / "new"))
     assert done.returncode == 2
     assert "cannot be read as a RocksDB" in done.stderr
     assert not (tmp_path / "new").exists()

@@ -59,7 +59,7 @@ def _is_application(world: World, name: str) -> bool:
 
 def _topic(world: World, application: str, name: str, row: frozenset[str]) -> str | None:
     """The only topic that has all the fields of the row and that the application commits: `CREATE STREAM x AS SELECT` makes
-    others every day, which only a global table would read. Where there is a sign of one, or none is committed, the only
+    others every day, which only a global table would read, and nobody reads one that is gone. Where there is a sign of one, or none is committed, the only
     topic that has them all: of a global table, if nothing that it commits has even one of them.
     """
     shapes = {
@@ -73,7 +73,7 @@ def _topic(world: World, application: str, name: str, row: frozenset[str]) -> st
     whole = [topic for topic, shape in shapes.items() if row <= shape]
     committed = {topic for topic, _ in world.groups[application].commits}
     read = [topic for topic in whole if topic in committed]
-    if len(read) == 1 and not gone and not _may_be_global(world, application, name, read[0], whole):
+    if len(read) == 1 and not _may_be_global(world, application, name, read[0], whole):
         return read[0]
     if len(whole) != 1 or read or gone:
         return None

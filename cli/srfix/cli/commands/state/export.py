@@ -44,7 +44,12 @@ if TYPE_CHECKING:
     help="What the files are. Needed; with --engine spark parquet if not given.",
 )
 @click.option(
-    "--out", required=True, metavar="DIR", help="Where the files go; made if it is not there.", **path_completion("DIR")
+    "-o",
+    "--out",
+    required=True,
+    metavar="DIR",
+    help="Where the files go; made if it is not there.",
+    **path_completion("DIR"),
 )
 @click.option("--one-file", is_flag=True, help="One file for all tasks, with --engine local. Default: one for each.")
 @click.option(

@@ -61,7 +61,7 @@ def migrate(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Write the application in DIR, a state.dir or its folder, anew into --output-dir; DIR stays as it is.
+    """Write the application in DIR, a state.dir or its folder, anew into --out; DIR stays as it is.
 
     With --store its rows become others: under the schema of --subject, of another --kind. All stores become such as
     --streams-version opens. Stop the application first. The directory is there whole, or not at all; nothing is registered.
@@ -82,7 +82,7 @@ def migrate(
         known = ", ".join(each.application for each in read_state_directory(Path(directory)))
         raise UsageError(f"{directory} has the applications {known}: name one of them with --application.")
     (state,) = states
-    refuse_within(output_dir, "--output-dir", directory, state.path)
+    refuse_within(output_dir, "--out", directory, state.path)
     release = Release.parse(streams_version)
     target = Path(output_dir) / state.application
     request: dict[str, Json] = {

@@ -132,7 +132,7 @@ def rebuild(
     release = Release.parse(streams_version)
     beside = _state(None if beside_dir is None else for_workers(beside_dir, engine), application)
     if beside is not None:
-        refuse_within(output_dir, "--output-dir", beside.path)
+        refuse_within(output_dir, "--out", beside.path)
     target = Path(for_workers(output_dir, engine)) / application
     request: dict[str, Json] = {
         "command": "rebuild",

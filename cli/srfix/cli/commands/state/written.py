@@ -11,6 +11,7 @@ import click
 
 from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.completion import path_completion
 from srfix.cli.options import handing_over, option
 from srfix.cli.output import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table, say, write_report
 from srfix.cli.version import version
@@ -47,12 +48,15 @@ release_option = option(
 )
 """Adds `--streams-version`; the command gets `streams_version: str`."""
 output_dir_option = click.option(
-    "--output-dir",
+    "-o",
+    "--out",
+    "output_dir",
     required=True,
     metavar="DIR",
     help="The new state.dir: the application's folder is made in it, and must not be there.",
+    **path_completion("DIR"),
 )
-"""Adds `--output-dir`."""
+"""Adds `--out`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
