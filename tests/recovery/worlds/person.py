@@ -59,8 +59,9 @@ def _is_application(world: World, name: str) -> bool:
 
 def _topic(world: World, application: str, name: str, row: frozenset[str]) -> str | None:
     """The only topic that has all the fields of the row and that the application commits: `CREATE STREAM x AS SELECT` makes
-    others every day, which only a global table would read, and nobody reads one that is gone. Where there is a sign of one, or none is committed, the only
-    topic that has them all: of a global table, if nothing that it commits has even one of them.
+    others every day, which only a global table would read, and nobody reads one that is gone. Where there is a sign of a
+    global table, or none is committed, the only topic that has them all: of a global table, if nothing that it commits has
+    even one of them.
     """
     shapes = {
         topic: _shape(world, topic)
