@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from srfix.fixtures.broker.client import STREAMS_METADATA
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Examination, Finding, Severity
 from srfix.recovery.repair.planning.plan import make_plan
@@ -28,7 +29,18 @@ from tests.recovery.worlds.cases import (
 )
 from tests.recovery.worlds.judging import clock, judge
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import UNFRAMED, DiskRow, Group, Key, Kind, StoreDisk, TrueStore, World
+from tests.recovery.worlds.world import (
+    METADATA_FROM_3_3,
+    UNFRAMED,
+    DiskRow,
+    Group,
+    Key,
+    Kind,
+    StoreDisk,
+    TrueStore,
+    World,
+    group_of_streams,
+)
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +150,16 @@ def test_the_stores_own_schema_may_be_that_of_an_application_with_global_tables_
     other = Group(client_ids=("other-1-StreamThread-1-consumer",), assignor="stream")
     world = incident(subjects={"users-value": subject(USER, USER_ROW)})
     examination = examined(replace(world, groups={**world.groups, "other": other}), registry)
+    assert [finding.severity for finding in of(examination, "SRF001")] == [Severity.BROKEN]
+
+
+def test_of_two_applications_that_a_name_allows_each_is_judged_by_what_it_runs(registry: FixtureRegistry) -> None:
+    """Seen wrong: a note of `shop`, which runs 3.3 or later, hid what is broken if the store is that of `shop-eu`."""
+    older, newer = (
+        group_of_streams(name, {("users", 0): 3}, metadata, is_live=True)
+        for name, metadata in (("shop-eu", STREAMS_METADATA), ("shop", METADATA_FROM_3_3))
+    )
+    examination = examined(incident("shop-eu", "t", groups={"shop": newer, "shop-eu": older}), registry)
     assert [finding.severity for finding in of(examination, "SRF001")] == [Severity.BROKEN]
 
 

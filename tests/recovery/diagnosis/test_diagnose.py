@@ -385,3 +385,13 @@ class TestAnApplicationWhoseStoresHaveChangelogs:
             survey.supplied = of_topology(printed, "shopp")
             with pytest.raises(UsageError, match=r"^There is no application 'shopp': .* Did you mean 'shop'\?"):
                 world.examine(survey=survey, application="shopp")
+
+    def test_one_with_global_stores_alone_is_not_for_it_has_no_group(self) -> None:
+        with world_of({"users": 1}) as world:
+            world.put("users", ("a", value(99)))
+            survey = world.survey()
+            survey.supplied = of_topology(
+                graph("KSTREAM-SOURCE-0000000000", "KTABLE-SOURCE-0000000001", stores="g", is_global=True), "maps"
+            )
+            found = world.examine(survey=survey, application="maps").diagnosis
+        assert {finding.code for finding in found.findings} == {"SRF011"}

@@ -43,13 +43,17 @@ def state_of(world: World, application: str, folder: Path, bytes_of: Bytes) -> A
     tables = [store for store in stores if store.kind is Kind.GLOBAL]
     if tables:
         tasks.append(_task(world, path, tables, None, bytes_of))
+    has_task_locks = application not in world.renewed and not world.is_reprocessing
+    if not has_task_locks:  # from 3.0 on there is one for all of them
+        path.mkdir(parents=True, exist_ok=True)
+        (path / ".lock").touch()
     return ApplicationState(
         application=application,
         path=str(path),
         tasks=tuple(task for task in tasks if task.stores),
         traces=Traces(
             has_process_metadata=world.layouts.get(application) == "2.6.3",
-            has_task_locks=False,
+            has_task_locks=has_task_locks,
             has_position_files=False,
             has_offsets_column_families=False,
         ),

@@ -122,7 +122,8 @@ def _internal(dice: Random, world: World, store: TrueStore, value: str) -> str:
         held = [version.schema for version in source.versions] if source is not None else []
         mine = [line for line in held if (line in own if phantom is not None else line not in PRODUCED)]
         return mine[-1] if mine and (phantom is not None or _is_alone(world, store)) else value
-    if world.is_upgraded and source is not None and not source.versions[-1].schema.startswith("!") and often(dice, 50):
+    is_asked = world.is_upgraded and store.kind is not Kind.UNLOGGED and source is not None
+    if is_asked and source is not None and not source.versions[-1].schema.startswith("!") and often(dice, 50):
         return source.versions[-1].schema
     if value in own:
         return value

@@ -237,13 +237,21 @@ def _hidden(survey: Survey, suspects: Collection[Suspect], given: Given) -> Mapp
 
 
 def _has_trace(survey: Survey, suspect: Suspect) -> bool:
-    """True if a subject of it stands in the registry, or a state directory, ksqlDB or `--source` names it."""
+    """True if a subject of it stands in the registry, a state directory, ksqlDB or `--source` names it, or all stores of its
+    topology are global ones: such an application has no group.
+    """
     return any(
         any(map(survey.has_subject, split.subjects))
         or survey.named_source(split) is not None
         or split.application in survey.supplied.applications_by_themselves
+        or _has_global_stores_alone(survey, split.application)
         for split in suspect.splits
     )
+
+
+def _has_global_stores_alone(survey: Survey, application: str) -> bool:
+    stores = survey.supplied.stores_of_topologies(application)
+    return bool(stores) and all(survey.supplied.is_global(application, store) for store in stores)
 
 
 def _refuse_unknown(

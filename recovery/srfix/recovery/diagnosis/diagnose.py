@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from srfix.recovery.advice import Hint, circumstances_of, gather_hints, observations, with_hints
 from srfix.recovery.census import CensusEngine
@@ -35,6 +36,9 @@ from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Sever
 from srfix.recovery.html import diagnosis_html
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Subject, Topic, changelog_topic
+
+_BADNESS: Final = tuple(Severity)
+"""Worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +263,10 @@ class _Gathered:
         checked: list[StoreFacts] = []
         findings: dict[tuple[str, Role], Finding] = {}
         skipped: dict[Skipped, None] = {}
+        contexts = {verdict.store.application: context}
+        for each in verdict.ranked:  # each application runs a Kafka Streams of its own
+            if each.store.application not in contexts:
+                contexts[each.store.application] = with_hints(self.said, gather_hints(each.store, self.survey))
         is_open = not verdict.is_comparable or not any(each.is_alike for each in every)
         if is_open and context.asks_the_source_subject:
             is_open = not _are_all_there(verdict, self.survey)
@@ -266,8 +274,9 @@ class _Gathered:
             if each.topic is None or each.is_gone:
                 is_open = True
                 continue
+            its = contexts.get(each.store.application, context)
             try:
-                learned = learn(self.survey, self.counter, each.store, each.topic, evidence, context.streams_version)
+                learned = learn(self.survey, self.counter, each.store, each.topic, evidence, its.streams_version)
             except AccessDeniedError as error:
                 skipped[not_looked_at.not_allowed(each.store, error)] = None
                 is_open = True
@@ -275,12 +284,14 @@ class _Gathered:
             facts = _but_for_topic(learned)
             if facts not in checked:  # hundreds of topics may be alike, and would add nothing
                 checked.append(facts)
-                for finding in _check_without_source(replace(learned, source=None), context, which):
-                    findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
-            unclear = tuple(not_looked_at.of_examined(learned, context))
+                for finding in _check_without_source(replace(learned, source=None), its, which):
+                    known = findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
+                    if _BADNESS.index(finding.severity) < _BADNESS.index(known.severity):
+                        findings[finding.code, finding.role] = replace(finding, considered=considered)
+            unclear = tuple(not_looked_at.of_examined(learned, its))
             skipped |= dict.fromkeys(unclear)
             if not is_open and not _is_wrong(findings.values()):
-                is_open = _is_wrong(_check(learned, context)) or any(piece.could_hide for piece in unclear)
+                is_open = _is_wrong(_check(learned, its)) or any(piece.could_hide for piece in unclear)
         if is_open and not _is_wrong(findings.values()):
             skipped[undecided.not_decided(verdict, context.given)] = None
         self.skipped.extend(skipped)

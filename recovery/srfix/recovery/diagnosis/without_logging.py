@@ -107,7 +107,9 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
         if (disk.prefix, disk.name) == (suspect.application, suspect.name)
     ]
     has_dot_files = any(
-        state.traces.has_task_locks or is_there(Path(state.path) / ".lock")
+        state.traces.has_task_locks
+        or is_there(Path(state.path) / ".lock")
+        or any(task.checkpoint is not None for task in state.tasks)
         for state in survey.supplied.state
         if state.application == suspect.application
     )
