@@ -40,6 +40,7 @@ DECISIONS = {
 
 INNOCENT = (
     "logical.lower()",
+    "order.lower()",
     "match[0].upper()",
     "branch.type.upper()",
     "text[0].upper()",

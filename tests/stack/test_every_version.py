@@ -46,16 +46,17 @@ def test_they_are_read_sized_exported_and_compared(broker: KraftBroker, tmp_path
             application.wait_for_records()
             answered = answers(application, setup)
         read = on_disk(setup.folder)
-        assert {store: rows for store, rows in read.items() if rows} == {
-            s: rows for s, rows in answered.items() if rows
+        # 3.6.2 cannot be asked for the versions that it keeps: they are read all the same.
+        assert {store: rows for store, rows in read.items() if rows and (store in answered or version != "3.6.2")} == {
+            store: rows for store, rows in answered.items() if rows
         }
         partitions = {(store.name, store.partition) for store in open_stores(state_of(setup.folder))}
         rows = {(store, row[0]) for store, found in read.items() for row in found}
         assert partitions > rows, "every partition has rows"
         folder = str(setup.folder)
         sizes = json.loads(run("state", "size", folder, "--output", "json", broker=broker))
-        assert {store["store"] for store in sizes["stores"]} == set(answered)
-        for store in answered:
+        assert {store["store"] for store in sizes["stores"]} == set(read)
+        for store in read:
             out = tmp_path / "out" / store
             run("state", "scan", folder, "--store", store, "--output", "json", broker=broker)
             run("state", "export", folder, "--store", store, "--to", "parquet", "-o", str(out), broker=broker)

@@ -83,6 +83,22 @@ class TestWhatPutsHaveLeft:
         assert wrong(diagnosis) == []
         assert not diagnosis.is_inconclusive
 
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_not_where_versions_were_deleted_there_for_good(self, since_3_3: World, number: int) -> None:
+        """Seen wrong: the store's own may have been one of them. Number 1 is the records' own, which are lost then."""
+        subject = f"{shop.USERS}-value"
+        later = '{"type":"record","name":"Later","fields":[]}'
+        since_3_3.registry.configure(subject, {"compatibility": "NONE"})
+        for schema in (shop.INTERNAL_SCHEMA, later):
+            since_3_3.registry.seed(subject, schema)
+        client = since_3_3.client()
+        for permanent in (False, True):
+            client.delete_version(subject, number, permanent=permanent)
+        if number == 1:
+            for permanent in (False, True):
+                client.delete_version(subject, 2, permanent=permanent)
+        assert "SRF007" not in noted(examined(since_3_3).diagnosis)
+
     def test_with_it_there_it_is(self, since_3_3: World) -> None:
         since_3_3.registry.seed(f"{shop.USERS}-value", shop.INTERNAL_SCHEMA)
         assert "SRF007" not in noted(examined(since_3_3).diagnosis)
@@ -92,14 +108,19 @@ class TestWhatPutsHaveLeft:
         rows = {b"u1": frame_id(schema_id, b"\x02\x02")}
         folder = write_application(tmp_path, "shop")
         write_task(folder, "0_0", damage.STORE, rows, checkpoint=None)
-        assert noted(examined(world, of_state(tmp_path), streams_version="2.8.2").diagnosis) == ["SRF007"]
+        # A 2.6.3 that was killed leaves the same; from 3.0 on RocksDB's options show who opened the store.
+        assert noted(examined(world, of_state(tmp_path), streams_version="3.1.2").diagnosis) == ["SRF001"]
+        options = folder / "0_0/rocksdb" / damage.STORE / "OPTIONS-900000"
+        options.write_text("[Version]\n  rocksdb_version=6.19.3\n")
+        assert noted(examined(world, of_state(tmp_path), streams_version="3.1.2").diagnosis) == ["SRF007"]
+        options.unlink()
         assert wrong(examined(world, of_state(tmp_path), streams_version="2.6.3").diagnosis) == ["SRF001"]
         assert noted(examined(world, of_state(tmp_path), streams_version="2.5.1").diagnosis) == ["SRF007"]
 
         # A restored row is none of its own, though a repair has copied its schema there.
         world.registry.seed(damage.PHANTOM_SUBJECT, shop.WRITER_SCHEMA)
         write_task(folder, "0_1", damage.STORE, {b"u2": frame_id(1, b"\x02")}, checkpoint=None)
-        for version in ("2.8.2", "2.5.1"):
+        for version in ("3.1.2", "2.5.1"):
             assert "SRF007" not in noted(examined(world, of_state(tmp_path), streams_version=version).diagnosis)
 
     def test_that_a_person_says_the_version_proves_nothing_of_puts(self, world: World) -> None:

@@ -86,6 +86,15 @@ class TestTheTopic:
         world.commit("shop", users=0, logins=0)
         assert decided(world) == ("shop/t", "users")
 
+    def test_of_ksqldb_that_is_so_whichever_fields_the_others_have_for_it_has_no_global_tables(
+        self, world: World
+    ) -> None:
+        query = "_confluent-ksql-default_query_CTAS_T_0"
+        world.registry.seed("enriched-value", record("id"))  # just the store's, and nobody's offsets
+        phantom(world, f"{query}-KsqlTopic-Reduce-changelog", "ID")
+        world.commit(query, users=0)
+        assert decided(world) == (f"{query}/KsqlTopic-Reduce", "users")
+
     def test_two_of_them_that_it_reads_leave_it_open(self, world: World) -> None:
         world.registry.seed("enriched-value", record("id", "name"))
         phantom(world)

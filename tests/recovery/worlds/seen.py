@@ -118,11 +118,10 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
 def may_be_table(world: World, store: TrueStore) -> bool:
     """True for a store without logging that nobody can tell from a table which its topic restores: they leave the same.
 
-    What tells is, where 2.7 or later is said to run, a directory with rows and no checkpoint after a commit (up to 2.6.3 a
-    process that is killed once it has loaded its checkpoint leaves the same, and its store is broken: seen), and on 3.3 and
-    later the store's own schema, which each put of such a table would register under the source's own subject.
+    What tells is, on 3.3 and later, the store's own schema, which each put of such a table would register under the source's
+    own subject, unless somebody deleted it there for good.
     """
-    group, name = world.groups.get(store.application), f"{store.application}/{store.name}"
+    group = world.groups.get(store.application)
     own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
     held = world.subjects.get(f"{store.fed_by}-value", SubjectSetup(())).versions
     if store.fed_by is None or group is None or store.fed_by not in world.topics:
@@ -134,13 +133,9 @@ def may_be_table(world: World, store: TrueStore) -> bool:
     own = tuple(version for version in own if not version.deleted)  # a put would have brought the others back
     if not own or {version.schema for version in own} & ({version.schema for version in held} | PRODUCED):
         return True
-    is_closed = store.application in world.state_of and store.application not in world.in_use
-    is_whole = (
-        is_closed and world.layouts.get(store.application) not in ("behind", "died") and asks_source(world, store)
-    )
-    disk = world.disk.get(name)
-    is_on_disk = disk is not None and any(disk.partitions.values())
-    return not (is_whole and is_on_disk) and not (group.metadata == METADATA_FROM_3_3 and world.registers)
+    if any(r.value in LOST for log in world.topics[store.fed_by].logs for r in log.records):
+        return True  # somebody deletes for good there
+    return not (group.metadata == METADATA_FROM_3_3 and world.registers)
 
 
 def is_untold(world: World, store: TrueStore) -> bool:

@@ -27,6 +27,7 @@ from srfix.recovery.evidence import (
 from srfix.recovery.evidence import table as evidence
 from srfix.recovery.facts import Survey, Suspect, SuspectStore
 from srfix.recovery.findings import Evidence, Weight
+from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import AccessDeniedError, UsageError
 from srfix.serde.subjects import Topic
 
@@ -284,8 +285,9 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     out = [topic for topic, of_topic in by_topic.items() if _is_nothing_but_out(of_topic)]
     for topic in out:
         del by_topic[topic]
+    outdone = _outdone(by_topic, read, is_of_ksqldb=ksqldb_query(split.application) is not None)
     for piece in (
-        *committed_offsets.against(split, tuple(by_topic), survey, _outdone(by_topic, read)),
+        *committed_offsets.against(split, tuple(by_topic), survey, outdone),
         *state_directory.against(split, tuple(by_topic), survey),
     ):
         if piece.topic is not None:
@@ -336,12 +338,13 @@ def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
             continue
 
 
-def _outdone(by_topic: Mapping[Topic, Sequence[Evidence]], read: Collection[Topic]) -> dict[Topic, Topic]:
+def _outdone(
+    by_topic: Mapping[Topic, Sequence[Evidence]], read: Collection[Topic], *, is_of_ksqldb: bool
+) -> dict[Topic, Topic]:
     """The topics that have all the fields, with the only one that the group reads and that has them as well. Not one that the
-    store is named after, and not after that: it may be a global table's.
+    store is named after, and not after that: it may be a global table's. ksqlDB has none (`StreamsBuilder.table`).
     """
-    whole = (rules.ALL_FIELDS.kind, rules.ALL_FIELDS.weight, False)
-    fit = {topic for topic, pieces in by_topic.items() if any((p.kind, p.weight, p.against) == whole for p in pieces)}
+    fit = {topic for topic, pieces in by_topic.items() if _has_all(pieces)}
     mine = [topic for topic in fit if topic in read]
     if len(mine) != 1:
         return {}
@@ -349,8 +352,14 @@ def _outdone(by_topic: Mapping[Topic, Sequence[Evidence]], read: Collection[Topi
     return {
         other: mine[0]
         for other in fit.difference(mine)
-        if _fits_as_well(by_topic[mine[0]], by_topic[other]) and (other not in named or mine[0] in named)
+        if is_of_ksqldb
+        or (_fits_as_well(by_topic[mine[0]], by_topic[other]) and (other not in named or mine[0] in named))
     }
+
+
+def _has_all(pieces: Iterable[Evidence]) -> bool:
+    whole = (rules.ALL_FIELDS.kind, rules.ALL_FIELDS.weight, False)
+    return any((piece.kind, piece.weight, piece.against) == whole for piece in pieces)
 
 
 def _is_nothing_but_out(pieces: Iterable[Evidence]) -> bool:

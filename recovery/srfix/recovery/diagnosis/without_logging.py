@@ -9,12 +9,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from srfix.recovery.advice import from_commit_metadata
-from srfix.recovery.facts import WITH_FIX, CheckContext, StoreFacts, StreamsVersion, Survey, SuspectStore, latest_own
+from srfix.recovery.facts import (
+    WITH_FIX,
+    CheckContext,
+    StoreFacts,
+    StreamsVersion,
+    Survey,
+    SuspectStore,
+    latest_own,
+    version_numbers,
+)
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
 from srfix.serde.files import is_there
 from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role
+from srfix.serde.subjects import Role, Subject
 from srfix.serde.wire import SchemaId
 
 
@@ -51,11 +60,23 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
     own = latest_own(version for version in role.state.live if version.schema_id not in carried)
     if own is None or not survey.membership(source.subject, own.schema_id).is_missing:
         return None
-    put = _has_committed(facts, survey) or _has_put_on_disk(facts, own_ids, context)
+    if _has_lost_versions(facts, survey, source.subject):
+        return None
+    put = _has_committed(facts, survey) or _has_put_on_disk(facts, survey, own_ids, context)
     return put and (
         f"{put}, and from 2.7 on every put into a store that restores from topic {source.topic} registers that store's "
         f"schema, id {own.schema_id}, under {source.subject}, where it is not"
     )
+
+
+def _has_lost_versions(facts: StoreFacts, survey: Survey, subject: Subject) -> bool:
+    """True if versions of the source's subject were deleted for good, of which the store's own may have been one: numbers are
+    missing, or the registry knows ids no more that records carry.
+    """
+    if not all(membership.is_known for membership in facts.roles[Role.VALUE].memberships.values()):
+        return True
+    numbers = version_numbers(survey.registry, subject, deleted=True) if survey.has_subject(subject) else ()
+    return max(numbers, default=0) != len(numbers)
 
 
 def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
@@ -86,9 +107,16 @@ def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId
     return facts.starts_anew and has_committed and bool(ids) and ids <= own_ids
 
 
-def _has_put_on_disk(facts: StoreFacts, own_ids: frozenset[SchemaId], context: CheckContext) -> str | None:
-    """What shows that 2.7 or later has put the rows on disk: all carry the store's own ids, and none is of an earlier start."""
-    if facts.rows is None or not context.asks_the_source_subject or not facts.starts_anew:
+def _has_put_on_disk(
+    facts: StoreFacts, survey: Survey, own_ids: frozenset[SchemaId], context: CheckContext
+) -> str | None:
+    """What shows that 3.0 or later has put the rows on disk: RocksDB's options say that it opened them, all rows carry the
+    store's own ids, and none is of an earlier start. A version that the person says may be the one that is to come.
+    """
+    is_newer = any(
+        state.traces.has_rocksdb_6 for state in survey.supplied.state if state.application == facts.store.application
+    )
+    if facts.rows is None or not context.asks_the_source_subject or not facts.starts_anew or not is_newer:
         return None
     ids = facts.rows.ids(Role.VALUE)
     if not ids or not ids <= own_ids:

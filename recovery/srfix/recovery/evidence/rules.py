@@ -160,8 +160,8 @@ NOT_COMMITTED: Final = _source(
 ANOTHER_COMMITTED: Final = _source(
     "committed-offsets",
     Weight.STRONG,
-    "so it is, it has every field, and so has exactly one that the group has committed, with none too many where it has none; "
-    "and the store is not named after it alone",
+    "so it is, it has every field, and so has exactly one that the group has committed, with none too many where it has none "
+    "(of a ksqlDB query with any, for it has no global tables); and the store is not named after it alone",
     against=True,
 )
 NO_GLOBAL: Final = _source(

@@ -27,6 +27,24 @@ LONG = '{"type":"record","name":"U","namespace":"a","fields":[{"name":"id","type
             '{"type":"record","name":"U","fields":[{"name":"d","type":"double","default":1e10}]}',
             '{"type":"record","name":"U","fields":[{"name":"d","type":"double","default":1.0E10}]}',
         ),
+        (
+            '{"type":"record","name":"U","fields":[{"name":"a","type":"long","order":"IGNORE"},'
+            '{"name":"b","type":"long","order":"Ascending","default":1e400}]}',
+            '{"type":"record","name":"U","fields":[{"name":"a","type":"long","order":"ignore"},'
+            '{"name":"b","type":"long","default":"Infinity"}]}',
+        ),
+        (
+            '{"type":"record","name":"p.U","fields":[{"name":"a","type":{"type":"fixed","name":"string","size":1}},'
+            '{"name":"b","type":"p.string"}]} // a comment, and "no text"',
+            '{"type":"record","name":"U","namespace":"p","fields":[{"name":"a","type":{"type":"fixed","name":"string","size":1}},'
+            '{"name":"b","type":"p.string"}]}',
+        ),
+        (
+            '{"type":"record","name":"N","fields":[{"name":"u","type":["null",{"type":"record","name":"p.U","doc":"a // b",'
+            '"fields":[{"name":"n","type":["null",".N"]}]}]}]}',
+            '{"type":"record","name":"N","fields":[{"name":"u","type":["null",{"type":"record","name":"U","namespace":"p",'
+            '"doc":"a // b","fields":[{"name":"n","type":["null","N"]}]}]}]}',
+        ),
         ('{"type":"record","name":"U","fields":[{"name":"x","type":"Unknown"}]}', None),
         ("no schema", None),
         ("[" * 100_000, None),

@@ -10,6 +10,7 @@ a registry. Texts are checked on the way as Java's parser of Avro 1.11 does (nam
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -21,9 +22,12 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.registry import Json
 
 _PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+_TYPES = _PRIMITIVES | {"record", "enum", "array", "map", "union", "fixed"}
 _RESERVED = frozenset({"type", "name", "namespace", "doc", "fields", "items", "values", "size", "symbols", "aliases"})
 _RESERVED_IN_FIELD = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 _NAME = re.compile(r"[^\W\d]\w*")
+_COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
+"""A text, which is kept, or a comment, which Avro's parser allows (Jackson's ALLOW_COMMENTS)."""
 _MARK: Final = f"double {token_hex(8)} "
 _ESCAPED: Final = re.compile(r"\\(?:u(....)|.)")
 _MARKED: Final = re.compile(f'"{_MARK}([^"]*)"')
@@ -41,7 +45,9 @@ def java_schema(text: str, references: Sequence[str] | None = (), *, inline: boo
 
 
 def full_name(name: str, space: str) -> str:
-    """A name, in its namespace unless it has one of its own."""
+    """A name, in its namespace unless it has one of its own; `.N` is in none."""
+    if name.rfind(".") == 0:
+        return name[1:]
     return name if "." in name or not space else f"{space}.{name}"
 
 
@@ -52,6 +58,8 @@ def java_json(value: Json) -> str:
 
 
 def _with_java_doubles(value: Json) -> Json:
+    if isinstance(value, float) and math.isinf(value):
+        return double_text(value)  # Jackson writes it as a text
     if isinstance(value, float):
         return f"{_MARK}{double_text(value)}"
     if isinstance(value, Decimal):
@@ -67,7 +75,7 @@ def _as_jackson(match: re.Match[str]) -> str:
 
 def _load(text: str) -> Json:
     try:
-        value: Json = json.loads(text)
+        value: Json = json.loads(_COMMENT.sub(r"\1", text) if "/" in text else text)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"not JSON: {error}") from error
     return value
@@ -207,8 +215,10 @@ class _Writer:
             written["doc"] = field["doc"]
         if "default" in field:
             written["default"] = field["default"]
-        if field.get("order", "ascending") != "ascending":
-            written["order"] = field["order"]
+        order = field.get("order", "ascending")
+        order = order.lower() if isinstance(order, str) else order
+        if order != "ascending":
+            written["order"] = order
         aliases = _aliases(field)
         if aliases:
             written["aliases"] = list(aliases)
@@ -222,8 +232,11 @@ class _Writer:
 
 
 def _relative(full: str, space: str) -> str:
+    """A name as it is written in a namespace: whole where it would be taken for a type of Avro's
+    (`Schema.Name.shouldWriteFull`, Avro 1.11.3).
+    """
     namespace, _, short = full.rpartition(".")
-    return short if namespace in ("", space) else full
+    return short if namespace == "" or (namespace == space and short not in _TYPES) else full
 
 
 def _branch_key(branch: Json) -> str:
