@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from srfix.serde import JsonDeserializer, JsonSerializer, SerdeContext, UsageError, parse_columns
+from srfix.serde import JsonDeserializer, JsonSerializer, SerdeContext, UsageError, deserialize_many, parse_columns
 from srfix.serde.arrow import from_arrow, to_arrow
 
 USERS = SerdeContext("users")
@@ -61,6 +61,8 @@ def test_payloads_are_refused(offsets: tuple[int, ...]) -> None:
     for payloads in (made(pa.binary(), offsets), pa.chunked_array([made(pa.binary(), offsets)])):
         with pytest.raises(UsageError, match="malformed"):
             to_arrow(payloads, USERS, read, on_error="quarantine")
+        with pytest.raises(UsageError, match="malformed"):
+            deserialize_many(payloads, USERS, read, on_error="quarantine")
 
 
 def test_indices_beyond_a_dictionary_are_refused() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -156,6 +157,23 @@ class TestDeserializeMany:
         *_, tombstone, bad, last = deserialize_many(iter(payloads), ctx, read_, on_error="quarantine")
         assert isinstance(bad, BadRow)
         assert (tombstone, bad.position, last) == (None, 1_001, ROW)
+
+    @pytest.mark.parametrize(
+        "make", [deque, lambda many: dict(enumerate(many)).values(), lambda many: {many[0]: 1}.keys()]
+    )
+    def test_nor_need_it_be_one_that_can_be_sliced(self, registry: MemoryRegistry, make: Callable[..., Any]) -> None:
+        assert {repr(row) for row in deserialize_many(make([GOOD]), VALUE, AvroDeserializer(ById(registry)))} == {
+            repr(ROW)
+        }
+
+    @pytest.mark.parametrize("payloads", [GOOD, "text", 7])
+    def test_one_payload_is_not_many(self, registry: MemoryRegistry, payloads: Any) -> None:
+        with pytest.raises(UsageError, match="they must be many"):
+            deserialize_many(payloads, VALUE, AvroDeserializer(ById(registry)))
+
+    def test_what_is_no_payload_is_named(self, registry: MemoryRegistry) -> None:
+        with pytest.raises(UsageError, match="A payload is of the type int"):
+            list(deserialize_many(cast("Any", [7]), VALUE, AvroDeserializer(ById(registry)), on_error="quarantine"))
 
     def test_no_more_is_taken_of_an_iterator_than_is_read_ahead(self, registry: MemoryRegistry) -> None:
         taken: list[int] = []

@@ -11,16 +11,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from srfix.serde.arrow.kernel_wise import KernelWise
-from srfix.serde.arrow.malformed import refuse_malformed
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.row_wise import vouched_columns
 from srfix.serde.arrow.types import arrow_schema
-from srfix.serde.batches import Contexts, GivenContexts, OnError, Payloads, Reason, error_at, usable_contexts
+from srfix.serde.batches import (
+    Contexts,
+    GivenContexts,
+    OnError,
+    Payloads,
+    Reason,
+    error_at,
+    usable_contexts,
+    usable_payloads,
+)
 from srfix.serde.column_sources import GivenColumns, given_columns
 from srfix.serde.columns import Columns, half_of
 from srfix.serde.engine import BatchDecode, DecodedBatch
@@ -82,7 +90,9 @@ def to_arrow(
     )
     if columns is None:
         raise UsageError("The deserializer has no columns. Make it with columns=…, or pass them here (columns=…).")
-    payloads = _of_binary(payloads)
+    payloads = usable_payloads(payloads)
+    if isinstance(payloads, Iterator):
+        payloads = list(payloads)
     decoded = (engine or KernelWise)(cast("Deserializer", deserializer), columns, role)(payloads, contexts)
     if on_error == "fail" and decoded.bad:
         first = decoded.bad[0]
@@ -93,22 +103,6 @@ def to_arrow(
     about = _about(decoded, with_details=on_error == "quarantine")
     schema = arrow_schema(columns, on_error=on_error, with_reason=with_reason)
     return pa.RecordBatch.from_arrays([*decoded.rows.columns, *about], schema=schema)
-
-
-def _of_binary(payloads: Payloads) -> Payloads:
-    pa = pyarrow()
-    if not isinstance(payloads, pa.Array | pa.ChunkedArray):
-        return payloads
-    for chunk in payloads.chunks if isinstance(payloads, pa.ChunkedArray) else [payloads]:
-        refuse_malformed(chunk, "The payloads")
-    types, type_ = pa.types, payloads.type
-    if types.is_dictionary(type_):
-        return _of_binary(payloads.cast(type_.value_type))
-    if types.is_binary(type_) or types.is_large_binary(type_) or types.is_fixed_size_binary(type_):
-        return payloads
-    if types.is_null(type_) or types.is_binary_view(type_):
-        return payloads.cast(pa.binary())
-    raise UsageError(f"Payloads are bytes; these are of the Arrow type {type_}. Pass the binary column.")
 
 
 def _about(decoded: DecodedBatch, *, with_details: bool) -> list[pa.Array]:

@@ -33,6 +33,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
 from srfix.serde.arguments import word
+from srfix.serde.batches.arrow_payloads import usable_payloads
 from srfix.serde.batches.rows import (
     ROWS_AT_A_TIME,
     BadRow,
@@ -82,7 +83,8 @@ def deserialize_many(
     id. Up to 1,000 rows are read ahead; keep no more of them than you need: many thousands of dicts at a time are slow,
     because Python's garbage collector walks them.
 
-    :raises UsageError: if there are several contexts, and not as many as payloads; if `on_error` is no word of its.
+    :raises UsageError: if there are several contexts, and not as many as payloads; if `on_error` is no word of its; if the
+        payloads are one, or a malformed Arrow array.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
     :raises SrfixError: what the deserializer raises, with the row's position (`.position`), unless in quarantine.
 
@@ -93,11 +95,12 @@ def deserialize_many(
     ([{'a': 1}, None], 'TRUNCATED')
     """
     word("on_error", on_error, get_args(OnError))
-    if not hasattr(payloads, "__len__"):
+    payloads = usable_payloads(payloads)
+    if isinstance(payloads, Iterator):
         if isinstance(usable_contexts(ctx), Sequence):
             payloads = list(payloads)
         else:
-            return _raising(_chunks_ahead(iter(payloads), ctx, deserializer), is_raised=on_error == "fail")
+            return _raising(_chunks_ahead(payloads, ctx, deserializer), is_raised=on_error == "fail")
     return _raising(chunks_of_rows(cast("Payloads", payloads), ctx, deserializer), is_raised=on_error == "fail")
 
 

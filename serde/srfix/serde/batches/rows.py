@@ -237,8 +237,11 @@ def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
     else:
         some = payloads.slice(start, ROWS_AT_A_TIME).to_pylist()
     left = payload_bounds().batch_bytes
-    if sum(map(len, filter(None, some))) <= left:
-        return some
+    try:
+        if sum(map(len, filter(None, some))) <= left:
+            return some
+    except TypeError:
+        return some  # the deserializer says of what type a payload must be
     for count, payload in enumerate(some):
         left -= len(payload or b"")
         if left < 0:

@@ -2,13 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.arguments import type_words
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def usable_payloads(payloads: object) -> Any:
+    """A list, a tuple or a sound Arrow array of bytes as it is; an iterator over whatever else holds payloads.
+
+    :raises UsageError: if it is one payload, or nothing that can be gone through.
+    """
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(payloads, arrow.Array | arrow.ChunkedArray):
+        return of_binary(payloads)
+    if isinstance(payloads, list | tuple):
+        return payloads
+    if isinstance(payloads, Iterable) and not isinstance(payloads, str | bytes | bytearray | memoryview):
+        return iter(payloads)
+    raise UsageError(
+        f"The payloads are {type_words(payloads)}; they must be many: a list, an iterator or an Arrow array of bytes."
+    )
+
+
+def of_binary(payloads: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The array, sound, as one of a binary type.
+
+    :raises UsageError: if it is malformed, or none of bytes.
+    """
+    import pyarrow as pa
+
+    for chunk in payloads.chunks if isinstance(payloads, pa.ChunkedArray) else [payloads]:
+        refuse_malformed(chunk, "The payloads")
+    types, type_ = pa.types, payloads.type
+    if types.is_dictionary(type_):
+        return of_binary(payloads.cast(type_.value_type))
+    if types.is_binary(type_) or types.is_large_binary(type_) or types.is_fixed_size_binary(type_):
+        return payloads
+    if types.is_null(type_) or types.is_binary_view(type_):
+        return payloads.cast(pa.binary())
+    raise UsageError(f"Payloads are bytes; these are of the Arrow type {type_}. Pass the binary column.")
 
 
 def refuse_malformed(array: pa.Array, what: str) -> None:
@@ -17,10 +55,11 @@ def refuse_malformed(array: pa.Array, what: str) -> None:
 
     :raises UsageError: if lengths, offsets, views or indices do not fit the buffers.
     """
-    invalid = pyarrow().ArrowInvalid
+    import pyarrow as pa
+
     try:
         _check(array)
-    except (invalid, IndexError) as error:
+    except (pa.ArrowInvalid, IndexError) as error:
         raise UsageError(
             f"{what} come as an Arrow array that is malformed ({error}): nothing of it was read. Have the library that "
             "made it write it anew."
@@ -28,7 +67,8 @@ def refuse_malformed(array: pa.Array, what: str) -> None:
 
 
 def _check(array: pa.Array) -> None:
-    pa = pyarrow()
+    import pyarrow as pa
+
     types, type_ = pa.types, array.type
     array.validate()
     if types.is_struct(type_):
@@ -59,6 +99,7 @@ def _check(array: pa.Array) -> None:
 
 
 def _check_offsets(offsets: pa.Array, values: int) -> None:
-    pa = pyarrow()
+    import pyarrow as pa
+
     made = pa.LargeListArray if pa.types.is_int64(offsets.type) else pa.ListArray
     made.from_arrays(offsets, pa.nulls(values)).validate(full=True)
