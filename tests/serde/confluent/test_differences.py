@@ -154,6 +154,9 @@ def test_an_int_that_no_reader_reads_is_not_written(theirs: SchemaRegistryClient
         (record("R", f=named, g=["null", "N"], h={"type": "array", "items": "N"}), {"h": [{"a": -(2**31) - 1}]}),
         (record("R", f=named, g=["null", "N"], h={"type": "array", "items": "N"}), {"g": ("N", {"a": 2**31})}),
         (record("R", f={"type": "map", "values": "int"}), {"f": {"x": 2**31}}),
+        (record("R", f={"type": "int", "logicalType": "date"}), {"f": 2**31}),
+        (record("R", f={"type": "array", "items": {"type": "int", "logicalType": "time-millis"}}), {"f": [-(2**40)]}),
+        (record("R", f={"type": "int", "logicalType": "wonder"}), {"f": 2**31}),
     ):
         serialize = AvroSerializer(theirs, json.dumps(schema))
         with pytest.raises(EncodeError, match=r"does not fit its Avro schema at .*has int"):

@@ -10,6 +10,7 @@ confluent-kafka (and Java's `AbstractKafkaAvroSerializer`).
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from copy import deepcopy
 from functools import cache, cached_property, partial
 from io import BytesIO
@@ -193,12 +194,13 @@ def _with_bounded_ints(parsed: object) -> object:
         return parsed
     bounded = {key: _with_bounded_ints(part) if key in ("items", "values") else part for key, part in parsed.items()}
     if parsed.get("type") == "int":
-        bounded.setdefault("logicalType", _INT)
+        named = f"{_INT}-{parsed.get('logicalType')}"
+        bounded["logicalType"] = named if f"int-{named}" in LOGICAL_WRITERS else _INT
     if "fields" in parsed:
         bounded["fields"] = [field | {"type": _with_bounded_ints(field["type"])} for field in parsed["fields"]]
     if "__named_schemas" in parsed:
-        named = cast("dict[str, object]", parsed["__named_schemas"])
-        bounded["__named_schemas"] = {name: _with_bounded_ints(schema) for name, schema in named.items()}
+        schemas = cast("dict[str, object]", parsed["__named_schemas"])
+        bounded["__named_schemas"] = {name: _with_bounded_ints(schema) for name, schema in schemas.items()}
     return bounded
 
 
@@ -210,7 +212,13 @@ def _bounded(value: object, _: object) -> object:
     return "more than 32 bits" if isinstance(value, int) and not INT_MIN <= value <= INT_MAX else value
 
 
+def _bounded_as(prepare: Callable[[object, object], object], value: object, schema: object) -> object:
+    return _bounded(prepare(value, schema), schema)
+
+
 LOGICAL_WRITERS[f"int-{_INT}"] = _bounded
+for _logical in ("date", "time-millis"):
+    LOGICAL_WRITERS[f"int-{_INT}-{_logical}"] = partial(_bounded_as, LOGICAL_WRITERS[f"int-{_logical}"])
 
 
 def _without_times(parsed: object) -> object:
