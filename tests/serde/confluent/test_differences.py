@@ -195,6 +195,15 @@ class TestErrors:
             assert (caught.value.http_status_code, caught.value.error_code) == (404, 40401)
             assert "t-value" in caught.value.error_message
 
+    def test_of_an_id_that_the_registry_does_not_know(self, theirs: SchemaRegistryClient, ours: RegistryClient) -> None:
+        for client in (theirs, ours):
+            with pytest.raises(SchemaRegistryError) as caught:
+                AvroDeserializer(client)(frame_id(77, b""), CTX)
+            for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+                assert {ResolveError, SerializationError, SchemaRegistryError} < {*type(error).__mro__}
+                assert (error.http_status_code, error.error_code) == (404, 40403)
+                assert "77" in error.error_message
+
     def test_of_a_context_that_is_not_there(self, theirs: SchemaRegistryClient) -> None:
         payload = AvroSerializer(theirs, RECORD)({"a": 1}, CTX)
         with pytest.raises(TypeError, match="there is none"):

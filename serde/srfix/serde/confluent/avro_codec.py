@@ -14,7 +14,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from functools import cache, cached_property, partial
 from io import BytesIO
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import fastavro
 from fastavro.repository.base import AbstractSchemaRepository, SchemaRepositoryError
@@ -212,7 +212,7 @@ def _bounded(value: object, _: object) -> object:
     return "more than 32 bits" if isinstance(value, int) and not INT_MIN <= value <= INT_MAX else value
 
 
-def _bounded_as(prepare: Callable[[object, object], object], value: object, schema: object) -> object:
+def _bounded_as(prepare: Callable[[Any, Any], object], value: object, schema: object) -> object:
     return _bounded(prepare(value, schema), schema)
 
 
