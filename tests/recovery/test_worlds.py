@@ -28,8 +28,10 @@ A_SHARD = 500
 """How many of them one test judges: tests run side by side."""
 UNDECIDED = 0.02
 """The share of the stores whose source a person would name that srfix may leave undecided."""
-TRAPS = 0.03
-"""The share of the worlds that may mislead even a careful person: of more, the person would be a poor measure."""
+TRAPS = 0.04
+"""The share of the worlds that may mislead even a careful person: of more, the person would be a poor measure. Three in a
+hundred are global tables beside a topic of the same columns that the group has committed.
+"""
 A_CLUSTER = 5
 """So many more in one shard: hypothesis varies a world that it has drawn, and what is left open comes in clusters."""
 

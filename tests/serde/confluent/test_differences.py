@@ -6,14 +6,20 @@ import json
 import pickle
 import uuid
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import pytest
 from confluent_kafka import schema_registry as confluent
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry import avro as confluent_avro
 from confluent_kafka.schema_registry.error import SchemaRegistryError
-from confluent_kafka.serialization import Deserializer, SerializationError, Serializer
+from confluent_kafka.serialization import (
+    Deserializer,
+    MessageField,
+    SerializationContext,
+    SerializationError,
+    Serializer,
+)
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
@@ -203,6 +209,15 @@ class TestErrors:
                 assert {ResolveError, SerializationError, SchemaRegistryError} < {*type(error).__mro__}
                 assert (error.http_status_code, error.error_code) == (404, 40403)
                 assert "77" in error.error_message
+
+    def test_of_a_context_without_a_topic(self, server: FixtureRegistry, theirs: SchemaRegistryClient) -> None:
+        nowhere = SerializationContext(cast("str", None), MessageField.VALUE)
+        payload = AvroSerializer(theirs, RECORD)({"a": 1}, CTX)
+        assert AvroDeserializer(theirs)(payload, nowhere) == {"a": 1}, "as confluent-kafka reads it, by id"
+        writes = server.writes
+        with pytest.raises(SerializationError, match="has no topic"):
+            AvroSerializer(theirs, RECORD)({"a": 1}, nowhere)
+        assert server.writes == writes
 
     def test_of_a_context_that_is_not_there(self, theirs: SchemaRegistryClient) -> None:
         payload = AvroSerializer(theirs, RECORD)({"a": 1}, CTX)

@@ -179,6 +179,9 @@ def _asking(strategy: SubjectStrategy, name: str = "") -> Ask:
         ctx = _required(ctx, name or type(strategy).__name__)
         if record_name is None and needs_record(strategy):
             return None
+        topic: object = ctx.topic
+        if topic is None:
+            raise UsageError("The context has no topic, by which the subject is named. Pass one with the topic's name.")
         return subject_of(strategy, ctx.topic, role_of(ctx.field), lambda: record_name)
 
     return ask
