@@ -33,6 +33,7 @@ from srfix.serde.errors import (
     SrfixError,
     SubjectVersionError,
     TrailingBytesError,
+    UsageError,
 )
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import SubjectNotFoundError
@@ -215,7 +216,7 @@ class TestErrors:
         payload = AvroSerializer(theirs, RECORD)({"a": 1}, CTX)
         assert AvroDeserializer(theirs)(payload, nowhere) == {"a": 1}, "as confluent-kafka reads it, by id"
         writes = server.writes
-        with pytest.raises(SerializationError, match="has no topic"):
+        with pytest.raises(UsageError, match="has no topic"):
             AvroSerializer(theirs, RECORD)({"a": 1}, nowhere)
         assert server.writes == writes
 

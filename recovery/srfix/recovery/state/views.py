@@ -87,8 +87,9 @@ def _is_private(path: Path | os.DirEntry[str]) -> bool:
 def _locked_name() -> Iterator[tuple[Path, Path]]:
     """A view that is not there yet, and its lock, which is taken: a view without one is swept."""
     while True:
+        home = _home()
         try:
-            handle, name = tempfile.mkstemp(prefix="view-", suffix=_LOCK, dir=_home())
+            handle, name = tempfile.mkstemp(prefix="view-", suffix=_LOCK, dir=home)
         except FileNotFoundError:  # another process has removed the directory, which was empty
             continue
         lock = Path(name)
