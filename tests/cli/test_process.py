@@ -179,3 +179,14 @@ def test_python_runs_it_by_the_name_of_the_package() -> None:
     )
     assert done.stdout.startswith("srfix ")
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Limits are POSIX's.")
+@pytest.mark.parametrize("arguments", [("verify", "plan.json"), ("rollback", "plan.json", "--yes")])
+def test_where_no_temporary_directory_can_be_written_to_it_is_no_bug(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """As on a full disk: a library that is loaded asks for one."""
+    command = ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", str(SRFIX), *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (ExitCode.REFUSED, False)

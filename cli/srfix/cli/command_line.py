@@ -87,7 +87,13 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
 def _sweep_views() -> None:
     """What a kill left of views of state directories, links and copies, goes; a look costs next to nothing."""
     try:
-        found = any(name.startswith("srfix-views-") for name in os.listdir(tempfile.gettempdir()))
+        where = tempfile.gettempdir()
+    except FileNotFoundError:
+        # None can be written to, as on a machine whose disk is full or read-only. Libraries ask for it when they are loaded;
+        # whoever needs one is told by the system.
+        where = tempfile.tempdir = os.environ.get("TMPDIR") or os.path.abspath(os.sep + "tmp")
+    try:
+        found = any(name.startswith("srfix-views-") for name in os.listdir(where))
     except OSError:
         return
     if found:

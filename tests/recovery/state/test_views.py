@@ -18,6 +18,7 @@ from srfix.recovery import StateDirectoryError
 from srfix.recovery.state import views
 from srfix.recovery.state.rocksdb import linked_view
 from srfix.recovery.state.views import sweep_views, view_directory
+from srfix.serde import UsageError
 
 TABLES = ("000004.sst", "000007.sst")
 MAKES_ONE = """
@@ -240,3 +241,17 @@ def test_a_directory_that_another_process_removes_meanwhile_is_made_again(
     with linked_view(database) as view:
         assert view.is_dir()
     assert not left
+
+
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError(2, "No usable temporary directory found"), OSError(30, "Read-only")]
+)
+def test_where_none_can_be_made_that_is_said(error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen to go on for ever."""
+
+    def refuse(**_: str) -> None:
+        raise error
+
+    monkeypatch.setattr("srfix.recovery.state.views._home", refuse)
+    with pytest.raises(UsageError, match="Set TMPDIR"), view_directory():
+        pass

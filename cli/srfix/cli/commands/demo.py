@@ -70,7 +70,13 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
         if keep:
             return _keep(broker, registry, staged, ready_file, stopped)
         stack.enter_context(_without_settings())
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="srfix-demo-")))
+        try:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="srfix-demo-")))
+        except OSError as error:
+            raise UsageError(
+                f"The demonstration needs a directory for temporary files ({error.strerror}). Set TMPDIR to one that can be "
+                "written to."
+            ) from error
         return Story(broker=broker, registry=registry, client=client, staged=staged, directory=directory).tell()
 
 

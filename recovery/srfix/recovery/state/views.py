@@ -21,6 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
+from srfix.serde.errors import UsageError
+
 _NAME: Final = re.compile(r"view-[a-z0-9_]+")
 """As `tempfile` makes them."""
 _HOME: Final = "srfix-views-"
@@ -36,6 +38,7 @@ def sweep_views() -> tuple[Path, ...]:
 def view_directory() -> Iterator[Path]:
     """An empty directory, which nobody else can look into; gone at the end, or swept after a kill.
 
+    :raises UsageError: if no directory for temporary files can be written to.
     :raises OSError: if it cannot be made.
     """
     sweep_views()
@@ -83,15 +86,27 @@ def _is_private(path: Path | os.DirEntry[str]) -> bool:
     return stat.S_ISDIR(status.st_mode) and is_ours
 
 
+def _nowhere(error: OSError) -> UsageError:
+    return UsageError(
+        f"A database is looked at by a view of it, links in a directory for temporary files, and none can be made "
+        f"({error.strerror}). Set TMPDIR to a directory that can be written to."
+    )
+
+
 @contextmanager
 def _locked_name() -> Iterator[tuple[Path, Path]]:
     """A view that is not there yet, and its lock, which is taken: a view without one is swept."""
     while True:
-        home = _home()
+        try:
+            home = _home()
+        except OSError as error:
+            raise _nowhere(error) from error
         try:
             handle, name = tempfile.mkstemp(prefix="view-", suffix=_LOCK, dir=home)
         except FileNotFoundError:  # another process has removed the directory, which was empty
             continue
+        except OSError as error:
+            raise _nowhere(error) from error
         lock = Path(name)
         with os.fdopen(handle, "wb") as held:
             if _takes(held, lock):

@@ -140,7 +140,10 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer):
     def _value(self, data: bytes, ctx: Context | None) -> Value:
         if data.__class__ is not bytes:
             data = usable_payload(data)
-        return self._read(data, None) if ctx is None else self._row(data, ctx)
+        # A context of confluent-kafka's may have None for a topic.
+        if ctx is None or getattr(ctx, "topic", "") is None:
+            return self._read(data, None)
+        return self._row(data, ctx)
 
     def _made_of(self, value: Value, ctx: Context | None) -> object:
         made: object = value

@@ -116,8 +116,7 @@ class FramedReader(_Base):
             if body_offset == PREFIX_ID_SIZE:
                 remember(self._plans, (prefix_of(payload), ctx.topic, ctx.field), decode, most)
                 native = native_decoder_of(decode)
-                is_named = isinstance(ctx.topic, str)  # a context of confluent-kafka's may have None
-                if native is not None and self._gives_rows and isinstance(identity, int) and is_named:
+                if native is not None and self._gives_rows and isinstance(identity, int):
                     self._put(ctx.topic, ctx.field, identity, native, most)
         return decode
 
