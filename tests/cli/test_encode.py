@@ -198,3 +198,12 @@ class TestWhatMakesNoSense:
         done = srfix(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert words in done.stderr
+
+
+@pytest.mark.parametrize("command", [("encode", "{}"), ("decode", "--payload", "hex:00")])
+def test_of_a_file_that_is_no_schema_nothing_is_shown(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text("sasl.password=topsecret\n")
+    done = srfix(*command, "--schema", f"@{tmp_path}/client.properties")
+    assert done.returncode == 2
+    assert "client.properties is not JSON" in done.stderr
+    assert "topsecret" not in done.stderr

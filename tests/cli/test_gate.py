@@ -195,6 +195,7 @@ class TestBaseline:
             ("{", "is not JSON"),
             ("[]", "is no baseline of srfix. Write one with"),
             ('{"schema": "srfix.diagnosis/1", "findings": []}', "is a srfix.diagnosis/1, and --baseline takes"),
+            ('{"schema": "srfix.baseline/1", "findings": 5}', "has no list of findings"),
             ('{"schema": "srfix.baseline/1", "findings": [{"code": "SRF001"}]}', "has an entry that is none"),
             (
                 json.dumps({"schema": "srfix.baseline/1", "findings": [ENTRY | {"severity": "bad"}]}),

@@ -46,6 +46,22 @@ class TestNoteProperties:
         assert redactor.scrub("USER_INFO, URL or STATIC_TOKEN") == "USER_INFO, URL or STATIC_TOKEN"
 
 
+@pytest.mark.parametrize(
+    "master",
+    [
+        "sc://h:1/;token=topsecret",
+        "sc://h:1/;use_ssl=true;token=topsecret",
+        "spark://me:topsecret@h:1",
+        "spark://me:topsecret",
+    ],
+)
+def test_what_a_spark_master_holds(master: str) -> None:
+    for arguments, environment in ((["--master", master], {}), ([], {"SRFIX_MASTER": master})):
+        redactor = Redactor()
+        redactor.note_arguments(arguments, environment)
+        assert redactor.scrub("it was topsecret.") == "it was ***."
+
+
 class TestNamesOfProperties:
     def test_a_name_that_begins_like_a_secret_stays_readable(self) -> None:
         redactor = Redactor()

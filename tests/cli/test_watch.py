@@ -169,6 +169,8 @@ class TestRunning:
         done = parts.srfix("watch", "--listen", f"127.0.0.1:{port}")
         assert done.returncode == 2
         assert f"Nothing can listen on 127.0.0.1:{port} for --listen" in done.stderr
+        done = parts.srfix("watch", "--listen", "[me:topsecret]:1")
+        assert (done.returncode, "topsecret" in done.stderr) == (2, False)
 
 
 @pytest.mark.slow

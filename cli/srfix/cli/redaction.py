@@ -99,7 +99,7 @@ class Redactor:
 
     def note_arguments(self, arguments: Iterable[str], environment: Mapping[str, str]) -> None:
         """Remembers what may be a secret on a command line, or in the variables that stand in for it."""
-        follows = urls = False
+        follows = urls = is_master = False
         for argument in arguments:
             if follows or (_GIVES.match(argument) and argument not in _OPTIONS):
                 self.note_text(_GIVES.sub("", argument))
@@ -108,6 +108,9 @@ class Redactor:
                 if urls:
                     self.note_servers(argument)
             self.has_properties |= _GIVES.match(argument) is not None or argument in _OPTIONS
+            if is_master:
+                self.note_master(argument)
+            is_master = argument == "--master"
             urls = argument in _URL_OPTIONS
             follows = argument in _OPTIONS or (follows and argument in ("=", ":"))
         for name in _VARIABLES:
@@ -115,6 +118,15 @@ class Redactor:
                 self.note_text(line)
         for name in _URL_VARIABLES:
             self.note_servers(environment.get(name, ""))
+        self.note_master(environment.get("SRFIX_MASTER", ""))
+
+    def note_master(self, text: str) -> None:
+        """Remembers the token of a Spark Connect URL (`sc://HOST:PORT/;token=…`), and passwords in any."""
+        self.note_properties([text])
+        place, *parameters = re.split(r"[;?&]", text)
+        self._secrets.update(value for _, _, value in (each.partition("=") for each in parameters))
+        if place.startswith("spark://") and not names_servers(place):
+            self._secrets.update(pieces(place))
 
     def note_servers(self, text: str) -> None:
         """Remembers passwords in a list of URLs, and all pieces of one that cannot be taken apart."""

@@ -49,6 +49,15 @@ def closed(path: Path) -> Iterator[None]:
 
 
 class TestPermission:
+    def test_the_only_task_that_there_is_was_not_looked_at(self, app: Path) -> None:
+        for task in app.iterdir():
+            if task.is_dir() and task.name != "1_0":
+                shutil.rmtree(task)
+        with closed(app / "1_0"):
+            done = as_anybody("size", str(app), "--quiet")
+        assert done.returncode == 2, (done.stdout, done.stderr)
+        assert "Not looked at: " in done.stderr
+
     @pytest.mark.parametrize(
         ("shut", "command"),
         slow_but(

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from srfix.cli.metrics.families import Families
 from srfix.cli.metrics.standing import Standing
 from srfix.serde.errors import UsageError
+from srfix.serde.property_names import names_servers
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -38,8 +39,10 @@ def serving(standing: Standing, host: str, port: int) -> Iterator[tuple[str, int
         application = _application(standing, registry)
         server: WSGIServer = make_server(host, port, application, server_class=kind, handler_class=_Handler)
     except OSError as error:
+        is_plain = ":" not in host or names_servers(f"[{host}]:1")  # else it may hold a password
+        where = f"{host}:{port}" if is_plain else "the address"
         raise UsageError(
-            f"Nothing can listen on {host}:{port} for --listen: {error.strerror or error}. Choose another HOST:PORT, or "
+            f"Nothing can listen on {where} for --listen: {error.strerror or error}. Choose another HOST:PORT, or "
             "`--listen off`."
         ) from error
     thread = threading.Thread(target=server.serve_forever, name="srfix-metrics", daemon=True)

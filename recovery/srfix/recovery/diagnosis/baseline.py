@@ -147,6 +147,8 @@ def load_baseline(path: str) -> Baseline:
     match document:
         case {"schema": str(schema), "findings": list(findings)} if schema == SCHEMA:
             return Baseline(findings=dict(_entry(each, path) for each in findings), path=path)
+        case {"schema": str(schema)} if schema == SCHEMA:
+            raise UsageError(f"The baseline {path!r} has no list of findings. {_MAKE}")
         case {"schema": str(schema)} if schema.startswith("srfix."):
             raise UsageError(f"{path!r} is a {schema[:100]}, and --baseline takes a {SCHEMA}. {_MAKE}")
         case _:

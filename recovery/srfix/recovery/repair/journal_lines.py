@@ -189,8 +189,9 @@ def _begun(path: Path, line: bytes) -> JournalState:
                 raise PlanError(f"The journal {path} was edited: its plan does not have the digest that it names.")
             return JournalState(plan=plan)
     raise PlanError(
-        f"{path} is not a journal of srfix: its first line does not begin a repair. Nothing was written to it. Name the "
-        "journal of a repair; or, for a new one, a file that is not there yet."
+        f"{path} is not a journal of srfix: its first line does not begin a repair. A plan that was cut off looks so too. "
+        "Nothing was written to it. Name the journal of a repair, or a whole plan; for a new journal a file that is not "
+        "there yet."
     )
 
 

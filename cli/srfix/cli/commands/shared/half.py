@@ -6,6 +6,7 @@ def encode(half, …): …
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -60,16 +61,24 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
 def schema_text(given: str) -> str:
     """The text of a schema that was given as such, or as @FILE.
 
-    :raises UsageError: if the file cannot be read.
+    :raises UsageError: if the file cannot be read, or holds no JSON.
     """
     if not given.startswith("@"):
         return given
     try:
-        return read_file(given[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
+        text = read_file(given[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
+        json.loads(text)  # of another file that was named by mistake nothing is shown
+        return text
     except OSError as error:
         raise UsageError(f"The schema file {given[1:]} cannot be read ({error.strerror}). Check the path.") from error
     except UnicodeDecodeError:
         raise UsageError(f"The schema file {given[1:]} is not UTF-8 text; save it as UTF-8.") from None
+    except ValueError as error:
+        raise UsageError(
+            f"The schema file {given[1:]} is not JSON ({error}). Name the file that holds the schema's text."
+        ) from None
+    except RecursionError:
+        return text  # whoever reads it says so
 
 
 case_rule_option = handing_over(

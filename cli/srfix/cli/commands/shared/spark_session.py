@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -60,7 +61,8 @@ class SessionOfCommand:
             if master is None or master.startswith("local"):
                 # Workers run the python3 of the PATH otherwise, which need not be this one.
                 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            self.say(f"Starting Spark ({master or 'as it is configured'}) …")
+            where = "as it is configured" if master is None else re.sub(r"(?<=//)[^/@\s]*@|[;?].*", "", master)
+            self.say(f"Starting Spark ({where}) …")
             config = {**({} if is_connect else _QUIET), **self._choice.spark_conf}
             with _stdout_to_stderr():
                 self._started = start_session("srfix", master=master, packages=self._packages, config=config)

@@ -70,7 +70,7 @@ class StoreChoice:
                 f" {path} was not looked at: {SHUT}." for each in applications for path in shut_folders_of(each)
             )
             raise UsageError(
-                f"{directory!r} holds no store {self.store!r}.{meant} There are: {enumerated(named)}.{shut}"
+                f"{directory!r} holds no store {self.store!r}.{meant} There are: {enumerated(named) or 'none'}.{shut}"
             )
         tasks = sorted({task.name for each in applications for task in each.tasks})
         if self.task is not None and self.task not in tasks:

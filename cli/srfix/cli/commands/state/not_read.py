@@ -49,22 +49,26 @@ class NotRead:
 
 
 def not_read(
-    found: Iterable[tuple[ApplicationState, StateStore]], stores: Iterable[StateStore] | None = None
+    found: Iterable[tuple[ApplicationState, StateStore]],
+    stores: Iterable[StateStore] | None = None,
+    *,
+    applications: Iterable[ApplicationState] = (),
 ) -> NotRead:
     """What could not be read of stores that were read.
 
+    :param applications: those that were asked for, where none of their stores may have been seen.
     :param stores: the parts as they were read, where others read them than those of `found`.
     """
     pairs = list(found)
     parts = [store for _application, store in pairs] if stores is None else list(stores)
-    applications = {each.path: each for each, _store in pairs}.values()
+    asked = {each.path: each for each in (*applications, *(each for each, _store in pairs))}.values()
     damaged = list(damage_lines(parts))
-    shut = [line for each in applications for line in shut_places(each)]
+    shut = [line for each in asked for line in shut_places(each)]
     shut += shut_stores(parts)
     in_use = (
         f"{each.path}: a process holds its lock. Rows that it has not flushed are in its memory, and not here: stop the "
         "application, and look again."
-        for each in applications
+        for each in asked
         if each.is_in_use
     )
     lines = (*damaged, *in_use, *not_closed(pairs), *(f"Not looked at: {line}" for line in shut))

@@ -45,7 +45,7 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     parts = list(choice.stores(directory))
     found = [(application.application, size_of(store, now_ms=now_ms)) for application, store in parts]
     document = size_document(found, directory=directory, srfix_version=version("srfix"), generated_at=now())
-    unread = not_read(parts)
+    unread = not_read(parts, applications=choice.applications(directory))
     code = unread.code()
     report = Report(document=document, blocks=tuple(_blocks([each for _name, each in found])))
     write_unless_quiet(report, output, quiet=quiet, code=code)

@@ -83,8 +83,7 @@ class BasicAuth:
         if not colon:
             # The text is not shown: it may be the password alone.
             raise UsageError(
-                "Credentials for the registry are USER:PASSWORD, and this has no colon. "
-                "The password may be env:NAME or file:PATH."
+                "Credentials are USER:PASSWORD, and this has no colon. The password may be env:NAME or file:PATH."
             )
         return cls(username, Secret.parse(password))
 
