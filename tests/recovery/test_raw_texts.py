@@ -139,6 +139,16 @@ class TestSoftDeletedVersions:
         assert any("does not find version 1 of" in line for line in plan.price) is not finds
         assert not any("--keep auto" in line for line in plan.price)
 
+    @pytest.mark.parametrize("finds", [True, False])
+    def test_so_does_one_of_another_subject_of_whatever_make_the_registry_is(self, finds: bool) -> None:
+        with world_of({"users": 1}, habits=Habits(looks_up_live_only=not finds)) as world:
+            stage(world, sent=ASKED)
+            world.registry.seed("gone-value", '"string"')
+            world.client().delete_subject("gone-value")
+            plan = world.plan(reader=Reader.CONNECT)
+            assert ("soft-delete" in [action.kind for action in plan.actions]) is finds
+            assert any("does not find version 1 of gone-value" in line for line in plan.price) is not finds
+
     def test_the_right_one_is_registered_again_and_a_rollback_leaves_it_as_it_was(self, tmp_path: Path) -> None:
         with world_of({"users": 1}, emulate="redpanda-23.1") as world:
             stage(world, sent=ASKED, phantom=(INTERNAL, ASKED))

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Final
+
 from srfix.recovery.actions import Register, SoftDelete
 from srfix.recovery.facts import SubjectState, Survey, look_up
 from srfix.recovery.registry import GivenRegistry, usable
 from srfix.recovery.repair.plan_file import Plan
+from srfix.serde.formats.table import as_readers_ask
+from srfix.serde.registry import SchemaVersion
+
+_MOST_PROBED: Final = 5
+"""Soft-deleted subjects of which one is looked for whose text tells."""
 
 
 def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
     """Why the failing reader would not find a version that is soft-deleted; None if nothing says so.
 
     Redpanda ignores `deleted=true` in look-ups before the patches of its pull request 18391 (23.2, 23.3 and 24.1, May 2024).
-    A soft-deleted version of the subject tells; where there is none, Redpanda is taken for such a one.
+    A soft-deleted version of the subject tells; where there is none, one of a subject that is soft-deleted whole, and where
+    there is none either, Redpanda is taken for such a one.
 
     :raises RegistryError: if the registry does not answer.
     """
@@ -25,11 +34,30 @@ def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
             f"asked with deleted=true, this registry does not find version {deleted.version} of {state.subject}, which is "
             "soft-deleted"
         )
+    elsewhere = survey.once(("soft-deleted elsewhere",), lambda: _elsewhere(survey))
+    if elsewhere is not None:
+        version, is_found = elsewhere
+        where = f"version {version.version} of {version.subject}"
+        return (
+            None if is_found else f"asked with deleted=true, this registry does not find {where}, which is soft-deleted"
+        )
     if survey.is_redpanda():
         return (
             "this registry is Redpanda's, whose older releases look nothing up that is soft-deleted, and the subject has no "
             "soft-deleted version that would tell"
         )
+    return None
+
+
+def _elsewhere(survey: Survey) -> tuple[SchemaVersion, bool] | None:
+    """A version of a subject that is soft-deleted whole, whose text is as readers ask for it, and whether a look-up
+    finds it; None if there is none such.
+    """
+    live = frozenset(survey.registry.subjects())
+    for subject in islice((each for each in survey.subjects() if each not in live), _MOST_PROBED):
+        for version in survey.versions(subject)[:1]:
+            if as_readers_ask(version.schema) == version.schema and not version.schema.references:
+                return version, look_up(survey.registry, subject, version.schema) is not None
     return None
 
 
