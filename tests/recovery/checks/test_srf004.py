@@ -65,6 +65,18 @@ class TestTheFinding:
         assert world.findings(streams_version="2.7", reader=reader)["SRF004"].severity is Severity.NOTE
 
 
+def test_is_a_note_of_ksqldb_whose_serde_asks_the_phantom_subject_first_on_every_version() -> None:
+    query = "_confluent-ksql-default_query_CTAS_T_0"
+    with world_of({"users": 1}) as world:
+        world.registry.seed(SOURCE_SUBJECT, W1)
+        world.registry.seed(f"{query}-KsqlTopic-Reduce-changelog-value", R)
+        world.put("users", ("a", value(1)))
+        world.commit(query, users=1)
+        assert world.findings(streams_version="2.8")["SRF004"].severity is Severity.NOTE
+        kept = world.findings(streams_version="2.8", reader=Reader.PLAIN)["SRF004"]
+        assert "plain reader" in kept.explanation
+
+
 def test_a_serde_that_names_its_subjects_by_the_record_asks_none_of_the_topics(tmp_path: Path) -> None:
     """Seen wrong: rows of a healthy global store of 4.3.1, put by a processor with RecordNameStrategy."""
     with world_of({"users": 1}) as world:

@@ -8,6 +8,7 @@ be read by 2.7.0.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
@@ -26,6 +27,7 @@ from srfix.recovery.checks.interface import (
 from srfix.recovery.checks.on_disk import carried, read_in_words, rows_in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.ids_in_words import listed
+from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.table import record_name
 from srfix.serde.printable import capitalized
@@ -43,8 +45,13 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
     Without the rows of a state directory, what the phantom subject holds and the source's does not is what a row that 2.6.3
     or earlier has processed carries. Where all rows were read, the ids are those that rows carry; where some were, both.
-    None where a start restores all of it: no row is kept.
+    None where a start restores all of it: no row is kept. ksqlDB's serde asks the changelog's subject first on every version
+    (`StaticTopicSerde`, ksql pull 5823).
     """
+    from srfix.recovery.facts import Reader
+
+    if ksqldb_query(facts.store.application) is not None and context.reader is not Reader.PLAIN:
+        context = replace(context, reader=Reader.DUAL)
     if facts.source is None or not context.asks_the_source_subject or facts.starts_anew:
         return
     for role in facts.roles.values():
