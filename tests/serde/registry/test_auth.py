@@ -70,7 +70,7 @@ class TestBasicAuth:
         assert BasicAuth.parse("reader:env:PASSWORD").password == Secret.parse("env:PASSWORD") != Secret("env:PASSWORD")
 
     def test_text_without_a_colon_and_a_name_with_one_are_refused(self) -> None:
-        with pytest.raises(UsageError, match="Credentials for the registry are USER:PASSWORD,"):
+        with pytest.raises(UsageError, match="Credentials are USER:PASSWORD,"):
             BasicAuth.parse("s3cret")
         with pytest.raises(UsageError, match="A user name for basic authentication cannot hold"):
             BasicAuth("a:b", Secret("c"))
