@@ -56,7 +56,9 @@ class TestNoteProperties:
     ],
 )
 def test_what_a_spark_master_holds(master: str) -> None:
-    for arguments, environment in ((["--master", master], {}), ([], {"SRFIX_MASTER": master})):
+    given = ["--master", master], [f"--master={master}"], []
+    for arguments in given:
+        environment = {} if arguments else {"SRFIX_MASTER": master}
         redactor = Redactor()
         redactor.note_arguments(arguments, environment)
         assert redactor.scrub("it was topsecret.") == "it was ***."

@@ -108,8 +108,8 @@ class Redactor:
                 if urls:
                     self.note_servers(argument)
             self.has_properties |= _GIVES.match(argument) is not None or argument in _OPTIONS
-            if is_master:
-                self.note_master(argument)
+            if is_master or argument.startswith("--master="):
+                self.note_master(argument.removeprefix("--master="))
             is_master = argument == "--master"
             urls = argument in _URL_OPTIONS
             follows = argument in _OPTIONS or (follows and argument in ("=", ":"))

@@ -9,8 +9,8 @@ To change one that is no argument, assign it before anything else of srfix is im
     import srfix.serde.bounds
     srfix.serde.bounds.COLUMN_LEVELS = 100
 
-Bounds on nesting are made for stacks of 1 MiB, which threads have by default (8 MiB on Linux, 1 MiB in Alpine's images).
-One made with less (`threading.stack_size`) may end the process: 256 KiB do not hold a body of 500 levels.
+Bounds on nesting are made for stacks of 1 MiB and more (glibc gives threads 8). A thread that is made with less
+(`threading.stack_size`) may end the process: 256 KiB do not hold a body of 500 levels.
 """
 
 from __future__ import annotations

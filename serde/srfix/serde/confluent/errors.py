@@ -32,10 +32,10 @@ def missing_context(called: str) -> UsageError:
 
 def make_confluents(error: SrfixError) -> None:
     """Makes an error one of confluent-kafka's, too."""
-    cause = _answer_behind(error)
+    cause = _answer_behind(error) if isinstance(error, ResolveError) else None
     if isinstance(error, RegistryAnswerError):
         error.__class__ = _both(type(error), SchemaRegistryError)
-    elif isinstance(error, ResolveError) and cause is not None:
+    elif cause is not None:
         error.__class__ = _both(type(error), _Unresolved)
         of_it = {
             "http_status_code": cause.status,

@@ -48,6 +48,7 @@ LONG = '{"type":"record","name":"U","namespace":"a","fields":[{"name":"id","type
         ('{"type":"record","name":"U","fields":[{"name":"x","type":"Unknown"}]}', None),
         ("no schema", None),
         ("[" * 100_000, None),
+        ("/*" * 300_000, None),
     ],
 )
 def test_of_avro_it_is_what_schema_to_string_writes(sent: str, asked: str | None) -> None:

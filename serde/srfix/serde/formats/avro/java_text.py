@@ -26,8 +26,9 @@ _TYPES = _PRIMITIVES | {"record", "enum", "array", "map", "union", "fixed"}
 _RESERVED = frozenset({"type", "name", "namespace", "doc", "fields", "items", "values", "size", "symbols", "aliases"})
 _RESERVED_IN_FIELD = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 _NAME = re.compile(r"[^\W\d]\w*")
-_COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
-"""A text, which is kept, or a comment, which Avro's parser allows (Jackson's ALLOW_COMMENTS)."""
+_COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\\?\Z))|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
+"""A text, which is kept, or a comment, which Avro's parser allows (Jackson's ALLOW_COMMENTS); one without an end goes to the
+end, so that no text is gone through again and again."""
 _MARK: Final = f"double {token_hex(8)} "
 _ESCAPED: Final = re.compile(r"\\(?:u(....)|.)")
 _MARKED: Final = re.compile(f'"{_MARK}([^"]*)"')
