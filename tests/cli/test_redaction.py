@@ -56,7 +56,7 @@ class TestNoteProperties:
     ],
 )
 def test_what_a_spark_master_holds(master: str) -> None:
-    given = ["--master", master], [f"--master={master}"], []
+    given: tuple[list[str], ...] = (["--master", master], [f"--master={master}"], [])
     for arguments in given:
         environment = {} if arguments else {"SRFIX_MASTER": master}
         redactor = Redactor()
