@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from srfix.cli.options import CensusEngineChoice
@@ -64,7 +67,7 @@ class SessionOfCommand:
             where = "as it is configured" if master is None else re.sub(r"(?<=//)[^/@\s]*@|[;?].*", "", master)
             self.say(f"Starting Spark ({where}) …")
             config = {**({} if is_connect else _QUIET), **self._choice.spark_conf}
-            with _stdout_to_stderr():
+            with _stdout_to_stderr(), _interrupts_kept():
                 self._started = start_session("srfix", master=master, packages=self._packages, config=config)
             self._stack.callback(self._started.stop)
         return self._started
@@ -80,6 +83,31 @@ class SessionOfCommand:
 
     def _tell(self, progress: JobProgress) -> None:
         self.say(f"Spark: {progress}.")
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Raises at its end an interrupt (Ctrl-C) that came within and was swallowed, as the code that starts Java does now and
+    then (seen), and takes the signal back from PySpark: the session is stopped on the way out, and its jobs with it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 @contextmanager
