@@ -85,7 +85,7 @@ def schemas() -> Iterator[FixtureRegistry]:
 @pytest.fixture
 def where(schemas: FixtureRegistry) -> Iterator[dict[str, str]]:
     """The variables that lead there, and to a topic that the application `shop` has read; nothing is wrong yet."""
-    with EmbeddedBroker(topics={"users": 1}) as broker:
+    with EmbeddedBroker(topics={"users": 1, "shop-kept-changelog": 1}) as broker:
         broker.produce([ProducedRecord(topic="users", partition=0, key=b"k", value=frame_id(1, ROW))])
         broker.commit("shop", {("users", 0): 1})
         yield {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": schemas.url}

@@ -179,7 +179,7 @@ class TestAStoreThatLeftNoSchema:
 
 class TestTheWholeCluster:
     def test_an_empty_one_is_healthy(self) -> None:
-        with world_of({"users": 1}) as world:
+        with world_of({}) as world:
             diagnosis = world.examine().diagnosis
         assert (diagnosis.findings, diagnosis.examined) == ((), ())
         assert not diagnosis.is_inconclusive

@@ -17,6 +17,7 @@ from srfix.recovery.findings import Skipped
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
     application_prefixes,
+    is_internal,
     ksqldb_query,
     operator_behind,
     parse,
@@ -60,14 +61,6 @@ def find_candidates(
     skipped: list[Skipped] = []
     listing = survey.cluster.groups()
     listed = frozenset(listing.groups)
-    if listing.problem is not None:
-        skipped.append(
-            Skipped(
-                what="the list of consumer groups",
-                reason=f"{listing.problem}; application ids were looked for among the prefixes of subjects instead",
-                could_hide=False,
-            )
-        )
     named_by_person = () if application is None else (application,)
     applications = Applications(survey, listed, named_by_person, is_listed_in_part=listing.problem is not None)
     orphaned = _changelogs_without_topic(survey, application, skipped)
@@ -109,6 +102,9 @@ def find_candidates(
     left = {key: suspect for key, suspect in found.items() if key not in of_operators}
     hidden = _hidden(survey, left.values(), given)
     skipped.extend(hidden.values())
+    if listing.problem is not None:
+        is_seen = bool(found) or any(map(_is_changelog, survey.topics())) or all(map(is_internal, survey.topics()))
+        skipped.insert(0, not_looked_at.groups(listing.problem, is_all=application is None and not is_seen))
     return Candidates(
         suspects=tuple(left[key] for key in sorted(left) if left[key] not in hidden),
         applications=applications,
@@ -126,7 +122,7 @@ def _changelogs_without_topic(
 
     def is_wanted(topic: Topic) -> bool:
         is_its_own = application is None or parse(topic, application=application) is not None
-        return is_its_own and topic not in topics and recognise(topic) is InternalTopicKind.CHANGELOG
+        return is_its_own and topic not in topics and _is_changelog(topic)
 
     found: dict[tuple[str, Topic], None] = {}
     for subject in survey.subjects():
@@ -141,6 +137,10 @@ def _changelogs_without_topic(
         if is_wanted(topic):
             found[context, topic] = None
     return sorted(found)
+
+
+def _is_changelog(topic: Topic) -> bool:
+    return recognise(topic) is InternalTopicKind.CHANGELOG
 
 
 def _all_splits(survey: Survey) -> Iterator[SuspectStore]:

@@ -170,6 +170,19 @@ def isolation(application: str, found: RestoreIsolation) -> Iterator[Skipped]:
         yield Skipped(what=f"how a restore of application {application} reads", reason=found.detail, could_hide=False)
 
 
+def groups(problem: str, *, is_all: bool) -> Skipped:
+    """The groups that the cluster does not list.
+
+    :param is_all: True if there are topics and no store is known, nor an application named: then nothing at all was looked at.
+    """
+    instead = "application ids were looked for among the prefixes of subjects instead"
+    if is_all:
+        instead += (
+            ", and there is none; on Kafka Streams 2.7 and later they may leave none: name one with --application"
+        )
+    return Skipped(what="the list of consumer groups", reason=f"{problem}; {instead}", could_hide=is_all)
+
+
 def no_store(application: str) -> Skipped:
     """The application that was named has no store that was found."""
     return Skipped(
