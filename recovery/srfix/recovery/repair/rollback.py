@@ -230,8 +230,8 @@ def _unregister(action: Register, state: JournalState, registry: Registry, journ
         if now.version_of(action.schema_id) is not None:
             return Left(
                 action=action,
-                why=f"somebody registered schema id {action.schema_id} under {action.subject} again since; that "
-                "version is theirs",
+                why=f"schema id {action.schema_id} was registered under {action.subject} again since, by somebody or by the "
+                "rollback of another plan; that version is not this repair's",
             )
         put_back = _put_back_what_went_along(before, now, registry)
         return Undone(
