@@ -125,6 +125,19 @@ class TestTheReport:
             done = mirrored.srfix("check", "source.users", "--reader", "plain", "--quiet", *more)
             assert (done.returncode, bool(done.stdout + done.stderr)) == (code, bool(code)), done.stderr
 
+    def test_what_its_baseline_knows_fails_no_more(self, mirrored: Parts, tmp_path: Path) -> None:
+        asked = ("check", "source.users", "--reader", "connect")
+        written = mirrored.srfix(*asked, "--write-baseline", "known.json", cwd=tmp_path)
+        assert (written.returncode, "2 known findings" in written.stderr) == (0, True), written.stderr
+        values = mirrored.srfix(*asked, "--role", "value", "--baseline", "known.json", cwd=tmp_path)
+        assert (values.returncode, "SRF020 source.users-value." in values.stdout) == (0, True), values.stdout
+        elsewhere = mirrored.srfix(*asked, "--subject", "copy-value", "--baseline", "known.json", cwd=tmp_path)
+        assert elsewhere.returncode == 1
+        told = json.loads(mirrored.srfix(*asked, "--baseline", "known.json", "--output", "json", cwd=tmp_path).stdout)
+        entry = {"code": "SRF020", "topic": "source.users", "subject": "source.users-value", "role": "value"}
+        assert entry in told["baseline"]["known"]
+        assert told["healthy"] is False
+
     def test_markdown_has_the_same(self, mirrored: Parts) -> None:
         done = mirrored.srfix("check", "source.users", "--details", "--output", "markdown")
         assert done.returncode == 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from srfix.cli.commands.shared import judge
+from srfix.cli.commands.shared import judge_diagnosis
 from srfix.cli.options import Gate, Selection
 from srfix.cli.output import Paragraph
 from srfix.fixtures.registry.http.server import FixtureRegistry
@@ -104,7 +105,7 @@ class TestFailOn:
         diagnosis = Diagnosis(
             findings=(finding(severity),), skipped=() if is_whole else (hidden,), examined=("shop/users-store",)
         )
-        judged = judge(diagnosis, Gate(fail_on=fail_on), SELECTION)
+        judged = judge_diagnosis(diagnosis, Gate(fail_on=fail_on), SELECTION)
         fails = list(Severity).index(severity) <= list(Severity).index(fail_on)
         assert judged.code == (1 if fails else 0 if is_whole else 2)
         said = "".join(block.text for block in judged.blocks if isinstance(block, Paragraph))
@@ -141,6 +142,14 @@ class TestBaseline:
         entry = {name: value for name, value in ENTRY.items() if name != "severity"}
         assert told["baseline"] == {"file": str(file), "known": [entry], "gone": [entry | {"store": "gone"}]}
         assert told["summary"]["healthy"] is False
+
+    def test_a_note_that_it_knows_as_a_finding_is_not_gone(self, tmp_path: Path) -> None:
+        refused = replace(finding(Severity.NOTE), code="SRF012")
+        noted = replace(finding(Severity.BROKEN), notes=(refused,))
+        diagnosis = Diagnosis(findings=(noted,), skipped=(), examined=("shop/users-store",))
+        file = baseline(tmp_path / "known.json", ENTRY, ENTRY | {"code": "SRF012"})
+        judged = judge_diagnosis(diagnosis, Gate(baseline=str(file)), SELECTION)
+        assert (judged.code, judged.lines) == (0, ())
 
     def test_what_is_new_fails(self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path) -> None:
         schemas.seed(PHANTOM, INTERNAL)
@@ -191,7 +200,7 @@ class TestBaseline:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            (None, "cannot be read: No such file or directory. Write one with srfix diagnose --write-baseline FILE."),
+            (None, "cannot be read: No such file or directory. Write one with --write-baseline FILE."),
             ("{", "is not JSON"),
             ("[]", "is no baseline of srfix. Write one with"),
             ('{"schema": "srfix.diagnosis/1", "findings": []}', "is a srfix.diagnosis/1, and --baseline takes"),

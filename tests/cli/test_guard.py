@@ -55,6 +55,18 @@ def commands(sentences: list[str]) -> Iterator[list[str]]:
 
 
 class TestByNames:
+    def test_what_its_baseline_knows_fails_no_more(self, topology: Path, tmp_path: Path) -> None:
+        file = tmp_path / "known.json"
+        asked = ("guard", "--topology", topology, *SAID, "--optimization", "all")
+        assert srfix(*asked, "--write-baseline", file).returncode == 0
+        known = json.loads(file.read_text())["findings"]
+        assert {"SRF001"} <= {each["code"] for each in known}
+        again = srfix(*asked, "--baseline", file, "--quiet")
+        assert (again.returncode, again.stdout + again.stderr) == (0, "")
+        upgraded = srfix(*asked, "--to", "3.9", "--baseline", file)
+        assert (upgraded.returncode, "SRF004" in upgraded.stdout) == (1, True)
+        assert srfix(*asked, "--fail-on", "broken").returncode == 0
+
     def test_what_may_break_ends_in_1(self, topology: Path) -> None:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--output", "json")
         found = document(done, 1)

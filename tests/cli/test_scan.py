@@ -43,6 +43,11 @@ def restored(parts: Parts) -> dict[tuple[int, int], int]:
 
 
 class TestTheCensus:
+    def test_quiet_says_nothing_of_one_that_is_whole(self, parts: Parts) -> None:
+        done = parts.srfix("scan", "users", "--quiet")
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+        assert census(parts.srfix("scan", "users", "--quiet", "--output", "json"))
+
     def test_it_counts_what_a_restore_of_the_application_loads(self, parts: Parts) -> None:
         done = parts.srfix("scan", "users", "--application", damage.APPLICATION, "--output", "json")
         document = census(done)

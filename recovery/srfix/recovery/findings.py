@@ -236,7 +236,7 @@ def is_conclusive(evidence: Iterable[Evidence], topic: Topic) -> bool:
 def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
     """The order in which findings stand: worst first, then by application, store, role, code, subject."""
     return (
-        _SEVERITY[finding.severity],
+        finding.severity.rank,
         finding.application,
         finding.store,
         finding.role.value,
@@ -421,5 +421,4 @@ def _folded(places: Iterable[PartitionAtFault]) -> list[Json]:
     ]
 
 
-_SEVERITY = {severity: rank for rank, severity in enumerate(Severity)}
 _WEIGHT = {weight: rank for rank, weight in enumerate(Weight)}

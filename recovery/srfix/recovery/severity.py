@@ -14,3 +14,12 @@ class Severity(Enum):
     SILENT = "silent wrong results"
     LITTER = "litter"
     NOTE = "note"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Severity).index(self)
+
+    def is_at_least(self, other: Severity) -> bool:
+        """True if it is as bad as the other, or worse."""
+        return self.rank <= other.rank

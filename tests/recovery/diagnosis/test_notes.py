@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from srfix.recovery.diagnosis.baseline import Baseline, compare, identity
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.findings import Diagnosis, Finding, Severity, diagnosis_document
 from srfix.serde.subjects import Subject
@@ -69,10 +68,3 @@ def test_the_document_has_it_within_the_finding_and_counts_no_note() -> None:
         }
     ]
     assert (document["summary"]["findings"], document["summary"]["notes"]) == (1, 0)  # type: ignore[index, call-overload]
-
-
-def test_a_baseline_that_knows_it_as_a_finding_still_does() -> None:
-    diagnosis = Diagnosis(findings=tuple(with_notes([BROKEN, REFUSED])), skipped=(), examined=("app/store",))
-    known = {identity(each): each.severity for each in (BROKEN, REFUSED)}
-    compared = compare(diagnosis, Baseline(findings=known, path="b.json"))
-    assert (compared.new, compared.gone) == ((), ())

@@ -19,6 +19,20 @@ from srfix.recovery.facts.circumstances import (
 from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.serde.subjects.names import Topic
 
+
+@pytest.mark.parametrize(
+    ("name", "version", "is_"),
+    [
+        ("ksqldb", (2, 5), Reader.CONNECT),
+        ("ksqldb", (2, 7), Reader.DUAL),
+        ("ksqldb", None, Reader.UNKNOWN),
+        ("plain", (2, 7), Reader.PLAIN),
+    ],
+)
+def test_ksqldb_reads_as_its_version_does(name: str, version: tuple[int, int] | None, is_: Reader) -> None:
+    assert Reader.said(name, None if version is None else StreamsVersion(*version)) is is_
+
+
 texts = st.text(max_size=8)
 versions = st.none() | st.builds(StreamsVersion, st.integers(0, 9), st.integers(0, 20))
 stores = st.builds(KnownStore, name=texts, topic=st.none() | texts.map(Topic), is_global=st.booleans())

@@ -11,18 +11,17 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
 from srfix.cli.options import (
-    SEVERITIES,
     CensusEngineChoice,
+    Gate,
     Hurry,
     TopicChoice,
     connection_options,
     details_option,
     engine_options,
-    fail_on_option,
     findings_output_option,
+    gate_options,
     given_options,
     hurry_options,
-    quiet_option,
     topic_isolation_option,
     topic_options,
     topic_reader_option,
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
 @hurry_options
 @engine_options
 @details_option
-@quiet_option
-@fail_on_option
+@gate_options
 @findings_output_option
 def check(
     topic: str,
@@ -58,8 +56,7 @@ def check(
     hurry: Hurry,
     engine: CensusEngineChoice,
     details: bool,
-    quiet: bool,
-    fail_on: str,
+    gate: Gate,
     output: OutputFormat,
 ) -> ExitCode:
     """Check that what reads TOPIC can resolve the schema ids in it, under the subject that it asks. Reads only.
@@ -67,14 +64,16 @@ def check(
     For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; no Kafka Streams is needed.
     srfix plan --topic TOPIC with the same options plans the repair.
     """
-    from srfix.cli.commands.shared import check_blocks, open_cluster, show_progress, write_unless_quiet
-    from srfix.recovery.diagnosis import is_at_least
+    from srfix.cli.commands.shared import check_blocks, judge, of_topic, open_cluster, show_progress, write_unless_quiet
     from srfix.recovery.facts import Survey
     from srfix.recovery.topic_check import check_document, check_topic
     from srfix.serde.properties import Isolation
 
     question = asked.question(topic, reader, Isolation(isolation))
-    with open_cluster(connection, engine) as (cluster, counting), connection.registry_client() as registry:
+    with (
+        open_cluster(connection, engine, quiet=gate.quiet) as (cluster, counting),
+        connection.registry_client() as registry,
+    ):
         found = check_topic(
             question,
             Survey(cluster=cluster, registry=registry),
@@ -82,19 +81,23 @@ def check(
             given=given_options(),
             deadline_s=hurry.deadline_s,
             max_records=hurry.max_records,
-            on_progress=None if quiet else show_progress(),
+            on_progress=None if gate.quiet else show_progress(),
         )
         url = registry.url
     document = check_document(found, srfix_version=version("srfix"), generated_at=now(), registry=url)
-    fails = any(is_at_least(finding.severity, SEVERITIES[fail_on]) for finding in found.findings)
-    unseen = any(skipped.could_hide for skipped in found.skipped)
-    code = ExitCode.FINDINGS if fails else ExitCode.REFUSED if unseen else ExitCode.OK
-    report = Report(document=document, blocks=tuple(check_blocks(found, details=details)))
-    write_unless_quiet(report, output, quiet=quiet, code=code)
-    if not quiet or code is not ExitCode.OK:
-        for line in _said(found, output):
-            say(line, err=True)
-    return code
+    judged = judge(
+        map(of_topic, found.findings),
+        gate,
+        is_asked=lambda known: known.topic == topic,
+        is_partial=any(skipped.could_hide for skipped in found.skipped),
+    )
+    blocks = (*check_blocks(found, details=details), *judged.blocks)
+    write_unless_quiet(
+        Report(document=document | judged.document, blocks=blocks), output, quiet=gate.quiet, code=judged.code
+    )
+    for line in (*judged.lines, *(() if judged.is_quiet else _said(found, output))):
+        say(line, err=True)
+    return judged.code
 
 
 def _said(found: TopicCheck, output: OutputFormat) -> Iterator[str]:

@@ -105,12 +105,18 @@ def diagnose(
         ) as session,
     ):
         examination = session.examine()
-        from srfix.cli.commands.shared import diagnosis_in_detail, diagnosis_in_short, foreseen, judge, verdict_of
+        from srfix.cli.commands.shared import (
+            diagnosis_in_detail,
+            diagnosis_in_short,
+            foreseen,
+            judge_diagnosis,
+            verdict_of,
+        )
         from srfix.recovery.findings import diagnosis_document
 
         diagnosis = examination.diagnosis
         told(diagnosis)
-        judged = judge(diagnosis, gate, selection)
+        judged = judge_diagnosis(diagnosis, gate, selection)
         is_written = judged.writes_report(output)
         is_short = is_written and not details and not output.is_for_programs
         short = foreseen(session, examination) if is_short else None

@@ -10,15 +10,16 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
 from srfix.cli.options import (
     EvidenceOptions,
+    Gate,
     Hurry,
     Selection,
     connection_options,
     evidence_options,
     findings_output_option,
+    gate_options,
     given_options,
     hurry_options,
     option,
-    quiet_option,
     selection_options,
 )
 from srfix.cli.output import OutputFormat, Report, say
@@ -29,8 +30,9 @@ from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 
 if TYPE_CHECKING:
+    from srfix.cli.commands.shared import Judged
     from srfix.recovery.facts import StreamsVersion, Supplied
-    from srfix.recovery.guard import Assumed, NewSchema, Sight
+    from srfix.recovery.guard import Assumed, Forecast, NewSchema, Sight
 
 
 @command()
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
 @evidence_options
 @connection_options
 @hurry_options
-@quiet_option
+@gate_options
 @findings_output_option
 def guard(
     to: str | None,
@@ -72,7 +74,7 @@ def guard(
     evidence: EvidenceOptions,
     connection: Connection,
     hurry: Hurry,
-    quiet: bool,
+    gate: Gate,
     output: OutputFormat,
 ) -> ExitCode:
     """Say what will break before it does, and what to register first. Writes nothing.
@@ -89,11 +91,12 @@ def guard(
 
     # Its --subject is where a schema is about to be registered; that of srfix plan is what the reader of --topic asks.
     given = given_options().without("--subject")
+    running = _version(selection.streams_version, "--streams-version")
     assumed = Assumed(
-        running=_version(selection.streams_version, "--streams-version"),
+        running=running,
         to=_version(to, "--to"),
         optimization=parse_optimization(optimization),
-        reader=Reader(selection.reader),
+        reader=Reader.said(selection.reader, running),
         is_of_one_store=selection.store is not None,
         no_auto_register=selection.no_auto_register,
         given=given,
@@ -111,12 +114,34 @@ def guard(
             ignore=selection.ignore,
         )
     document = forecast_document(forecast, srfix_version=version("srfix"), generated_at=now())
-    code = ExitCode.FINDINGS if forecast.fails else ExitCode.REFUSED if forecast.is_open else ExitCode.OK
-    report = Report(document=document, blocks=tuple(forecast_blocks(forecast)))
-    write_unless_quiet(report, output, quiet=quiet, code=code)
-    if not quiet or code is not ExitCode.OK:
-        say(forecast_summary(forecast), err=True)
-    return code
+    judged = _judged(forecast, gate, selection)
+    report = Report(document=document | judged.document, blocks=(*forecast_blocks(forecast), *judged.blocks))
+    write_unless_quiet(report, output, quiet=gate.quiet, code=judged.code)
+    for line in (*judged.lines, *(() if judged.is_quiet else [forecast_summary(forecast)])):
+        say(line, err=True)
+    return judged.code
+
+
+def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
+    from srfix.cli.commands.shared import judge, of_store
+    from srfix.recovery.guard import Certainty
+
+    known = {of_store(each)[0] for each in (*forecast.foretold, *forecast.ignored)}
+    applications = {each.store.application for each in forecast.stores}
+    return judge(
+        (of_store(each) for each in forecast.foretold if each.certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)),
+        gate,
+        beside=map(of_store, forecast.foretold),
+        untold=(of_store(each) for each in forecast.foretold if each.is_open),
+        is_asked=lambda each: (
+            forecast.schema is None
+            and not each.topic
+            and each not in known
+            and each.application in applications
+            and selection.store in (None, each.store)
+        ),
+        is_partial=any(skipped.could_hide for skipped in forecast.skipped),
+    )
 
 
 def _version(text: str | None, option: str) -> StreamsVersion | None:

@@ -22,6 +22,7 @@ from srfix.cli.options import (
     hurry_options,
     option,
     output_option,
+    quiet_option,
 )
 from srfix.cli.output import (
     Bars,
@@ -37,7 +38,6 @@ from srfix.cli.output import (
     Tone,
     Verdict,
     say,
-    write_report,
 )
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -77,6 +77,7 @@ _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VA
 @hurry_options
 @engine_options
 @details_option
+@quiet_option
 @output_option
 def scan(
     topic: str,
@@ -88,13 +89,14 @@ def scan(
     hurry: Hurry,
     engine: CensusEngineChoice,
     details: bool,
+    quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
     """Count which schema ids live where in TOPIC: the census of a topic. Reads only.
 
     With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
     """
-    from srfix.cli.commands.shared import open_cluster, show_progress
+    from srfix.cli.commands.shared import open_cluster, show_progress, write_unless_quiet
     from srfix.recovery.inspect import census_document, scan_topic
 
     if is_global and application is not None:
@@ -103,7 +105,7 @@ def scan(
         application = None
     has_registry = bool(connection.registry.urls)
     with (
-        open_cluster(connection, engine) as (cluster, counting),
+        open_cluster(connection, engine, quiet=quiet) as (cluster, counting),
         connection.registry_client() if has_registry else nullcontext() as registry,
     ):
         found = scan_topic(
@@ -116,13 +118,17 @@ def scan(
             roles=_ROLES[role],
             deadline_s=hurry.deadline_s,
             max_records=hurry.max_records,
-            on_progress=show_progress(),
+            on_progress=None if quiet else show_progress(),
         )
         registry_url = None if registry is None else registry.url
     document = census_document(found, srfix_version=version("srfix"), generated_at=now(), registry=registry_url)
     blocks = tuple(_blocks(found, details=details, bars=output.folds))
     where = (("cluster", connection.cluster_shown), ("registry", registry_url))
-    write_report(Report(document=document, blocks=blocks, verdict=_verdict(found), where=where), output)
+    code = ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK
+    report = Report(document=document, blocks=blocks, verdict=_verdict(found), where=where)
+    write_unless_quiet(report, output, quiet=quiet, code=code)
+    if quiet and code is ExitCode.OK:
+        return code
     for skipped in found.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
     for partition in found.census.partitions:
@@ -134,7 +140,7 @@ def scan(
             )
     if not has_registry:
         say("No registry was named, so the subjects of the ids are not shown; see --registry.", err=True)
-    return ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK
+    return code
 
 
 def _verdict(scan: Scan) -> Verdict:

@@ -4,7 +4,7 @@ from srfix.cli.options.connecting import config_option, connection_options
 from srfix.cli.options.duration import Duration
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, engine_options, task_engine_options
 from srfix.cli.options.evidence import EvidenceOptions, KsqldbServers, evidence_options, ksqldb_options
-from srfix.cli.options.gate import SEVERITIES, Gate, fail_on_option, gate_options, quiet_option
+from srfix.cli.options.gate import Gate, gate_options, quiet_option
 from srfix.cli.options.given import CONFIG_PATH, given_options
 from srfix.cli.options.groups import choice_of, handing_over, option
 from srfix.cli.options.options import (

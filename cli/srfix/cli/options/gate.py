@@ -21,13 +21,13 @@ from srfix.recovery.severity import Severity
 from srfix.serde.errors import UsageError
 from srfix.serde.waiting import watch_with
 
-SEVERITIES: Final = {severity.value.replace(" ", "-"): severity for severity in Severity}
+_SEVERITIES: Final = {severity.value.replace(" ", "-"): severity for severity in Severity}
 """By the names that `--fail-on` takes, worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What makes a diagnosis fail."""
+    """What makes a command that finds things fail."""
 
     fail_on: Severity = Severity.LITTER
     """The least severity that does."""
@@ -46,7 +46,7 @@ def _gate(*, fail_on: str, **values: str | bool | None) -> Gate:
             "--write-baseline writes down all that is found, whatever --baseline knows: give one of them. "
             "To renew a baseline, --write-baseline FILE alone replaces it."
         )
-    return Gate(fail_on=SEVERITIES[fail_on], **values)  # type: ignore[arg-type]  # click's, by the options below
+    return Gate(fail_on=_SEVERITIES[fail_on], **values)  # type: ignore[arg-type]  # click's, by the options below
 
 
 def _tell_no_waits(_ctx: click.Context, _param: click.Parameter, is_quiet: bool) -> bool:
@@ -66,26 +66,23 @@ quiet_option = option(
 )
 """Adds `--quiet`; the command gets `quiet: bool`."""
 
-fail_on_option = option(
-    "--fail-on",
-    envvar="FAIL_ON",
-    type=Choice(tuple(SEVERITIES)),
-    default="litter",
-    show_default=True,
-    help="The least severity that ends in exit code 1. What was not looked at still ends in 2.",
-)
-"""Adds `--fail-on`; the command gets `fail_on: str`, of `SEVERITIES`."""
-
 gate_options = handing_over(
     "gate",
     _gate,
     quiet_option,
-    fail_on_option,
+    option(
+        "--fail-on",
+        envvar="FAIL_ON",
+        type=Choice(tuple(_SEVERITIES)),
+        default="litter",
+        show_default=True,
+        help="The least severity that ends in exit code 1. What was not looked at still ends in 2.",
+    ),
     option(
         "--baseline",
         envvar="BASELINE",
         metavar="FILE",
-        help="Findings that are known (by code, application, store and role) do not fail, unless they are worse than written "
+        help="What is known (by code, role, and store or topic and subject) does not fail, unless it is worse than written "
         "down. What was not looked at still ends in 2.",
     ),
     click.option(

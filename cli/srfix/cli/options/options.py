@@ -27,7 +27,7 @@ from srfix.serde.subjects import Topic
 
 AUTO = "auto"
 """What `--isolation` is unless a person says how restores read."""
-READERS = ("connect", "plain", "dual", "unknown")
+READERS = ("connect", "ksqldb", "plain", "dual", "unknown")
 """What reads the store, as `--reader` spells it."""
 TOPIC_READERS = ("connect", "ksqldb", "plain", "latest", "dual", "unknown")
 """What reads a topic."""
@@ -112,7 +112,7 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             type=Choice(readers),
             default="unknown",
             show_default=True,
-            help="What reads the store: Connect's converters and ksqlDB (connect), plain Avro "
+            help="What reads the store: Connect's converters (connect), ksqlDB (ksqldb: as its version does), plain Avro "
             "deserializers (plain), a dual-subject reader (dual)." + of_topics,
         ),
         option(
@@ -153,7 +153,7 @@ selection_options = _selection_options(READERS)
 """Adds the options that say which stores are meant; the command gets `selection: Selection`."""
 
 plan_selection_options = _selection_options(
-    TOPIC_READERS, of_topics=" With --topic also ksqlDB (ksqldb), and readers with use.latest.version (latest)."
+    TOPIC_READERS, of_topics=" With --topic also readers with use.latest.version (latest)."
 )
 """The same for `srfix plan`, which takes the readers of a topic too."""
 

@@ -22,7 +22,6 @@ from srfix.cli.output.interface import Report
 from srfix.recovery.severity import Severity
 from srfix.serde.printable import printable
 
-_RANK: Final = list(Severity)
 _NOTHING: Final = "nothing is wrong in what was looked at"
 
 
@@ -46,13 +45,12 @@ def _threshold(ctx: click.Context | None) -> Severity:
 
 
 def _cases(document: Mapping[str, Any], command: str, threshold: Severity) -> Iterator[ElementTree.Element]:
-    known = [(each["code"], each["application"], each["store"], each["role"]) for each in _known(document)]
     found = [*document.get("findings", ()), *document.get("foretold", ())]
     for each in found:
         place = [str(each[name]) for name in ("application", "store") if each.get(name)] or [str(each.get("topic"))]
         case = _case(".".join(place), f"{each['code']} {each['subject']}")
-        is_known = (each["code"], each.get("application"), each.get("store"), each.get("role")) in known
-        failed = not is_known and _RANK.index(Severity(each["severity"])) <= _RANK.index(threshold)
+        is_known = any(known.items() <= each.items() for known in _known(document))
+        failed = not is_known and Severity(each["severity"]).is_at_least(threshold)
         part = ElementTree.SubElement(case, "failure" if failed else "system-out")
         if failed:
             part.set("type", each["severity"])

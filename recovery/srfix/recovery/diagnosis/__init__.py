@@ -1,16 +1,6 @@
 """Candidates → hypotheses → findings, and what was not looked at."""
 
 from srfix.recovery.diagnosis.acknowledged import acknowledge, unused_patterns
-from srfix.recovery.diagnosis.baseline import (
-    Baseline,
-    Compared,
-    Known,
-    compare,
-    identity,
-    is_at_least,
-    load_baseline,
-    save_baseline,
-)
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.diagnose import Examination, diagnose
 from srfix.recovery.diagnosis.learning import Counter, is_global, learn

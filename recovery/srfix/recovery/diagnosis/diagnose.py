@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from srfix.recovery.advice import Hint, circumstances_of, gather_hints, observations, with_hints
 from srfix.recovery.census import CensusEngine
@@ -36,9 +35,6 @@ from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Sever
 from srfix.recovery.html import diagnosis_html
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Subject, Topic, changelog_topic
-
-_BADNESS: Final = tuple(Severity)
-"""Worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +282,7 @@ class _Gathered:
                 checked.append(facts)
                 for finding in _check_without_source(replace(learned, source=None), its, which):
                     known = findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
-                    if _BADNESS.index(finding.severity) < _BADNESS.index(known.severity):
+                    if not known.severity.is_at_least(finding.severity):
                         findings[finding.code, finding.role] = replace(finding, considered=considered)
             unclear = tuple(not_looked_at.of_examined(learned, its))
             skipped |= dict.fromkeys(unclear)

@@ -32,6 +32,20 @@ class Reader(Enum):
     UNKNOWN = "unknown"
     """Nobody said."""
 
+    @classmethod
+    def said(cls, name: str, version: StreamsVersion | None) -> Reader:
+        """What a person means by a name; ksqlDB's reader is what its engine makes it.
+
+        Up to 0.10.1 (Kafka Streams 2.5) it looks versions up under the changelog's subject alone, and what 0.10.2 falls back
+        to is named alike; from 0.11 (2.7) on the source's subject is asked too (ksql pull 5823). Without a version it is not
+        known which, but by what `--ksqldb` says.
+        """
+        if name != "ksqldb":
+            return cls(name)
+        if version is None:
+            return cls.UNKNOWN
+        return cls.DUAL if version.asks_the_source_subject else cls.CONNECT
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class StreamsVersion:

@@ -11,7 +11,7 @@ from srfix.recovery.cluster import Cluster
 from srfix.recovery.diagnosis import Counter, find_candidates, is_global, refused_groups, weigh_all
 from srfix.recovery.evidence import Verdict
 from srfix.recovery.facts import StreamsVersion, Supplied, Survey
-from srfix.recovery.findings import Severity, Skipped, Weight, is_conclusive
+from srfix.recovery.findings import Skipped, Weight, is_conclusive
 from srfix.recovery.guard.breaking import on_restore, on_upgrade
 from srfix.recovery.guard.judged import JudgedStore, judge
 from srfix.recovery.guard.looking import Sight
@@ -33,7 +33,6 @@ from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects import Subject, Topic, split_context
 
-_SEVERITIES = tuple(Severity)
 _CERTAINTIES = tuple(Certainty)
 
 
@@ -151,7 +150,7 @@ def _is_acknowledged(skipped: Skipped, patterns: tuple[str, ...]) -> bool:
 
 def _order(each: Foretold) -> tuple[int, int, str, str, str, str]:
     return (
-        _SEVERITIES.index(each.severity),
+        each.severity.rank,
         _CERTAINTIES.index(each.certainty),
         each.application,
         each.store,

@@ -22,7 +22,6 @@ from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject
 from srfix.serde.wire import SchemaId
 
 _WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
-_SEVERITIES: Final = {severity: rank for rank, severity in enumerate(Severity)}
 _MOST_PLACES: Final = 10
 
 
@@ -44,7 +43,7 @@ def findings_of(
 
 
 def _order(finding: TopicFinding) -> tuple[int, str, str, str]:
-    return _SEVERITIES[finding.severity], finding.role.value, finding.subject, finding.code
+    return finding.severity.rank, finding.role.value, finding.subject, finding.code
 
 
 @dataclass(slots=True, kw_only=True)

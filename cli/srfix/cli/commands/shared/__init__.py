@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         schema_text,
         times_option,
     )
-    from srfix.cli.commands.shared.judging import judge, write_unless_quiet
+    from srfix.cli.commands.shared.judging import Judged, judge, judge_diagnosis, of_store, of_topic, write_unless_quiet
     from srfix.cli.commands.shared.payloads import not_decoded, payload_bytes, write_decoded
     from srfix.cli.commands.shared.plan_report import plan_report
     from srfix.cli.commands.shared.plan_target import complain, connection_of_plan
@@ -61,7 +61,7 @@ else:
                 "schema_text",
                 "times_option",
             ],
-            "judging": ["judge", "write_unless_quiet"],
+            "judging": ["Judged", "judge", "judge_diagnosis", "of_store", "of_topic", "write_unless_quiet"],
             "payloads": ["not_decoded", "payload_bytes", "write_decoded"],
             "plan_report": ["plan_report"],
             "plan_target": ["complain", "connection_of_plan"],

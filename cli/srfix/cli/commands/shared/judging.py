@@ -1,22 +1,28 @@
-"""How a diagnosis ends: which findings make it fail, which are known, and what is said of that."""
+"""How a command that finds things ends: which make it fail, which are known, and what is said of that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import Gate, Selection
 from srfix.cli.output import Block, OutputFormat, Paragraph, Report, write_report
-from srfix.recovery.diagnosis import Compared, Known, compare, is_at_least, load_baseline, save_baseline
-from srfix.recovery.findings import Diagnosis, Finding
+from srfix.recovery.baseline import Compared, Known, compare, load_baseline, save_baseline, worst
 from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.severity import Severity
 from srfix.serde.registry import Json
+
+if TYPE_CHECKING:
+    from srfix.recovery.findings import Diagnosis, Finding
+    from srfix.recovery.guard import Foretold
+    from srfix.recovery.topic_check import TopicFinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A diagnosis with its exit code."""
+    """What was found, with its exit code."""
 
     code: ExitCode
     is_quiet: bool
@@ -33,40 +39,86 @@ class Judged:
         return not self.is_quiet or output.is_for_programs
 
 
-def judge(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> Judged:
+def judge(
+    found: Iterable[tuple[Known, Severity]],
+    gate: Gate,
+    *,
+    beside: Iterable[tuple[Known, Severity]] = (),
+    untold: Iterable[tuple[Known, Severity]] = (),
+    is_asked: Callable[[Known], bool] = lambda _known: True,
+    is_partial: bool,
+) -> Judged:
     """Compares with the baseline, writes one if that is wished, and decides.
 
+    :param beside: what was found too, and never fails.
+    :param untold: what cannot be told, and ends in exit code 2 where it would fail.
+    :param is_asked: see `compare`.
+    :param is_partial: whether something was not looked at that could hide a finding.
     :raises UsageError: if the baseline cannot be read, is none, or cannot be written.
     """
-    compared = Compared(new=diagnosis.findings, known=(), worse=(), gone=())
-    lines: list[str] = []
+    failing, open_ = worst(found), worst(untold)
+    bad_enough = {each: severity for each, severity in failing.items() if severity.is_at_least(gate.fail_on)}
+    compared, lines, document = Compared(), list[str](), dict[str, Json]()
     baseline = None
     if gate.write_baseline is not None:
-        to_know = (found for found in diagnosis.findings if is_at_least(found.severity, gate.fail_on))
-        baseline = save_baseline(to_know, gate.write_baseline)
-        lines.append(f"Baseline written to {gate.write_baseline}: {counted(len(baseline.findings), 'known finding')}.")
+        baseline = save_baseline(bad_enough, gate.write_baseline)
+        lines.append(f"Baseline written to {gate.write_baseline}: {counted(len(bad_enough), 'known finding')}.")
     elif gate.baseline is not None:
         baseline = load_baseline(gate.baseline)
     if baseline is not None:
-        compared = compare(diagnosis, baseline, application=selection.application, store=selection.store)
-    failing = [found for found in compared.new if is_at_least(found.severity, gate.fail_on)]
-    unseen = any(skipped.could_hide for skipped in diagnosis.skipped)
-    code = ExitCode.FINDINGS if failing else ExitCode.REFUSED if unseen else ExitCode.OK
-    lines += _lines(compared, gate, is_partial=unseen)
-    document: dict[str, Json] = {}
-    if baseline is not None:
+        compared = compare(worst((*beside, *open_.items(), *failing.items())), baseline, is_asked=is_asked)
         document["baseline"] = {
             "file": baseline.path,
-            "known": [_document(known) for known in compared.known],
-            "gone": [_document(known) for known in compared.gone],
+            "known": [known.document() for known in compared.known],
+            "gone": [known.document() for known in compared.gone],
         }
+    known = frozenset(compared.known)
+    is_open = any(severity.is_at_least(gate.fail_on) for each, severity in open_.items() if each not in known)
+    unseen = is_partial or is_open
+    code = ExitCode.FINDINGS if bad_enough.keys() - known else ExitCode.REFUSED if unseen else ExitCode.OK
+    lines += _lines(compared, gate, is_partial=unseen)
+    below = {each: severity for each, severity in failing.items() if each not in known and each not in bad_enough}
     return Judged(
         code=code,
         is_quiet=gate.quiet and code is ExitCode.OK,
         document=document,
-        blocks=tuple(_blocks(compared, gate)),
+        blocks=tuple(_blocks(compared, below, gate)),
         lines=tuple(lines),
     )
+
+
+def judge_diagnosis(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> Judged:
+    """The same of a diagnosis, within what was selected."""
+    acknowledged = {each.what for each in diagnosis.ignored}
+
+    def is_asked(known: Known) -> bool:
+        is_selected = selection.application in (None, known.application) and selection.store in (None, known.store)
+        is_ignored = f"{known.code} {known.application}/{known.store}" in acknowledged
+        return is_selected and bool(known.store) and not is_ignored
+
+    return judge(
+        map(of_store, diagnosis.findings),
+        gate,
+        beside=(of_store(note) for each in diagnosis.findings for note in each.notes),
+        is_asked=is_asked,
+        is_partial=any(skipped.could_hide for skipped in diagnosis.skipped),
+    )
+
+
+def of_store(finding: Finding | Foretold) -> tuple[Known, Severity]:
+    """What a finding of a store, or what is foretold of one, is known by, and how bad it is."""
+    code = finding.code or ""
+    if finding.store:
+        known = Known(code=code, application=finding.application, store=finding.store, role=finding.role)
+    else:
+        known = Known(code=code, application=finding.application, subject=finding.subject, role=finding.role)
+    return known, finding.severity
+
+
+def of_topic(finding: TopicFinding) -> tuple[Known, Severity]:
+    """The same of a topic that a reader reads."""
+    known = Known(code=finding.code, topic=finding.topic, subject=finding.subject, role=finding.role)
+    return known, finding.severity
 
 
 def write_unless_quiet(report: Report, output: OutputFormat, *, quiet: bool, code: ExitCode) -> None:
@@ -75,17 +127,12 @@ def write_unless_quiet(report: Report, output: OutputFormat, *, quiet: bool, cod
         write_report(report, output)
 
 
-def _blocks(compared: Compared, gate: Gate) -> Iterator[Block]:
+def _blocks(compared: Compared, below: dict[Known, Severity], gate: Gate) -> Iterator[Block]:
     if compared.known:
         yield Paragraph(f"Known from the baseline, and no reason to fail: {enumerated(compared.known)}.")
-    below = [found for found in compared.new if not is_at_least(found.severity, gate.fail_on)]
-    if any(is_at_least(found.severity, Gate().fail_on) for found in below):
-        severity = gate.fail_on.value
-        yield Paragraph(f"Below --fail-on ({severity}), and no reason to fail: {enumerated(_names(below))}.")
-
-
-def _names(findings: list[Finding]) -> list[str]:
-    return [f"{found.code} {found.application}/{found.store}, {found.severity.value}" for found in findings]
+    if any(severity.is_at_least(Gate().fail_on) for severity in below.values()):
+        named = [f"{each}, {severity.value}" for each, severity in below.items()]
+        yield Paragraph(f"Below --fail-on ({gate.fail_on.value}), and no reason to fail: {enumerated(named)}.")
 
 
 def _lines(compared: Compared, gate: Gate, *, is_partial: bool) -> Iterator[str]:
@@ -99,7 +146,3 @@ def _lines(compared: Compared, gate: Gate, *, is_partial: bool) -> Iterator[str]
                 f"--baseline: {known} no longer occurs. Take it out of {gate.baseline}, or it would go unnoticed when it "
                 "comes back; --write-baseline writes the file anew."
             )
-
-
-def _document(known: Known) -> Json:
-    return {"code": known.code, "application": known.application, "store": known.store, "role": known.role.value}

@@ -57,11 +57,12 @@ class ClusterSession:
 
         :raises UsageError: if the version is none.
         """
-        version = self.selection.streams_version
+        said = self.selection.streams_version
+        version = None if said is None else StreamsVersion.parse(said)
         return CheckContext(
             registry=self.survey.registry,
-            reader=Reader(self.selection.reader),
-            streams_version=None if version is None else StreamsVersion.parse(version),
+            reader=Reader.said(self.selection.reader, version),
+            streams_version=version,
             no_auto_register=self.selection.no_auto_register,
             given=given_options(),
         )

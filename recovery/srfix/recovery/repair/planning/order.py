@@ -11,11 +11,10 @@ from typing import Final
 
 from srfix.recovery.diagnosis import Examination
 from srfix.recovery.facts import StoreFacts
-from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.findings import Finding
 from srfix.recovery.repair.planning.repairs import SubjectRepair
 from srfix.serde.subjects import Role
 
-_SEVERITY: Final = {severity: rank for rank, severity in enumerate(Severity)}
 _STOPPED: Final = frozenset({"Empty", "Dead"})
 """States of a group without members: its threads have died, or somebody stopped it."""
 
@@ -33,7 +32,7 @@ def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examinat
         of_it = found.get((*_store_of(repair), repair.want.role.role), ())
         own = [finding for finding in of_it if finding.code == repair.want.code]
         # Without a census nothing tells how bad it is: then as bad as can be.
-        return min((_SEVERITY[finding.severity] for finding in own), default=0), -_live_keys(own)
+        return min((finding.severity.rank for finding in own), default=0), -_live_keys(own)
 
     together: dict[str, list[SubjectRepair]] = {}
     for repair in repairs:
