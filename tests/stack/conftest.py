@@ -24,6 +24,8 @@ PROPERTIES: Final = {
     "group.min.session.timeout.ms": "1000",
     # What may be compacted is compacted at once.
     "log.cleaner.backoff.ms": "100",
+    # A producer of an earlier test that still asks for its topic would make it again once it is deleted.
+    "auto.create.topics.enable": "false",
 }
 LOG_LINES: Final = 40
 
