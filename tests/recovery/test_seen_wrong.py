@@ -153,6 +153,14 @@ def test_the_stores_own_schema_may_be_that_of_an_application_with_global_tables_
     assert [finding.severity for finding in of(examination, "SRF001")] == [Severity.BROKEN]
 
 
+def test_the_stores_own_schema_may_be_that_of_an_application_of_which_a_subject_alone_is_left(
+    registry: FixtureRegistry,
+) -> None:
+    left = {"users-value": subject(USER, USER_ROW), "other-t-changelog-value": subject(USER_ROW)}
+    examination = examined(incident(subjects=left), registry)
+    assert [finding.severity for finding in of(examination, "SRF001")] == [Severity.BROKEN]
+
+
 def test_of_two_applications_that_a_name_allows_each_is_judged_by_what_it_runs(registry: FixtureRegistry) -> None:
     """Seen wrong: a note of `shop`, which runs 3.3 or later, hid what is broken if the store is that of `shop-eu`."""
     older, newer = (

@@ -15,6 +15,7 @@ from srfix.recovery.actions.actions import Register
 from srfix.recovery.repair.verify.events import Confirmed, Problem
 from srfix.serde import Schema, Subject
 from tests.recovery.checks.staged import of_state
+from tests.recovery.facts.test_rows_on_disk import held
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
 
@@ -51,6 +52,12 @@ class TestTheFinding:
 
     def test_a_soft_deleted_internal_schema_is_in_kept_rows_too(self, world: World) -> None:
         world.client().delete_version(PHANTOM, 1)
+        assert [f.schema_id for f in world.findings(streams_version="3.9")["SRF004"].schema_ids] == [2]
+
+    def test_a_record_that_another_has_replaced_tells_of_a_producers_id(self, world: World) -> None:
+        """Seen wrong: after a repair of all versions such an id was taken for the application's own."""
+        world.registry.seed(PHANTOM, W2)
+        world.live(("a", value(3)), ("a", value(1)))
         assert [f.schema_id for f in world.findings(streams_version="3.9")["SRF004"].schema_ids] == [2]
 
     def test_a_soft_deleted_version_under_the_source_satisfies_the_reader(self, world: World) -> None:
@@ -98,6 +105,20 @@ class TestWhereAStartRestoresAllOfIt:
         write_task(write_application(tmp_path, "shop"), "0_0", STORE, rows, checkpoint=checkpoint)
         world.supplied = of_state(tmp_path)
         assert ("SRF004" in world.findings(streams_version="3.7")) is (checkpoint is not None)
+
+    def test_a_directory_that_a_process_holds_shows_nothing(self, world: World, tmp_path: Path) -> None:
+        """Seen wrong: 2.6 deletes the checkpoint when it has loaded it, and writes one when it closes."""
+        folder = write_application(tmp_path, "shop")
+        write_task(folder, "0_0", STORE, {b"b": value(2)}, checkpoint=None)
+        world.supplied = of_state(tmp_path)
+        with held(folder / "0_0/.lock"):
+            assert "SRF004" in world.findings(streams_version="3.7")
+
+    def test_nor_does_one_that_does_not_hold_all_partitions(self, world: World, tmp_path: Path) -> None:
+        """Seen wrong: the other partitions may keep their rows on another machine."""
+        write_task(write_application(tmp_path, "shop"), "0_1", STORE, {b"b": value(1)}, checkpoint=None)
+        world.supplied = of_state(tmp_path)
+        assert "SRF004" in world.findings(streams_version="3.7")
 
     def test_a_copy_without_files_that_begin_with_a_dot_shows_nothing(self, world: World, tmp_path: Path) -> None:
         folder = write_application(tmp_path, "shop")

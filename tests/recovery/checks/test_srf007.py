@@ -99,6 +99,14 @@ class TestWhatPutsHaveLeft:
                 client.delete_version(subject, 2, permanent=permanent)
         assert "SRF007" not in noted(examined(since_3_3).diagnosis)
 
+    def test_not_where_nothing_but_a_tombstone_may_have_been_read_since(self, since_3_3: World) -> None:
+        """Seen wrong: it registers nothing, and what 2.6 put before stands under the phantom subject alone."""
+        metadata = base64.b64encode(b"\x02" + bytes(8)).decode()
+        since_3_3.put(shop.USERS, (b"u1", None))
+        since_3_3.broker.commit("shop", {(shop.USERS, 0): 3}, metadata=metadata)
+        since_3_3.broker.commit("shop", {(shop.USERS, 1): 0})
+        assert "SRF007" not in noted(examined(since_3_3).diagnosis)
+
     def test_with_it_there_it_is(self, since_3_3: World) -> None:
         since_3_3.registry.seed(f"{shop.USERS}-value", shop.INTERNAL_SCHEMA)
         assert "SRF007" not in noted(examined(since_3_3).diagnosis)

@@ -78,6 +78,14 @@ class TestGather:
         world.registry.seed("users-value", record("id", name="com.example.User"))
         assert gathered(world) == [SOME, RECORD]
 
+    def test_so_it_is_under_a_version_that_the_serde_of_a_store_has_added(self, world: World) -> None:
+        """Seen wrong: a copy of the topic, whose subject was clean, was named as the source."""
+        world.registry.seed(PHANTOM, record("id", name="com.example.User"))
+        world.registry.configure("users-value", {"compatibility": "NONE"})
+        world.registry.seed("users-value", record("id", name="com.example.User"))
+        world.registry.seed("users-value", record("ID"))
+        assert RECORD in gathered(world)
+
     def test_a_record_name_that_ksqldb_gives_to_all_says_nothing(self, world: World) -> None:
         name = "io.confluent.ksql.avro_schemas.KsqlDataSourceSchema"
         world.registry.seed(PHANTOM, record("ID", name=name))

@@ -107,7 +107,11 @@ def unused_internal(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) 
         # A serde that keeps the writer's schema would have copied an earlier one too; copies alone tell nothing by their order.
         is_own = bool((before & in_log) - there)
         is_first = is_own and version.schema in live and version.schema == phantom.versions[0].schema
-        if is_told and (is_marked or is_first or schema_id in of_rows):
+        # Where the producers' stand there too, the first is one of theirs, as far as their order tells.
+        of_row = schema_id in of_rows and (
+            before or in_log.isdisjoint(staged.ids[each.schema] for each in source.versions)
+        )
+        if is_told and (is_marked or is_first or of_row):
             must.add(schema_id)
     return must, may
 

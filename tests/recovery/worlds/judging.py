@@ -157,7 +157,7 @@ def _repair(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan, out: Judgemen
             again = staged.examine(staged.survey(fresh)).diagnosis
         out.wrong += [(SOURCE, f"second diagnosis: {what}") for what in _wrong_sources(staged.world, again)]
         out.wrong += [(CLEAN_BILL, f"second diagnose: {what}") for what in _unearned(staged, again)]
-        out.wrong += [(NOTHING_NEW, what) for what in _new(diagnosis, again)]
+        out.wrong += [(NOTHING_NEW, what) for what in _new(diagnosis, again, is_raw=bool(staged.world.registry))]
         out.wrong += [(RELATIVES, f"second diagnosis: {what}") for what in forbidden(staged, again)]
         out.wrong += [(LOOK_ALIKES, f"second diagnosis: {what}") for what in look_alikes(again)]
         is_left = any(isinstance(event, Left) for event in roll_back(journal, client, clock=clock))
@@ -174,13 +174,15 @@ def _held(staged: StagedWorld) -> set[tuple[str, int]]:
     return {(subject, version["id"]) for subject, versions in listed.items() for version in versions}
 
 
-def _new(before: Diagnosis, after: Diagnosis) -> Iterator[str]:
+def _new(before: Diagnosis, after: Diagnosis, *, is_raw: bool) -> Iterator[str]:
     known = {(f.code, _bare(f), f.role) for f in before.findings}  # in a mirror it was there too
     for finding in after.findings:
         is_known = (finding.code, _bare(finding), finding.role) in known
         # What a repair copied from the source subject shows that it is an internal schema: it was litter before.
-        # Likewise that live keys carry several ids: SRF005 claims nothing as long as no key subject stands.
-        is_shown = finding.severity is Severity.LITTER or (finding.code == "SRF005" and len(finding.schema_ids) > 1)
+        # Likewise that live keys carry several ids, or, to a registry that keeps texts as sent, another one than the reader
+        # writes: SRF005 claims nothing as long as no key subject stands.
+        has_other_keys = finding.code == "SRF005" and (is_raw or len(finding.schema_ids) > 1)
+        is_shown = finding.severity is Severity.LITTER or has_other_keys
         if finding.severity is not Severity.NOTE and not is_shown and not is_known:
             yield f"{finding.code} {finding.role.value} of {finding.application}/{finding.store} is new after the repair"
 

@@ -94,8 +94,8 @@ def asks_source(world: World, store: TrueStore) -> bool | None:
 
 def is_shown_newer(world: World, store: TrueStore) -> bool:
     """True if that tells, or the store's own schema stands under its source's subject, no record may carry it, and no other
-    application may have put it there: one that reads the topic, or commits nothing, as with global tables alone. One that
-    stands first there may be a producer's.
+    application may have put it there: one that reads the topic, or commits nothing, as with global tables alone, or of which
+    the same schema is left. One that stands first there may be a producer's.
     """
     own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
     held = world.subjects.get(f"{store.topic}-value", SubjectSetup(())).versions
@@ -109,6 +109,11 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
     ]
     is_alone = not any(
         not group.commits or any(topic == store.topic for topic, _partition in group.commits) for group in others
+    )
+    is_alone = is_alone and not any(
+        own and own[0].schema in {version.schema for version in setup.versions}
+        for name, setup in world.subjects.items()
+        if name.endswith("-changelog-value") and not name.startswith(f"{store.application}-")
     )
     setup = world.topics.get(store.topic or "")
     is_told = not any(record.value == GUID for log in (setup.logs if setup else ()) for record in log.records)

@@ -52,7 +52,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
     if ksqldb_query(facts.store.application) is not None and context.reader is not Reader.PLAIN:
         context = replace(context, reader=Reader.DUAL)
-    if facts.source is None or not context.asks_the_source_subject or facts.starts_anew:
+    if facts.source is None or not context.asks_the_source_subject or _is_restored_anew(facts):
         return
     for role in facts.roles.values():
         subject = facts.store.source_subject(facts.source.topic, role.role)
@@ -76,15 +76,25 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         )
 
 
+def _is_restored_anew(facts: StoreFacts) -> bool:
+    """True if a start restores all of the store; a partition whose directory was not handed over may keep its rows."""
+    rows, census = facts.rows, facts.census
+    if rows is None or census is None or facts.is_global:
+        return facts.starts_anew
+    has_read = {partition.partition for partition in census.partitions if partition.committed_offset}
+    return facts.starts_anew and has_read <= set(rows.partitions)
+
+
 def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
-    """The ids that kept rows carry, or may carry; ascending. Not those that a restore loads and the source lacks: SRF017's;
-    nor those by which a repair lets records be read whose text is another one to the registry, where they stand behind others.
+    """The ids that kept rows carry, or may carry; ascending. Not those that a restore loads and the source lacks: SRF017's, as
+    are, where no rows were read, all that records carry. Nor those by which a repair lets records be read whose text is another
+    one to the registry, where they stand behind others.
     """
     by_text = {membership.answered_id for i, membership in role.memberships.items() if membership.answered_id != i}
     rows, versions = facts.rows, role.state.versions
     held = frozenset(v.schema_id for v in versions if v is versions[0] or v.schema_id not in by_text)
     if rows is None:
-        return tuple(sorted(held))
+        return tuple(sorted(held if facts.census is None else held.difference(facts.census.ids(role.role))))
     of_sources = {i for i, membership in role.source_memberships.items() if membership.is_missing} - held
     seen = rows.ids(role.role) - of_sources
     return tuple(sorted(seen if _are_all_rows_read(rows, role) else seen | held))

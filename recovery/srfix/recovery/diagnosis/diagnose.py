@@ -171,7 +171,7 @@ class _Gathered:
             if shown is not None:
                 self._of_nothing(verdict, shown)
                 return
-            written = tuple(from_source_subject(learned, context, self.among))
+            written = tuple(from_source_subject(learned, context, self.among, self.survey))
             hints = (*hints, *written)
             are_missing = any(missing_ids(learned, role) for role in learned.roles.values())
             if written and are_missing and context.streams_version is None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from srfix.recovery.advice import GenerationHint
 from srfix.recovery.checks import POLLUTION, internal_versions
 from srfix.recovery.evidence import Applications
-from srfix.recovery.facts import WITH_FIX, CheckContext, StoreFacts
+from srfix.recovery.facts import WITH_FIX, CheckContext, StoreFacts, Survey
 from srfix.recovery.ids_in_words import enumerated
-from srfix.serde.subjects import Role
+from srfix.recovery.internal_topics import InternalTopicKind, parse, recognise
+from srfix.serde.subjects import Role, Subject, split_context, split_subject
+from srfix.serde.wire import SchemaId
 
 
-def from_source_subject(facts: StoreFacts, context: CheckContext, among: Applications) -> Iterator[GenerationHint]:
+def from_source_subject(
+    facts: StoreFacts, context: CheckContext, among: Applications, survey: Survey
+) -> Iterator[GenerationHint]:
     """The store's own schema under the source's subject: a put registers it there from Kafka Streams 2.7 on. It is the
     phantom subject's first one, for a repair copies others of the source's there. Nothing where another application may have
-    read the topic: one with the same serde registers the same. Nor is it said by the key's schema alone, where the values have
-    one: tables of other columns have the same key, and who reads the topic into a global table commits nothing.
+    read the topic, or left the same schema under a changelog's subject: one with the same serde registers the same. Nor is it
+    said by the key's schema alone, where the values have one: tables of other columns have the same key, and who reads a topic
+    into a global table commits nothing.
     """
     found = {}
     for role in facts.roles.values():
@@ -27,10 +32,25 @@ def from_source_subject(facts: StoreFacts, context: CheckContext, among: Applica
         return
     for of, own in found.items():
         source = facts.source_of(of)
-        if own and source is not None and not among.others_read(source.topic, facts.store.application):
+        if source is None or not own or among.others_read(source.topic, facts.store.application):
+            continue
+        if not _others_left(own, of, facts.store.application, survey):
             yield GenerationHint(
                 oldest=WITH_FIX,
                 newest=None,
                 detail=f"{source.subject} holds schema id {enumerated(own)}, which the store's serde has registered "
                 f"({POLLUTION})",
             )
+
+
+def _others_left(schema_ids: Iterable[SchemaId], of: Role, application: str, survey: Survey) -> bool:
+    """True if the subject of another application's changelog holds one of the ids."""
+
+    def is_anothers(subject: Subject) -> bool:
+        split = split_subject(split_context(subject)[1])
+        if split is None or split[1] is not of or parse(split[0], application=application) is not None:
+            return False
+        return recognise(split[0]) is InternalTopicKind.CHANGELOG
+
+    others = tuple(filter(is_anothers, survey.subjects()))
+    return any(not survey.membership(subject, each).is_missing for each in schema_ids for subject in others)

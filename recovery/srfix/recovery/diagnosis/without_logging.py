@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from srfix.recovery.advice import from_commit_metadata
+from srfix.recovery.census import PartitionCensus
 from srfix.recovery.facts import (
     WITH_FIX,
     CheckContext,
@@ -80,19 +81,30 @@ def _has_lost_versions(facts: StoreFacts, survey: Survey, subject: Subject) -> b
 
 
 def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
-    """What shows that Kafka Streams 3.3 or later has processed the source topic: its mark beside the offsets."""
+    """What shows that Kafka Streams 3.3 or later has put what it processed: its mark beside the offsets, of which one at least
+    follows a record that is put under a schema. A tombstone, or a record without a key, registers nothing.
+    """
     if facts.census is None:
         return None
     topic, marks = facts.census.topic, survey.commit_metadata(facts.store.application)
     put_into = [
-        partition.partition
+        partition
         for partition in facts.census.partitions
         if any(count.first_offset < (partition.committed_offset or 0) for count in partition.values.ids)
     ]
-    by = [from_commit_metadata([marks.get((topic, partition), "")]) for partition in put_into]
-    if not by or any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
+    by = [from_commit_metadata([marks.get((topic, partition.partition), "")]) for partition in put_into]
+    if any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
+        return None
+    if not any(map(_last_read_was_put, put_into)):
         return None
     return "Kafka Streams 3.3 or later has processed what it restores from"
+
+
+def _last_read_was_put(partition: PartitionCensus) -> bool:
+    values, last = partition.values, (partition.committed_offset or 0) - 1
+    if partition.keys.nulls:
+        return False
+    return not values.nulls or any(count.last_offset == last for count in values.ids)
 
 
 def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId], context: CheckContext) -> bool:
@@ -127,25 +139,29 @@ def _has_put_on_disk(
 def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
     """True if the directories of a store show that a start of Kafka Streams restores all of it, or nothing: none of its tasks
     has a checkpoint. All versions but 2.6 keep one, but for exactly-once. A copy without any file whose name begins with a
-    dot shows nothing.
+    dot shows nothing, nor does a directory that a process holds: it may write one when it closes.
     """
+    from srfix.recovery.state import is_locked
+
     found = [
         disk
         for disk in survey.supplied.stores_on_disk()
         if (disk.prefix, disk.name) == (suspect.application, suspect.name)
     ]
+    own = [state for state in survey.supplied.state if state.application == suspect.application]
     has_dot_files = any(
         state.traces.has_task_locks
         or is_there(Path(state.path) / ".lock")
         or any(task.checkpoint is not None for task in state.tasks)
-        for state in survey.supplied.state
-        if state.application == suspect.application
+        for state in own
     )
+    is_held = any(state.is_in_use or any(is_locked(Path(task.path) / ".lock") for task in state.tasks) for state in own)
     reads = survey.restore_isolation(suspect.application)
     may_be_exactly_once = reads.isolation is Isolation.READ_COMMITTED or (
         reads.weight is None and reads.detail is not None
     )
-    return bool(found) and has_dot_files and not may_be_exactly_once and all(disk.is_silent for disk in found)
+    is_still = has_dot_files and not is_held
+    return bool(found) and is_still and not may_be_exactly_once and all(disk.is_silent for disk in found)
 
 
 def is_alive(survey: Survey, application: str) -> bool:

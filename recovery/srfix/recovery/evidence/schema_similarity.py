@@ -77,7 +77,12 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
     near = index.near(internal) | {topic for topic in read if topic in index.writers}
     near |= frozenset(islice((topic for topic in index.writers if topic not in near), _MOST_OLDER))
     found = {topic: _compared(topic, internal, index.writers[topic]) for topic in sorted(near)}
-    short = [topic for topic, comparison in found.items() if comparison.rank != _EXACT]
+    own = _record(internal.writer.schema)
+    short = [
+        topic
+        for topic, comparison in found.items()
+        if comparison.rank < _EXACT or (own is not None and _record(index.writers[topic].schema) is None)
+    ]
     older = [topic for topic in short if topic in read]
     others = sorted((topic for topic in short if topic not in read), key=lambda topic: -found[topic].fit)
     older += others[:_MOST_OLDER]
@@ -285,12 +290,13 @@ class _Comparison:
     fit: int = -1
     """2 if all fields fit, 1 if some, 0 if none, -1 if it was not compared."""
     has_no_other: bool = False
+    is_same_record: bool = False
     pieces: tuple[Evidence, ...] = ()
 
     @property
-    def rank(self) -> tuple[int, bool]:
-        """How well it fits, and whether it has no other field."""
-        return self.fit, self.has_no_other
+    def rank(self) -> tuple[int, bool, bool]:
+        """How well it fits, whether it has no other field, and whether the record has the same name."""
+        return self.fit, self.has_no_other, self.is_same_record
 
 
 def _internal(store: SuspectStore, survey: Survey) -> _Internal | None:
@@ -363,10 +369,16 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison
     if has_no_other:
         pieces.append(rules.SAME_FIELDS.of_topic(topic, f"{writer.where} has no other field"))
     own = _record(internal.writer.schema)
-    if own is not None and own == _record(writer.schema):
+    is_same_record = own is not None and own == _record(writer.schema)
+    if is_same_record:
         called = f"the record of {writer.where} is called {own}, as the store's is"
         pieces.append(rules.SAME_RECORD.of_topic(topic, called))
-    return _Comparison(fit=1 if shared < len(names) else _FITS, has_no_other=has_no_other, pieces=tuple(pieces))
+    return _Comparison(
+        fit=1 if shared < len(names) else _FITS,
+        has_no_other=has_no_other,
+        is_same_record=is_same_record,
+        pieces=tuple(pieces),
+    )
 
 
 def _shared(internal: _Writer, writer: _Writer) -> tuple[int, int]:
