@@ -89,6 +89,8 @@ _OPERATORS: Final = frozenset(
     }
 )
 
+_OPERATORS_ENDS: Final = tuple(f"-{operator}" for operator in _OPERATORS)
+
 _GENERATED_NAME: Final = re.compile(
     r"(?P<application>.+?)-(?:KSTREAM|KTABLE|COGROUPKSTREAM)-[A-Z-]+-\d{10}(?:-store)?"
     r"-(?:changelog|repartition|topic(?:-pk|-fk|-vh)?)",
@@ -198,10 +200,11 @@ def automatic_store_source(store: str) -> Topic | None:
     """The topic in the automatic store name of an unnamed `table(topic)` or `globalTable(topic)`,
     `<topic>-STATE-STORE-<10 digits>` (`InternalStreamsBuilder.newStoreName`).
 
-    None for other names, and for the stores of operators (`KSTREAM-AGGREGATE-STATE-STORE-…`): no topic there.
+    None for other names, and for the stores of operators (`KSTREAM-AGGREGATE-STATE-STORE-…`): no topic there, whatever stands
+    before it.
     """
     match = _AUTOMATIC_STORE.fullmatch(store)
-    return None if match is None or match["owner"] in _OPERATORS else Topic(match["owner"])
+    return None if match is None or f"-{match['owner']}".endswith(_OPERATORS_ENDS) else Topic(match["owner"])
 
 
 def operator_behind(topic: str) -> str | None:

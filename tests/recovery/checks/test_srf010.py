@@ -98,6 +98,15 @@ class TestWhatShowsIt:
         (finding,) = found(plain, rows_with(1, 2), streams_version="2.7")
         assert "schema id 2: 1 row of the store" in finding.explanation
 
+    @pytest.mark.parametrize(("own", "is_sure"), [(ALIKE, True), (W2, False)])
+    def test_what_may_be_the_producers_next_is_not_said_to_be_none_of_theirs(
+        self, plain: World, own: str, is_sure: bool
+    ) -> None:
+        """Seen wrong: an application that writes with the schema to which its producers have not turned yet."""
+        stand(plain, [W1, own], [W1, own])
+        (finding,) = found(plain, rows_with(2), streams_version="2.7")
+        assert ("not a producer" in finding.explanation) is is_sure
+
     def test_a_key_schema_likewise(self, plain: World) -> None:
         key = '{"type":"record","name":"K","fields":[{"name":"id","type":"long"}]}'
         seed(plain, SOURCE_SUBJECT, W1)

@@ -111,7 +111,7 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
         not group.commits or any(topic == store.topic for topic, _partition in group.commits) for group in others
     )
     is_alone = is_alone and not any(
-        own and own[0].schema in {version.schema for version in setup.versions}
+        own and own[0].schema in {version.schema for version in setup.versions[:1]}
         for name, setup in world.subjects.items()
         if name.endswith("-changelog-value") and not name.startswith(f"{store.application}-")
     )
@@ -132,8 +132,9 @@ def may_be_table(world: World, store: TrueStore) -> bool:
     if store.fed_by is None or group is None or store.fed_by not in world.topics:
         return store.fed_by is not None
     logs = enumerate(world.topics[store.fed_by].logs)
-    read = [r for n, log in logs for r in log.records if r.offset < group.commits.get((store.fed_by, n), 0)]
-    if not any(record.key is not None and record.value is not None for record in read):
+    # Kafka Streams commits once more when it has read a record: what came before, an older one may have put.
+    last = [r for n, log in logs for r in log.records if r.offset == group.commits.get((store.fed_by, n), 0) - 1]
+    if not any(record.key is not None and record.value is not None for record in last):
         return True  # nothing shows a put
     own = tuple(version for version in own if not version.deleted)  # a put would have brought the others back
     if not own or {version.schema for version in own} & ({version.schema for version in held} | PRODUCED):

@@ -30,6 +30,11 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         if not internal:
             continue
         subject = facts.store.source_subject(facts.source.topic, role.role)
+        carried = _known(role, () if facts.census is None else facts.census.ids(role.role))
+        is_sure = not any(
+            i not in role.state.schema_ids or _may_be_producers(role, carried, context.membership(subject, i))
+            for i in internal
+        )
         yield facts.finding(
             CODE,
             role.role,
@@ -40,7 +45,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
                 for schema_id in sorted(internal)
             ),
             registered_ids=context.state_of(subject).schema_ids,
-            explanation=_explanation(facts, role, subject, facts.source.topic, internal),
+            explanation=_explanation(facts, subject, facts.source.topic, internal, is_sure=is_sure),
             next_step=_next(facts, internal),
         )
 
@@ -82,7 +87,7 @@ def _why_internal(
     from srfix.recovery.facts import MARKS_OF_CONNECT, is_first_of_its_own, marks_in
 
     schema_id = membership.schema_id
-    carried = [i for i in carried if i in role.memberships and role.memberships[i].is_known]
+    carried = _known(role, carried)
     # The producers' first schema stands first: a store puts nothing before it has read a record of theirs.
     is_first = source.versions[0].schema_id == schema_id
     is_producers = is_first and (not carried or any(i in source.schema_ids for i in carried))
@@ -107,6 +112,10 @@ def _why_internal(
     return None
 
 
+def _known(role: RoleFacts, carried: Collection[SchemaId]) -> Collection[SchemaId]:
+    return [i for i in carried if i in role.memberships and role.memberships[i].is_known]
+
+
 def _may_be_producers(role: RoleFacts, carried: Collection[SchemaId], own: Membership) -> bool:
     """True if it has the name of the records' and all of their fields."""
     name, fields = _record(own)
@@ -127,9 +136,10 @@ def _record(membership: Membership) -> tuple[str | None, frozenset[str]]:
         return None, frozenset()
 
 
-def _explanation(facts: StoreFacts, role: RoleFacts, subject: str, topic: str, internal: Mapping[SchemaId, str]) -> str:
+def _explanation(
+    facts: StoreFacts, subject: str, topic: str, internal: Mapping[SchemaId, str], *, is_sure: bool
+) -> str:
     told = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
-    is_sure = all(schema_id in role.state.schema_ids for schema_id in internal)
     return (
         f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} carries, and "
         f"that the serde of {facts.store.in_words} {'registered, not a producer' if is_sure else 'writes with'} ({told}). It "

@@ -44,7 +44,8 @@ def from_source_subject(
 
 
 def _others_left(schema_ids: Iterable[SchemaId], of: Role, application: str, survey: Survey) -> bool:
-    """True if the subject of another application's changelog holds one of the ids."""
+    """True if the subject of another application's changelog begins with one of the ids; those behind it may be copies."""
+    ids = frozenset(schema_ids)
 
     def is_anothers(subject: Subject) -> bool:
         split = split_subject(split_context(subject)[1])
@@ -53,4 +54,5 @@ def _others_left(schema_ids: Iterable[SchemaId], of: Role, application: str, sur
         return recognise(split[0]) is InternalTopicKind.CHANGELOG
 
     others = tuple(filter(is_anothers, survey.subjects()))
-    return any(not survey.membership(subject, each).is_missing for each in schema_ids for subject in others)
+    holding = (each for each in others if not all(survey.membership(each, i).is_missing for i in ids))
+    return any({version.schema_id for version in survey.subject_state(each).versions[:1]} & ids for each in holding)

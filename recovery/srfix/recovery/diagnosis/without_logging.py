@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from srfix.recovery.advice import from_commit_metadata
-from srfix.recovery.census import PartitionCensus
+from srfix.recovery.cluster import RawRecord
 from srfix.recovery.facts import (
     WITH_FIX,
     CheckContext,
@@ -95,16 +95,14 @@ def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
     by = [from_commit_metadata([marks.get((topic, partition.partition), "")]) for partition in put_into]
     if any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
         return None
-    if not any(map(_last_read_was_put, put_into)):
+    read = survey.cluster.records_at(topic, [(each.partition, (each.committed_offset or 0) - 1) for each in put_into])
+    if not any(_is_put_under_a_schema(record) for _place, record in read):
         return None
     return "Kafka Streams 3.3 or later has processed what it restores from"
 
 
-def _last_read_was_put(partition: PartitionCensus) -> bool:
-    values, last = partition.values, (partition.committed_offset or 0) - 1
-    if partition.keys.nulls:
-        return False
-    return not values.nulls or any(count.last_offset == last for count in values.ids)
+def _is_put_under_a_schema(record: RawRecord | None) -> bool:
+    return record is not None and record.key is not None and (record.value or b"").startswith(b"\0")
 
 
 def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId], context: CheckContext) -> bool:
