@@ -185,6 +185,19 @@ class TestAStoreThatRestoresFromNowhere:
         assert not any(finding.severity is Severity.BROKEN for finding in examination.diagnosis.findings)
         assert not any("cleanup.policy" in finding.next for finding in examination.diagnosis.findings)
 
+    def test_is_its_topologys_though_another_application_has_the_better_signs(self, registry: FixtureRegistry) -> None:
+        """Seen wrong: `my-app` runs, and its store could be called users-KSTREAM-AGGREGATE-STATE-STORE-0000000003."""
+        counts = "Counts(userId long, hits long)"
+        truth = TrueStore("my-app-users", "KSTREAM-AGGREGATE-STATE-STORE-0000000003", Kind.UNLOGGED)
+        groups = {
+            "my-app": group_of_streams("my-app", {("users", 0): 2}, METADATA_FROM_3_3, is_live=True),
+            "my-app-users": group_of_streams("my-app-users", {("users", 0): 2}, STREAMS_METADATA, is_live=False),
+        }
+        world = incident(users=topic(USER, USER), groups=groups)
+        subjects = {"users-value": subject(USER), f"{truth.changelog}-value": subject(counts)}
+        world = replace(world, truth=(truth,), subjects=subjects, topology_of=("my-app-users",))
+        assert not any(finding.severity is Severity.BROKEN for finding in examined(world, registry).diagnosis.findings)
+
     @pytest.mark.parametrize("is_running", [True, False])
     def test_is_that_of_a_transient_query(self, is_running: bool, registry: FixtureRegistry) -> None:
         application = "_confluent-ksql-default_transient_transient_USERS_4711_1592300000000"

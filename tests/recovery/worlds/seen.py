@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from tests.recovery.worlds.families import PRODUCED
-from tests.recovery.worlds.schemas import LOST
+from tests.recovery.worlds.schemas import LOST, record_name
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import GUID, METADATA_FROM_3_3, DiskRow, Kind, SubjectSetup, TrueStore, World
 
@@ -97,10 +98,20 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
     application may have put it there: one that reads the topic, or commits nothing, as with global tables alone, or of which
     the same schema is left. One that stands first there may be a producer's.
     """
-    own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
+    own = [
+        version.schema for version in world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
+    ]
     held = world.subjects.get(f"{store.topic}-value", SubjectSetup(())).versions
     added = {version.schema for version in held[1:] if not version.deleted} - PRODUCED
-    is_added = bool(own) and own[0].schema in added  # those behind it may be a repair's copies
+    setup = world.topics.get(store.topic or "")
+    in_log = {record.value for log in (setup.logs if setup else ()) for record in log.records}
+    # Those behind it may be a repair's copies, and where it has copied all that stand before, so may this one be.
+    is_added = bool(own) and own[0] in added
+    before = (
+        {version.schema for version in takewhile(lambda version: version.schema != own[0], held)} if is_added else set()
+    )
+    is_ksqldbs = bool(own) and record_name(own[0]) == "KsqlDataSourceSchema"
+    is_added = is_added and (is_ksqldbs or bool((before & in_log) - {*own}))
     handed_over = {*world.topology_of, *world.state_of}
     others = [
         group
@@ -111,13 +122,12 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
         not group.commits or any(topic == store.topic for topic, _partition in group.commits) for group in others
     )
     is_alone = is_alone and not any(
-        own and own[0].schema in {version.schema for version in setup.versions[:1]}
+        own and own[0] in {version.schema for version in setup.versions[:1]}
         for name, setup in world.subjects.items()
         if name.endswith("-changelog-value") and not name.startswith(f"{store.application}-")
     )
-    setup = world.topics.get(store.topic or "")
-    is_told = not any(record.value == GUID for log in (setup.logs if setup else ()) for record in log.records)
-    return asks_source(world, store) is True or (is_added and is_alone and is_told and world.lists_groups)
+    is_told = GUID not in in_log and world.lists_groups
+    return asks_source(world, store) is True or (is_added and is_alone and is_told)
 
 
 def may_be_table(world: World, store: TrueStore) -> bool:

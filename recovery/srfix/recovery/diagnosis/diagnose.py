@@ -33,6 +33,7 @@ from srfix.recovery.facts import (
 )
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, finding_order
 from srfix.recovery.html import diagnosis_html
+from srfix.recovery.internal_topics import operator_behind
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects import Role, Subject, Topic, changelog_topic
 
@@ -149,9 +150,8 @@ class _Gathered:
         if left_out is None:
             self.examined.append(verdict.store)
             left_out = _refused(self.survey, verdict.store)
-            shown = None if left_out is not None else shown_to_restore_nothing(self.survey, verdict.store)
-            if shown is not None:
-                self._of_nothing(verdict, shown)
+            if left_out is None and (of_nothing := self._shown_to_restore_nothing(verdict)) is not None:
+                self._of_nothing(verdict, *of_nothing)
                 return
             left_out = left_out or self._not_examined(verdict)
         if left_out is not None:
@@ -169,7 +169,7 @@ class _Gathered:
                 return
             shown = registers_elsewhere(learned, self.survey, context)
             if shown is not None:
-                self._of_nothing(verdict, shown)
+                self._of_nothing(verdict, verdict.store, shown)
                 return
             written = tuple(from_source_subject(learned, context, self.among, self.survey))
             hints = (*hints, *written)
@@ -199,16 +199,25 @@ class _Gathered:
             return unseen
         return undecided.gone(verdict, given) if verdict.chosen is not None and verdict.chosen.is_gone else None
 
-    def _of_nothing(self, verdict: Verdict, shown: str) -> None:
+    def _shown_to_restore_nothing(self, verdict: Verdict) -> tuple[SuspectStore, str] | None:
+        """The store into which nothing is restored, and what shows it. Of an operator's name that is any of those that it
+        allows: Kafka Streams gives it to no table of one topic.
+        """
+        splits = [verdict.store]
+        if operator_behind(verdict.suspect.changelog) is not None:
+            splits += verdict.suspect.splits
+        shown = ((split, shown_to_restore_nothing(self.survey, split)) for split in splits)
+        return next(((split, why) for split, why in shown if why is not None), None)
+
+    def _of_nothing(self, verdict: Verdict, suspect: SuspectStore, shown: str) -> None:
         """A store into which nothing is restored: what its subjects are there for, or that it was not looked at."""
-        suspect = verdict.store
         hints = gather_hints(suspect, self.survey)
         found: tuple[Finding, ...] = ()
         if is_alive(self.survey, suspect.application):
             facts = without_source(self.survey, suspect, logs_nothing=shown)
             found = tuple(_check(facts, with_hints(self.said, hints)))
         if found:
-            self._keep(verdict, None, found, hints)
+            self._keep(verdict, None, found, hints, suspect)
         else:
             self.skipped.append(not_looked_at.from_nowhere(suspect, shown, self.said.given))
 
@@ -293,9 +302,19 @@ class _Gathered:
         self.skipped.extend(skipped)
         return tuple(findings.values())
 
-    def _keep(self, verdict: Verdict, topic: Topic | None, found: Iterable[Finding], hints: Sequence[Hint]) -> None:
-        """The findings of a store, and what is known of its application then."""
-        suspect, seen = verdict.store, observations(hints)
+    def _keep(
+        self,
+        verdict: Verdict,
+        topic: Topic | None,
+        found: Iterable[Finding],
+        hints: Sequence[Hint],
+        store: SuspectStore | None = None,
+    ) -> None:
+        """The findings of a store, and what is known of its application then.
+
+        :param store: the one that they are of, if not the verdict's.
+        """
+        suspect, seen = store or verdict.store, observations(hints)
         splits = tuple(f"{split.application}/{split.name}" for split in verdict.other_splits)
         self.findings.extend(replace(finding, observations=seen, other_splits=splits) for finding in found)
         of_store = KnownStore(

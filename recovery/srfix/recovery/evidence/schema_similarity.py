@@ -77,15 +77,10 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
     near = index.near(internal) | {topic for topic in read if topic in index.writers}
     near |= frozenset(islice((topic for topic in index.writers if topic not in near), _MOST_OLDER))
     found = {topic: _compared(topic, internal, index.writers[topic]) for topic in sorted(near)}
-    own = _record(internal.writer.schema)
-    short = [
-        topic
-        for topic, comparison in found.items()
-        if comparison.rank < _EXACT or (own is not None and _record(index.writers[topic].schema) is None)
-    ]
-    older = [topic for topic in short if topic in read]
-    others = sorted((topic for topic in short if topic not in read), key=lambda topic: -found[topic].fit)
-    older += others[:_MOST_OLDER]
+    best = (*_EXACT, _record(internal.writer.schema) is not None)
+    short = [topic for topic, comparison in found.items() if comparison.rank < best]
+    short.sort(key=lambda topic: (topic not in read, found[topic].rank >= _EXACT, -found[topic].fit))
+    older = short[: _MOST_OLDER + sum(topic in read for topic in short)]
     for topic in older:
         for version in survey.versions(store.source_subject(topic, internal.role)):
             comparison = _compared(topic, internal, _of_version(version, survey))
