@@ -161,6 +161,22 @@ class TestExport:
         with pa.ipc.open_file(str(tmp_path / "win-3_0.arrow")) as file:
             assert file.read_all().to_pylist() == rows
 
+    @pytest.mark.parametrize("form", ["parquet", "arrow", "csv", "jsonl"])
+    def test_what_is_beyond_the_retention_is_marked(self, form: str, tmp_path: Path) -> None:
+        where = ("--store", "win", "--to", form, "--out", str(tmp_path), "--retention-ms", "60000")
+        done = srfix("state", "export", OLD, *where)
+        assert done.returncode == 0, done.stderr
+        path = tmp_path / f"win-3_0.{form}"
+        if form in {"csv", "jsonl"}:
+            lines = path.read_text().splitlines()
+            rows: list[Any] = list(csv.DictReader(lines)) if form == "csv" else list(map(json.loads, lines))
+            found = {str(row.get("window_start_ms") or row["window"]["start_ms"]): row for row in rows}
+        else:
+            table = pq.ParquetFile(path).read() if form == "parquet" else pa.ipc.open_file(str(path)).read_all()
+            found = {str(row["window_start_ms"]): row for row in table.to_pylist()}
+        marks = {start: str(row["is_beyond_retention"]) for start, row in found.items()}
+        assert marks == {str(TS): "True", str(TS + 60_000): "False"}
+
     def test_csv_and_json_lines_in_one_file(self, tmp_path: Path) -> None:
         for form in ("csv", "jsonl"):
             where = ("--out", str(tmp_path), "--one-file")

@@ -146,6 +146,17 @@ class TestCompareByIds:
         world.put("users", ("u1", value(77)))
         assert by_ids(world) == []
 
+    @pytest.mark.parametrize("subject", [None, "users-Other"])
+    def test_of_a_topic_that_is_read_and_has_no_subject_lost_ids_speak_for_it(
+        self, world: World, subject: str | None
+    ) -> None:
+        """Seen wrong: it had one named after topic and record, of other columns."""
+        world.put("users", ("u1", value(77)))
+        world.commit("shop", users=1)
+        if subject is not None:
+            world.registry.seed(subject, record("other", name="Other"))
+        assert by_ids(world) == ([("users", "record-ids", "strong")] if subject is None else [])
+
     def test_values_without_any_id_speak_against_a_topic_without_a_subject(self, world: World) -> None:
         world.put("users", ("u1", b'{"userId":1}'))
         assert by_ids(world) == [("users", "record-ids", "strong against")]

@@ -172,7 +172,8 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
             continue
         best = _Comparison()
         known = {i: schema for i in peeked.schema_ids if (schema := survey.schema_of_id(i, store.context)) is not None}
-        if peeked.schema_ids and not known and topic in read_topics(store, survey):
+        of_records = survey.once(("by record", store.context), lambda: _topic_record_subjects(store.context, survey))
+        if peeked.schema_ids and not known and topic in read_topics(store, survey) and topic not in of_records:
             yield rules.LOST_IDS.of_topic(
                 topic,
                 f"it has no subject, and the registry knows no schema id in its records ({enumerated(peeked.schema_ids)})",

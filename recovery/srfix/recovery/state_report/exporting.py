@@ -4,7 +4,8 @@ Columns: `task`, `partition`, `key` and `value` (bytes; in CSV hexadecimal), `ti
 `window_end_ms`, `valid_from_ms`, `valid_to_ms`, `key_id`, `value_id`, and `key_json`, `value_json`: what a reader sees, null
 where nothing was decoded (in CSV null is nothing, and what is empty a pair of quotes, as PostgreSQL's COPY has it);
 `sequence_number` of a join's windows, `side` (left or right) of its list store, `foreign_key` of subscriptions (bytes),
-`headers` as JSON in the form of `srfix.state-row/1`.
+`headers` as JSON in the form of `srfix.state-row/1`; where a retention is said `is_beyond_retention` too (null where a row has
+no window).
 
 Of a half that is typed (Parquet and Arrow alone) there are, in place of its JSON, `key_row` or `value_row`, a struct of the
 columns that it is read into, and `key_reason` or `value_reason`, why that is null.
@@ -16,12 +17,14 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 from srfix.recovery.facts import DecodedColumn
 from srfix.recovery.state.stores import StoredWindow
 from srfix.recovery.state_report.export_formats import HOLDS_TYPES, ExportFormat
+from srfix.recovery.state_report.retention import Retention
 from srfix.recovery.state_report.row_documents import SIDES, DecodedBatch, headers_document, row_document
 from srfix.recovery.state_report.typed_columns import TypedColumn
 from srfix.serde.arrow import arrow_schema
@@ -62,11 +65,17 @@ Write: TypeAlias = Callable[[DecodedBatch], int]
 
 @contextmanager
 def exporting(
-    path: Path, form: ExportFormat, *, application: str, typed: Mapping[Role, Columns] | None = None
+    path: Path,
+    form: ExportFormat,
+    *,
+    application: str,
+    typed: Mapping[Role, Columns] | None = None,
+    retention: Retention | None = None,
 ) -> Iterator[Write]:
     """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left.
 
     :param typed: the halves that come typed, with their columns.
+    :param retention: marks the rows beyond it.
     :raises UsageError: if there is such a file, it cannot be made or written (the disk is full), or pyarrow is not installed.
     """
     if typed and form not in HOLDS_TYPES:
@@ -79,7 +88,7 @@ def exporting(
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
     try:
-        with file, _WRITERS[form](file, application, typed or {}) as write:
+        with file, _WRITERS[form](file, _Form(application, typed or {}, retention)) as write:
             yield write
         os.replace(unfinished, path)
     except OSError as error:  # none but the file's own: what is read from has errors of other kinds
@@ -93,12 +102,28 @@ def exporting(
         raise
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What stands in the files besides the rows' own."""
+
+    application: str
+    typed: Mapping[Role, Columns]
+    retention: Retention | None
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return _COLUMNS if self.retention is None else _COLUMNS | {"is_beyond_retention": "bool_"}
+
+
 @contextmanager
-def _jsonl(file: IO[bytes], application: str, _typed: Mapping[Role, Columns]) -> Iterator[Write]:
+def _jsonl(file: IO[bytes], form: _Form) -> Iterator[Write]:
     def write(batch: DecodedBatch) -> int:
         failed = 0
         for row in batch.rows():
-            file.write(json.dumps(row_document(row, application=application), allow_nan=False).encode() + b"\n")
+            document = row_document(row, application=form.application)
+            if form.retention is not None:
+                document["is_beyond_retention"] = form.retention.is_beyond(row.store, row.row.window)
+            file.write(json.dumps(document, allow_nan=False).encode() + b"\n")
             failed += row.record.failed
         return failed
 
@@ -106,11 +131,11 @@ def _jsonl(file: IO[bytes], application: str, _typed: Mapping[Role, Columns]) ->
 
 
 @contextmanager
-def _csv(file: IO[bytes], _application: str, _typed: Mapping[Role, Columns]) -> Iterator[Write]:
-    file.write(_csv_line(_COLUMNS))
+def _csv(file: IO[bytes], form: _Form) -> Iterator[Write]:
+    file.write(_csv_line(form.columns))
 
     def write(batch: DecodedBatch) -> int:
-        columns = _Cells(batch)
+        columns = _Cells(batch, form.retention)
         file.writelines(map(_csv_line, zip(*columns.columns(), strict=True)))
         return columns.failed
 
@@ -130,24 +155,24 @@ def _csv_cell(cell: object) -> str:
 
 
 @contextmanager
-def _arrow(file: IO[bytes], _application: str, typed: Mapping[Role, Columns]) -> Iterator[Write]:
+def _arrow(file: IO[bytes], form: _Form) -> Iterator[Write]:
     pa = _pyarrow()
-    schema = _schema(pa, typed)
+    schema = _schema(pa, form)
     with pa.ipc.new_file(file, schema) as writer:
-        yield from _in_groups(pa, writer, schema)
+        yield from _in_groups(pa, writer, schema, form.retention)
 
 
 @contextmanager
-def _parquet(file: IO[bytes], _application: str, typed: Mapping[Role, Columns]) -> Iterator[Write]:
+def _parquet(file: IO[bytes], form: _Form) -> Iterator[Write]:
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
-    schema = _schema(pa, typed)
+    schema = _schema(pa, form)
     with pq.ParquetWriter(file, schema) as writer:
-        yield from _in_groups(pa, writer, schema)
+        yield from _in_groups(pa, writer, schema, form.retention)
 
 
-def _in_groups(pa: Any, writer: Any, schema: Any) -> Iterator[Write]:
+def _in_groups(pa: Any, writer: Any, schema: Any, retention: Retention | None) -> Iterator[Write]:
     kept: list[Any] = []
 
     def flush() -> None:
@@ -155,7 +180,7 @@ def _in_groups(pa: Any, writer: Any, schema: Any) -> Iterator[Write]:
         kept.clear()
 
     def write(batch: DecodedBatch) -> int:
-        cells = _Cells(batch)
+        cells = _Cells(batch, retention)
         arrays = [
             column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
             for column, field in zip(cells.columns(), schema, strict=True)
@@ -188,11 +213,11 @@ def _pyarrow() -> Any:
     return pa
 
 
-def _schema(pa: Any, typed: Mapping[Role, Columns]) -> Any:
+def _schema(pa: Any, form: _Form) -> Any:
     fields: list[tuple[str, Any]] = []
-    for name, kind in _COLUMNS.items():
+    for name, kind in form.columns.items():
         half, _, what = name.partition("_")
-        columns = typed.get(Role(half)) if what == "json" else None
+        columns = form.typed.get(Role(half)) if what == "json" else None
         if columns is None:
             fields.append((name, getattr(pa, kind)()))
         else:
@@ -203,8 +228,9 @@ def _schema(pa: Any, typed: Mapping[Role, Columns]) -> Any:
 class _Cells:
     """What stands in the columns for a batch."""
 
-    def __init__(self, found: DecodedBatch) -> None:
+    def __init__(self, found: DecodedBatch, retention: Retention | None) -> None:
         self._found = found
+        self._retention = retention
         self._failed = {*found.keys.errors, *found.values.errors}
         self._texts = JsonTexts()
 
@@ -214,10 +240,12 @@ class _Cells:
         return len(self._failed)
 
     def columns(self) -> tuple[Any, ...]:
-        """In the order of `_COLUMNS`."""
+        """In the order of `_Form.columns`."""
         found, batch, rows = self._found, self._found.batch, len(self._found)
         nothing: Sequence[None] = [None] * rows
         windows: Sequence[StoredWindow | None] = batch.windows or nothing
+        retention = self._retention
+        marks = [] if retention is None else [[retention.is_beyond(found.store, window) for window in windows]]
         return (
             [found.store.task.name] * rows,
             [found.store.partition] * rows,
@@ -236,6 +264,7 @@ class _Cells:
             [None if side is None else SIDES[side] for side in batch.sides or nothing],
             batch.foreign_keys or nothing,
             [json.dumps(headers_document(headers)) if headers else None for headers in batch.headers or nothing],
+            *marks,
         )
 
     def _decoded(self, column: DecodedColumn | TypedColumn) -> tuple[Any, ...]:

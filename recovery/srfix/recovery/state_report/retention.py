@@ -7,7 +7,7 @@ store has seen is taken for the newest that lies in it.
 
 from __future__ import annotations
 
-from srfix.recovery.state.stores import StateRow, StateStore
+from srfix.recovery.state.stores import StateStore, StoredWindow
 
 
 class Retention:
@@ -18,12 +18,12 @@ class Retention:
         self._retention_ms = retention_ms
         self._newest_ms: dict[str, int | None] = {}
 
-    def is_beyond(self, store: StateStore, row: StateRow) -> bool | None:
-        """Whether a row is; None where it has no window."""
+    def is_beyond(self, store: StateStore, window: StoredWindow | None) -> bool | None:
+        """Whether a row of that window is; None where it has none."""
         place = store.directory.path
         if place not in self._newest_ms:
             self._newest_ms[place] = store.newest_window_ms()
         newest_ms = self._newest_ms[place]
-        if row.window is None or newest_ms is None:
+        if window is None or newest_ms is None:
             return None
-        return row.window.last_ms <= newest_ms - self._retention_ms
+        return window.last_ms <= newest_ms - self._retention_ms

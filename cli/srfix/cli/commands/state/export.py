@@ -16,7 +16,7 @@ from srfix.cli.commands.state.choosing import (
     refuse_within,
 )
 from srfix.cli.commands.state.not_read import not_read
-from srfix.cli.commands.state.reading import reading_options
+from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     help="Keys and values as typed columns of --key-columns and --value-columns, not as JSON (parquet, arrow).",
 )
 @reading_options
+@retention_option
 @connection_options
 @task_engine_options
 def export(
@@ -68,6 +69,7 @@ def export(
     one_file: bool,
     typed: bool,
     reading: RowReading,
+    retention_ms: int | None,
     connection: Connection,
     engine: CensusEngineChoice,
 ) -> ExitCode:
@@ -79,13 +81,15 @@ def export(
     precedes the damage is in the file. With --engine spark the files take their names together, when all are complete.
     """
     from srfix.cli.commands.state.on_spark import for_workers
-    from srfix.recovery.state_report import ROWS_DECODED_TOGETHER, decoded_batches, exporting, typed_columns
+    from srfix.recovery.state_report import ROWS_DECODED_TOGETHER, Retention, decoded_batches, exporting, typed_columns
 
     on_spark = engine.engine == SPARK
     if form is None and not on_spark:
         raise UsageError(f"--to is needed: {enumerated(each.value for each in ExportFormat)}.")
     if one_file and on_spark:
         raise UsageError("--one-file belongs to --engine local: on Spark each task writes a file of its own.")
+    refuse_retention_on_spark(retention_ms, engine)
+    retention = None if retention_ms is None else Retention(retention_ms)
     found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
     target = Path(for_workers(out, engine))
@@ -113,7 +117,7 @@ def export(
                 name = first.name if one_file else f"{store.name}-{store.task.name}"
                 paths.append(target / f"{name}.{kind.value}")
                 write = stack.enter_context(
-                    exporting(paths[-1], kind, application=application.application, typed=columns)
+                    exporting(paths[-1], kind, application=application.application, typed=columns, retention=retention)
                 )
             batches = store.batches(size=ROWS_DECODED_TOGETHER)
             for batch in decoded_batches(store, batches, decoder, topic=store.changelog, typed=columns):

@@ -12,7 +12,7 @@ import click
 from srfix.cli.choice import Choice
 from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
 from srfix.cli.connection import Connection
-from srfix.cli.options import handing_over
+from srfix.cli.options import SPARK, CensusEngineChoice, handing_over
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
@@ -139,3 +139,11 @@ retention_option = click.option(
     "of its changelog, less windowstore.changelog.additional.retention.ms (a day).",
 )
 """Adds `--retention-ms`."""
+
+
+def refuse_retention_on_spark(retention_ms: int | None, engine: CensusEngineChoice) -> None:
+    """:raises UsageError: if both are asked for."""
+    if retention_ms is not None and engine.engine == SPARK:
+        raise UsageError(
+            "--retention-ms looks for the newest window here, which --engine spark does not do: leave one out."
+        )

@@ -41,7 +41,7 @@ def write_rows(
             # A line at a time: what was read before an outage is not lost.
             document = row_document(row, application=application)
             if retention is not None:
-                document["is_beyond_retention"] = retention.is_beyond(row.store, row.row)
+                document["is_beyond_retention"] = retention.is_beyond(row.store, row.row.window)
             show_json(json.dumps(document, allow_nan=False))
             read, failed = read + 1, failed + row.record.failed
         sys.stdout.flush()
@@ -66,7 +66,10 @@ def _blocks(rows: list[DecodedRow], stores: list[StateStore], retention: Retenti
     if retention is not None:
         names += ("beyond retention",)
         words = {True: "yes", False: "no", None: "-"}
-        cells = [(*cell, words[retention.is_beyond(row.store, row.row)]) for cell, row in zip(cells, rows, strict=True)]
+        cells = [
+            (*cell, words[retention.is_beyond(row.store, row.row.window)])
+            for cell, row in zip(cells, rows, strict=True)
+        ]
     yield Table(names, tuple(cells))
     problems = {
         f"{row.store.task.name}: {part.error.message}"

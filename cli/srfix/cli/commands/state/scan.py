@@ -16,7 +16,7 @@ from srfix.cli.commands.state.choosing import (
 )
 from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.not_read import not_read
-from srfix.cli.commands.state.reading import reading_options, retention_option
+from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
@@ -88,10 +88,7 @@ def scan(
         raise UsageError(
             "--not-registered asks the registry row by row, which --engine spark does not do: leave one out."
         )
-    if retention_ms is not None and engine.engine == SPARK:
-        raise UsageError(
-            "--retention-ms looks for the newest window here, which --engine spark does not do: leave one out."
-        )
+    refuse_retention_on_spark(retention_ms, engine)
     found = choice.one_store(for_workers(directory, engine))
     application = found[0][0].application
     wanted = RowFilter(
