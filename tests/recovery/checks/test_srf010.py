@@ -123,6 +123,7 @@ class TestItsHealthyTwins:
         [
             pytest.param([W1, W2], [W1, W2], id="an-old-one-of-the-producers-that-the-serde-copied"),
             pytest.param([W1, W2], [ALIKE, W1, W2], id="one-that-a-repair-registered-under-the-phantom"),
+            pytest.param([W2, marked(ALIKE), W1], [W1, marked(ALIKE)], id="one-before-all-that-records-carry"),
             # Debezium's schemas have `connect.name` themselves.
             pytest.param(*[[marked(W1), marked(W2)]] * 2, id="one-whose-mark-the-records-own-schemas-have-too"),
         ],
@@ -131,7 +132,7 @@ class TestItsHealthyTwins:
         self, plain: World, source: list[str], phantom: list[str]
     ) -> None:
         """A generic serde writes the writer's schemas back."""
-        stand(plain, source, phantom, carried=2)
+        stand(plain, source, phantom, carried=len(source))
         assert found(plain) == []
 
     def test_the_producers_first_schema_in_rows_that_are_older_than_the_log(self, plain: World) -> None:

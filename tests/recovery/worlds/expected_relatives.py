@@ -102,16 +102,13 @@ def unused_internal(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) 
                 may.add(schema_id)  # the application's own schema, which happens to be one of the producers' too
             continue
         may.add(schema_id)
-        # As the first version it may be the writer's: ksqlDB writes topics too.
-        is_marked = before and version.schema in live and schema_id in ksql and not in_log & ksql
+        # Before any that records carry it may be the producers', as far as their order tells.
+        is_later = bool(before & in_log) or in_log.isdisjoint(staged.ids[each.schema] for each in source.versions)
+        is_marked = is_later and before and version.schema in live and schema_id in ksql and not in_log & ksql
         # A serde that keeps the writer's schema would have copied an earlier one too; copies alone tell nothing by their order.
         is_own = bool((before & in_log) - there)
         is_first = is_own and version.schema in live and version.schema == phantom.versions[0].schema
-        # Where the producers' stand there too, the first is one of theirs, as far as their order tells.
-        of_row = schema_id in of_rows and (
-            before or in_log.isdisjoint(staged.ids[each.schema] for each in source.versions)
-        )
-        if is_told and (is_marked or is_first or of_row):
+        if is_told and (is_marked or is_first or (is_later and schema_id in of_rows)):
             must.add(schema_id)
     return must, may
 
@@ -172,6 +169,9 @@ def _refused_upgrade(staged: StagedWorld, store: TrueStore) -> Iterator[Expectat
         yield Expectation("SRF016", "value", False, "the source's own subject has all that the application writes")
     if store.application in world.renewed:
         return  # it has written there already
+    carried = {record.value for log in world.topics[store.topic or ""].logs for record in log.records}
+    if any(f"!{version.schema}" in carried for version in own):
+        return  # as a repair leaves it in a registry that keeps texts as sent: the reader's text of what records carry
     verdicts = {_is_accepted(staged, name, version.schema) for version in own}
     if not world.registers or "READONLY" in (source.mode, world.modes.get(f"{store.topic}-value"), world.modes.get("")):
         pass  # nothing is registered there, whatever it is compatible with: SRF015

@@ -75,14 +75,14 @@ def is_known_global(world: World, store: TrueStore) -> bool:
 
 
 def looks_global(world: World, store: TrueStore) -> bool:
-    """True for a table whose application has read other topics by now, and not its own."""
-    return store.kind is Kind.TABLE and _reads_others(world, store)
+    """True for a table, or a store without logging, whose application has read other topics by now, and not its own."""
+    return (store.kind is Kind.TABLE or store.fed_by is not None) and _reads_others(world, store)
 
 
 def _reads_others(world: World, store: TrueStore) -> bool:
     group = world.groups.get(store.application)
     read = {topic for topic, _partition in group.commits} if group is not None else set()
-    return bool(read) and store.topic not in read
+    return bool(read) and (store.topic or store.fed_by) not in read
 
 
 def asks_source(world: World, store: TrueStore) -> bool | None:
@@ -110,7 +110,8 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
     before = (
         {version.schema for version in takewhile(lambda version: version.schema != own[0], held)} if is_added else set()
     )
-    is_ksqldbs = bool(own) and record_name(own[0]) == "KsqlDataSourceSchema"
+    is_ksqldbs = record_name(own[0]) == "KsqlDataSourceSchema" if own else False
+    is_ksqldbs = is_ksqldbs and not any(record_name(value) == "KsqlDataSourceSchema" for value in in_log if value)
     is_added = is_added and (is_ksqldbs or bool((before & in_log) - {*own}))
     handed_over = {*world.topology_of, *world.state_of}
     others = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks import srf001, srf006
 from srfix.recovery.checks.counting import answered_through, at_fault
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Repair, RepairRequest, Wanted, Width
+from srfix.recovery.checks.missing import missing_on_disk
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import listed
@@ -33,6 +34,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             continue
         if not all(role.memberships[i].is_known for i in ids):
             continue  # another check speaks of ids that nobody knows
+        if missing_on_disk(facts, role, context):
+            continue  # another check speaks of rows that no restore brings
         yield facts.finding(
             CODE,
             role.role,

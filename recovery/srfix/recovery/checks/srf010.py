@@ -7,6 +7,7 @@ phantom subject to the source's (seen on 2.7.0): the reader's schema is register
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import CatalogueEntry, Check
@@ -88,9 +89,13 @@ def _why_internal(
 
     schema_id = membership.schema_id
     carried = _known(role, carried)
-    # The producers' first schema stands first: a store puts nothing before it has read a record of theirs.
+    # The producers' schemas stand first: a store puts nothing before it has read a record of theirs.
     is_first = source.versions[0].schema_id == schema_id
-    is_producers = is_first and (not carried or any(i in source.schema_ids for i in carried))
+    before = {
+        version.schema_id for version in takewhile(lambda version: version.schema_id != schema_id, source.versions)
+    }
+    are_there = any(i in source.schema_ids for i in carried)
+    is_producers = before.isdisjoint(carried) if are_there else is_first and not carried
     if facts.rows is not None and not is_producers:
         rows = facts.rows.schema_ids.get(role.role, {}).get(schema_id, 0)
         if rows:
