@@ -13,6 +13,8 @@ from click.testing import CliRunner
 from srfix.cli.options import quiet_option
 from srfix.cli.slow_answers import SlowAnswers
 from srfix.recovery.cluster import Cluster
+from srfix.recovery.errors import KsqldbError
+from srfix.recovery.ksqldb.client import KsqldbClient
 from srfix.serde.errors import ClusterError
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.errors import RegistryUnreachableError
@@ -27,7 +29,7 @@ def silent() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_a_registry_and_a_broker_that_do_not_answer_are_named(silent: str) -> None:
+def test_a_registry_a_broker_and_a_ksqldb_that_do_not_answer_are_named(silent: str) -> None:
     lines: list[str] = []
     with SlowAnswers(lines.append, first_s=0.2, again_s=60):
         retry = RetryPolicy(max_attempts=2, initial_wait_s=0)
@@ -38,10 +40,13 @@ def test_a_registry_and_a_broker_that_do_not_answer_are_named(silent: str) -> No
             client.subjects()
         with Cluster({"bootstrap.servers": silent}, timeout_s=0.8) as cluster, pytest.raises(ClusterError):
             cluster.topics()
-    registry, broker = lines
+        with KsqldbClient(f"http://me:hunter2@{silent}", read_timeout_s=0.6) as ksqldb, pytest.raises(KsqldbError):
+            ksqldb.cluster_status()
+    registry, broker, ksql = lines
     assert registry.startswith(f"Waiting for the schema registry at http://{silent} (GET /subjects")
     assert broker.startswith(f"Waiting for the Kafka cluster at {silent} (listing the topics): no answer for ")
-    assert "hunter2" not in registry
+    assert ksql.startswith(f"Waiting for ksqlDB at http://{silent} (GET /")
+    assert "hunter2" not in registry + ksql
 
 
 def test_it_is_told_again_and_not_behind_the_answer() -> None:

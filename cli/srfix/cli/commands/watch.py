@@ -125,7 +125,8 @@ def watch(
     from srfix.cli.metrics import Standing, serving
     from srfix.recovery.watch import LookEnded, Pace
 
-    watch_with(nullcontext)  # it has a log
+    if not once:
+        watch_with(nullcontext)  # it has a log
     ending, standing = Ending(), Standing(interval_s=interval)
     pace = Pace(interval_s=interval, full_interval_s=full_interval, once=once)
     last: Diagnosis | None = None

@@ -36,6 +36,7 @@ from srfix.serde.registry.http import (
     check_json_parts,
     exchange,
 )
+from srfix.serde.waiting import waiting
 
 _JSON: Final = "application/vnd.ksql.v1+json"
 _QUERY_ID: Final = re.compile(r"[A-Za-z0-9_]+")
@@ -174,15 +175,16 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         try:
             session = self._session.get()
             request = requests.Request(method, f"{self.url}{path}", json=body, headers=headers)
-            answer, received = exchange(
-                session,
-                session.prepare_request(request),
-                bounds=self._bounds,
-                connect_timeout_s=self._connect_timeout_s,
-                read_timeout_s=self._read_timeout_s,
-                deadline_s=left_s,
-                verify=self._ca_file or True,
-            )
+            with waiting(f"ksqlDB at {self.url} ({method} {path})"):
+                answer, received = exchange(
+                    session,
+                    session.prepare_request(request),
+                    bounds=self._bounds,
+                    connect_timeout_s=self._connect_timeout_s,
+                    read_timeout_s=self._read_timeout_s,
+                    deadline_s=left_s,
+                    verify=self._ca_file or True,
+                )
             check_json_parts(received, self._bounds)
         except AnswerBoundError as error:
             raise KsqldbError(
