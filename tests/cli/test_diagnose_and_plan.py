@@ -76,3 +76,15 @@ def test_the_mirror_of_an_upgrade_is_planned_only_when_asked_for(broken: Broken,
     asked = srfix(*shlex.split(command)[1:-1], plan, env=broken.where)
     assert asked.returncode == 0, asked.stderr
     assert {action["subject"] for action in json.loads(plan.read_text())["actions"]} == {"users-value"}
+
+
+def test_many_stores_of_nobody_do_not_fill_the_screen(where: dict[str, str], schemas: FixtureRegistry) -> None:
+    for number in range(15):
+        schemas.seed(f"dead{number}-store-changelog-value", INTERNAL)
+    done = srfix("diagnose", env=where)
+    assert done.returncode == 2
+    assert (done.stdout.count("Not looked at: the subjects of dead"), "for 5 other reasons" in done.stdout) == (
+        10,
+        True,
+    )
+    assert srfix("diagnose", "--details", env=where).stdout.count("the subjects of dead") == 15

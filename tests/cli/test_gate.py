@@ -222,6 +222,11 @@ class TestBaseline:
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr
 
+    def test_standard_output_is_none(self, where: dict[str, str], tmp_path: Path) -> None:
+        done = srfix("diagnose", "--write-baseline", "-", env=where, cwd=tmp_path)
+        assert (done.returncode, done.stdout, list(tmp_path.iterdir())) == (2, "", [])
+        assert "--write-baseline takes a file" in done.stderr
+
     def test_one_to_write_and_one_to_read_are_not_both_taken(
         self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path
     ) -> None:

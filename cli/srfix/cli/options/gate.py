@@ -46,6 +46,8 @@ def _gate(*, fail_on: str, **values: str | bool | None) -> Gate:
             "--write-baseline writes down all that is found, whatever --baseline knows: give one of them. "
             "To renew a baseline, --write-baseline FILE alone replaces it."
         )
+    if values["write_baseline"] == "-":
+        raise UsageError("--write-baseline takes a file, to be kept with the job: standard output has the report.")
     return Gate(fail_on=_SEVERITIES[fail_on], **values)  # type: ignore[arg-type]  # click's, by the options below
 
 

@@ -28,6 +28,8 @@ _MOST_IDS: Final = 200
 """Ids at fault of which a plan is made to count its writes."""
 _MOST_STORES: Final = 10
 """Stores that have a part of their own; the rest is named."""
+_MOST_REASONS: Final = 10
+"""Reasons for which something was not looked at."""
 
 
 def foreseen(session: ClusterSession, examination: Examination) -> InShort:
@@ -202,10 +204,14 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
 
 
 def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
-    """What could hide a finding, by name; how much else."""
+    """What could hide a finding, by name, up to a number of reasons; how much else."""
     hiding = [each for each in diagnosis.not_looked_at if each.could_hide]
-    for line in skipped_lines(hiding):
+    lines = list(skipped_lines(hiding))
+    for line in lines[:_MOST_REASONS]:
         yield f"Not looked at: {line}"
+    if len(lines) > _MOST_REASONS:
+        more = counted(len(lines) - _MOST_REASONS, "other reason")
+        yield f"Not looked at, which could hide a finding too: things for {more}, which --details lists"
     others = len(diagnosis.not_looked_at) - len(hiding)
     if others:
         besides = "besides, " if hiding else ""
