@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
@@ -28,9 +29,11 @@ main(sys.argv[1:])
 
 
 def loaded_by(*arguments: str) -> set[str]:
-    """The modules that are there when the command ends."""
+    """The modules that are there when the command ends. It finds no views of another test's to sweep, with a lock each."""
     command = [sys.executable, "-c", _LAST, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment())
+    with TemporaryDirectory() as folder:
+        of_its_own = environment({"TMPDIR": folder})
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=of_its_own)
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
