@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def finding(severity: Severity) -> Finding:
     )
 
 
-def baseline(path: Path, *entries: dict[str, str]) -> Path:
+def baseline(path: Path, *entries: Mapping[str, object]) -> Path:
     path.write_text(json.dumps({"schema": "srfix.baseline/1", "findings": list(entries)}))
     return path
 
@@ -137,7 +138,7 @@ class TestBaseline:
         self, where: dict[str, str], schemas: FixtureRegistry, tmp_path: Path
     ) -> None:
         schemas.seed(PHANTOM, INTERNAL)
-        file = baseline(tmp_path / "known.json", ENTRY, ENTRY | {"store": "gone"})
+        file = baseline(tmp_path / "known.json", ENTRY | {"since": 2020}, ENTRY | {"store": "gone"})
         told: dict[str, Any] = json.loads(srfix("diagnose", "--baseline", file, "--output", "json", env=where).stdout)
         entry = {name: value for name, value in ENTRY.items() if name != "severity"}
         assert told["baseline"] == {"file": str(file), "known": [entry], "gone": [entry | {"store": "gone"}]}

@@ -20,6 +20,7 @@ from srfix.serde.registry import Json
 from srfix.serde.subjects import Role
 
 SCHEMA: Final = "srfix.baseline/1"
+_PLACES: Final = ("application", "store", "topic", "subject")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -42,8 +43,7 @@ class Known:
 
     def document(self) -> dict[str, Json]:
         """The code, and what else is not empty."""
-        places = ("application", "store", "topic", "subject")
-        found: dict[str, Json] = {name: value for name in places if (value := getattr(self, name))}
+        found: dict[str, Json] = {name: value for name in _PLACES if (value := getattr(self, name))}
         return {"code": self.code or None, **found, "role": self.role.value}
 
 
@@ -136,14 +136,13 @@ _MAKE: Final = "Write one with --write-baseline FILE."
 def _entry(entry: object, path: str) -> tuple[Known, Severity]:
     match entry:
         case {"code": str() | None as code, "role": str(role), **rest} if all(
-            isinstance(each, str) for each in rest.values()
+            isinstance(rest.get(name, ""), str) for name in _PLACES
         ):
-            severity = rest.pop("severity", Severity.BROKEN.value)
-            places = {name: str(rest.get(name, "")) for name in ("application", "store", "topic", "subject")}
+            places = {name: str(rest.get(name, "")) for name in _PLACES}
             try:
                 known = Known(code=code or "", role=Role(role), **places)
                 if (known.application and known.store) or known.subject:
-                    return known, Severity(severity)
+                    return known, Severity(rest.get("severity", Severity.BROKEN.value))
             except ValueError:
                 pass
     raise UsageError(
