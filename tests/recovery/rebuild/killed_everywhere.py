@@ -3,7 +3,7 @@
     python killed_everywhere.py rebuild|rewrite|migrate FOLDER STEP
 
 An instant is a call of a function of srfix's writing, or a file operation of Python's. After each kill the directory is
-absent or whole, and another run leaves it whole. STEP instants are between two kills, fewer near the end. Prints the number
+absent or whole, and another run leaves it whole. STEP instants are between two kills, two near the end. Prints the number
 of instants, and after how many kills the directory was whole.
 """
 
@@ -32,8 +32,6 @@ EVENTS = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "op
 OURS = (f"state{os.sep}writing{os.sep}", f"recovery{os.sep}rebuild{os.sep}")
 RECORDS = [record(offset, b"k%d" % (offset % 3), b"v%d" % offset) for offset in range(5)]
 NAME = "shop"
-TAIL = 1
-"""How many steps before the end the kills are closer together."""
 
 
 def act(what: str, folder: Path) -> None:
@@ -113,9 +111,12 @@ def main(what: str, folder: Path, step: int) -> None:
         last = 0 if (found := after_a_kill(instant, what, folder, one)) is not None else instant
         whole += bool(found)
         instant += step
-    # Where the directory becomes whole.
-    for instant in range(max(last - TAIL * step, 1), last, max(step // 8, 1)):
-        whole += bool(after_a_kill(instant, what, folder, one))
+    # From the end back to where the directory becomes whole: how many instants that are differs from run to run.
+    for instant in range(last - 1, 0, -2):
+        found = after_a_kill(instant, what, folder, one)
+        whole += bool(found)
+        if found is False:
+            break
     sys.stdout.write(json.dumps({"instants": last, "whole": whole}))
 
 
