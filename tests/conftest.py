@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,3 +32,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     }
     for node, said in sorted(told):
         terminalreporter.write_line(f"{node.rpartition('::')[2]}: {said}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts_arrive() -> None:
+    """Who runs the tests in the background of a shell has SIGINT ignored, and what they start would ignore it too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

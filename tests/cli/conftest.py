@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,6 @@ from srfix.serde.registry.models import Json
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import ROW, WRITER
 from tests.cli.kept_demo import Parts, registry_like, srfix, staged_parts
-
-
-@pytest.fixture(scope="session", autouse=True)
-def interrupts_arrive() -> None:
-    """Who runs the tests in the background of a shell has SIGINT ignored, and what they start would ignore it too."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

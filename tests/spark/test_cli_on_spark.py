@@ -122,8 +122,8 @@ class TestInAProcessOfItsOwn:
             while "Starting Spark" not in (line := running.stderr.readline()):
                 assert line, "it ended without starting Spark"
             running.send_signal(signal.SIGINT)
-            out, _ = running.communicate(timeout=TIMEOUT_S)
-        assert (running.returncode, out) == (ExitCode.INTERRUPTED, "")
+            out, said = running.communicate(timeout=TIMEOUT_S)
+        assert (running.returncode, out) == (ExitCode.INTERRUPTED, ""), said
 
 
 class TestOnOneSession:

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
-from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from srfix.cli.options import CensusEngineChoice
@@ -69,7 +68,7 @@ class SessionOfCommand:
             config = {**({} if is_connect else _QUIET), **self._choice.spark_conf}
             with _stdout_to_stderr(), _interrupts_kept():
                 self._started = start_session("srfix", master=master, packages=self._packages, config=config)
-            self._stack.callback(self._started.stop)
+                self._stack.callback(self._started.stop)
         return self._started
 
     def watched(self) -> AbstractContextManager[None]:
@@ -87,27 +86,15 @@ class SessionOfCommand:
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Raises at its end an interrupt (Ctrl-C) that came within and was swallowed, as the code that starts Java does now and
-    then (seen), and takes the signal back from PySpark: the session is stopped on the way out, and its jobs with it.
+    """Takes Ctrl-C back from PySpark, which puts a handler of its own in place of the command's (or of none, where a job in the
+    background is to ignore it). The session is stopped on the way out, and its jobs with it.
     """
     before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came = False
-
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, note)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        raise KeyboardInterrupt
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
