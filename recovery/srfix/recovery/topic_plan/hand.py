@@ -54,7 +54,7 @@ class KafkaHand:
         return f"KafkaHand({self._client.bootstrap_servers})"
 
     def create_topic(self, topic: str, partitions: int, *, replication_factor: int, configs: Mapping[str, str]) -> None:
-        """Creates a topic, and returns when the cluster lists it with all its partitions.
+        """Creates a topic, and returns when the cluster lists it with all its partitions, and their leaders lead.
 
         :raises ClusterError: if the cluster refuses (AccessDeniedError: it lacks the right), or does not answer in time.
         """
@@ -70,7 +70,7 @@ class KafkaHand:
             futures[topic].result(self._timeout_s + 1)
         except (KafkaException, LateError) as error:
             raise self._client.failed(doing, error, acl=f"Create on topic {topic!r}") from None
-        self._wait_until(doing, lambda: self._partitions_of(topic) == partitions)
+        self._wait_until(doing, lambda: self._partitions_of(topic) == partitions and self._is_led(topic, partitions))
 
     def delete_topic(self, topic: str) -> None:
         """Deletes a topic, and returns when the cluster lists it no more.
@@ -120,6 +120,28 @@ class KafkaHand:
         if producer is not None:
             producer.purge()
             producer.flush(_POLL_S)
+
+    def _is_led(self, topic: str, partitions: int) -> bool:
+        """False while a broker that the cluster lists as a partition's leader does not know it yet. Other errors are the next
+        step's to say.
+        """
+        from confluent_kafka import KafkaError, KafkaException, TopicPartition
+        from confluent_kafka.admin import OffsetSpec
+
+        asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
+        not_yet = (
+            KafkaError.NOT_LEADER_FOR_PARTITION,
+            KafkaError.LEADER_NOT_AVAILABLE,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+        )
+        try:
+            for future in self._admin.list_offsets(asked, request_timeout=self._timeout_s).values():
+                future.result(self._timeout_s + 1)
+        except KafkaException as error:
+            return error.args[0].code() not in not_yet
+        except TimeoutError:
+            return True
+        return True
 
     def _send(
         self,
