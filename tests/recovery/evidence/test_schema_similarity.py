@@ -9,7 +9,7 @@ import pytest
 from srfix.recovery.evidence import schema_similarity
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Evidence
-from tests.recovery.world import World, value
+from tests.recovery.world import World, value, world_of
 
 PHANTOM = "shop-users-store-changelog-value"
 
@@ -100,6 +100,13 @@ class TestGather:
         assert gathered(world) == []
         world.commit("shop", **{"tills-kept-changelog": 0})
         assert [topic for topic, _kind, _worth in gathered(world)] == ["tills-kept-changelog"] * 2
+
+    def test_a_changelog_of_its_own_is_no_source_where_no_group_is_left(self) -> None:
+        """Seen wrong: of an application that a person named."""
+        with world_of({"shop-kept-changelog": 1}) as world:
+            world.registry.seed(PHANTOM, record("id", name="com.example.User"))
+            world.registry.seed("shop-kept-changelog-value", record("id", name="com.example.User"))
+            assert gathered(world) == []
 
     def test_a_soft_deleted_phantom_subject_still_tells(self, world: World) -> None:
         world.registry.seed(PHANTOM, record("USERID"))

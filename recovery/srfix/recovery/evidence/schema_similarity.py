@@ -20,7 +20,7 @@ from srfix.recovery.evidence.field_types import can_feed, field_types
 from srfix.recovery.facts import Survey, SuspectStore
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.internal_topics import application_prefixes, is_internal, recognise
+from srfix.recovery.internal_topics import application_prefixes, is_internal, parse, recognise
 from srfix.serde.casing import CaseRule, folded, match_fields
 from srfix.serde.errors import AmbiguousFieldError, ClusterError, SchemaError
 from srfix.serde.formats.table import record_name
@@ -319,7 +319,10 @@ def _candidates(
 
     found = survey.once((*kind, store.context), fitting)
     read = (topic for topic in read_topics(store, survey) if topic in survey.topics() and not _is_nobodys_own(topic))
-    return tuple(sorted({*found, *survey.once((*kind, store.context, "unowned"), unowned), *filter(fits, read)}))
+    # What is named as a changelog of this very application is none of its sources, unless it reads it.
+    of_nobody = survey.once((*kind, store.context, "unowned"), unowned)
+    others = (topic for topic in of_nobody if parse(topic, application=store.application) is None)
+    return tuple(sorted({*found, *others, *filter(fits, read)}))
 
 
 def _is_nobodys_own(topic: Topic) -> bool:
