@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -13,8 +14,10 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
+from srfix.cli.commands.shared import SessionOfCommand
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
+from srfix.cli.options import SPARK, CensusEngineChoice
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
@@ -124,6 +127,24 @@ class TestInAProcessOfItsOwn:
             running.send_signal(signal.SIGINT)
             out, said = running.communicate(timeout=TIMEOUT_S)
         assert (running.returncode, out) == (ExitCode.INTERRUPTED, ""), said
+
+
+@pytest.mark.parametrize("before", [signal.default_int_handler, signal.SIG_IGN])
+def test_sparks_start_leaves_the_handler_of_interrupts_alone(
+    before: signal.Handlers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*_arguments: object, **_options: object) -> KeptOpen:
+        signal.signal(signal.SIGINT, lambda _number, _frame: None)  # as SparkContext does
+        return KeptOpen(None)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("srfix.serde.spark.session.start_session", start)
+    kept = signal.signal(signal.SIGINT, before)
+    try:
+        with ExitStack() as stack:
+            SessionOfCommand(CensusEngineChoice(engine=SPARK), stack).session()
+            assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, kept)
 
 
 class TestOnOneSession:

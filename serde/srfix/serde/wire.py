@@ -25,6 +25,7 @@ from srfix.serde.errors import (
     PayloadTooShortError,
     UnknownMagicByteError,
     UsageError,
+    WireError,
 )
 from srfix.serde.java_ints import INT_MAX
 from srfix.serde.subjects import Role
@@ -204,6 +205,14 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         f"The payload starts with the byte {magic:02x}; a framed one starts with 00 (schema id) or 01 (schema GUID)."
         f"{looks} Its producer uses no schema registry serializer."
     )
+
+
+def is_framed(payload: bytes | None, headers: Headers = None, role: Role = Role.VALUE) -> bool:
+    """True if it carries the id or GUID of a schema; False for a tombstone."""
+    try:
+        return parse(payload, headers=headers, role=role) is not None
+    except WireError:
+        return False
 
 
 def schema_id_of(payload: bytes) -> SchemaId:

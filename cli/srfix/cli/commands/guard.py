@@ -126,7 +126,7 @@ def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
     from srfix.cli.commands.shared import judge, of_store
     from srfix.recovery.guard import Certainty
 
-    known = {of_store(each)[0] for each in (*forecast.foretold, *forecast.ignored)}
+    acknowledged = {of_store(each)[0] for each in forecast.ignored}
     applications = {each.store.application for each in forecast.stores}
     return judge(
         (of_store(each) for each in forecast.foretold if each.certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)),
@@ -136,7 +136,7 @@ def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
         is_asked=lambda each: (
             forecast.schema is None
             and not each.topic
-            and each not in known
+            and each not in acknowledged
             and each.application in applications
             and selection.store in (None, each.store)
         ),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from srfix.recovery.advice import from_commit_metadata
-from srfix.recovery.cluster import RawRecord
 from srfix.recovery.facts import (
     WITH_FIX,
     CheckContext,
@@ -25,7 +24,7 @@ from srfix.serde.errors import ClusterError
 from srfix.serde.files import is_there
 from srfix.serde.properties import Isolation
 from srfix.serde.subjects import Role, Subject
-from srfix.serde.wire import SchemaId
+from srfix.serde.wire import SchemaId, is_framed
 
 
 def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | None:
@@ -96,13 +95,10 @@ def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
     if any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
         return None
     read = survey.cluster.records_at(topic, [(each.partition, (each.committed_offset or 0) - 1) for each in put_into])
-    if not any(_is_put_under_a_schema(record) for _place, record in read):
+    records = (record for _place, record in read if record is not None and record.key is not None)
+    if not any(is_framed(record.value, record.headers) for record in records):
         return None
     return "Kafka Streams 3.3 or later has processed what it restores from"
-
-
-def _is_put_under_a_schema(record: RawRecord | None) -> bool:
-    return record is not None and record.key is not None and (record.value or b"").startswith(b"\0")
 
 
 def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId], context: CheckContext) -> bool:

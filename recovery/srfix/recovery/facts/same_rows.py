@@ -11,11 +11,11 @@ from srfix.recovery.cluster import RawRecord
 from srfix.recovery.facts.survey import schema_behind
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.errors import CasingError, ResolveError, WireError
+from srfix.serde.errors import CasingError, ResolveError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
 from srfix.serde.registry import SchemaNotFoundError
 from srfix.serde.subjects import Role, Topic
-from srfix.serde.wire import Headers, parse
+from srfix.serde.wire import is_framed, parse
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.filled_in import FilledIn
@@ -53,7 +53,7 @@ class Comparing:
         ours, theirs = _json(row.payload), _json(record.value)
         if ours is not None and theirs is not None:
             return _says_the_same(ours, theirs, None, may_be_table=self.may_be_table)
-        if not (_is_framed(row.payload, row.headers) and _is_framed(record.value, record.headers)):
+        if not (is_framed(row.payload, row.headers) and is_framed(record.value, record.headers)):
             # No schema tells what they say: other bytes are another value to the store's serde.
             return _as_texts(row.payload, record.value) if self.may_be_table else False
         try:
@@ -85,13 +85,6 @@ def _json(payload: bytes) -> object | None:
     except (ValueError, RecursionError):
         return None
     return document
-
-
-def _is_framed(payload: bytes, headers: Headers) -> bool:
-    try:
-        return parse(payload, headers=headers) is not None
-    except WireError:
-        return False
 
 
 def _as_texts(row: bytes, record: bytes) -> bool | None:

@@ -45,7 +45,7 @@ def judge(
     *,
     beside: Iterable[tuple[Known, Severity]] = (),
     untold: Iterable[tuple[Known, Severity]] = (),
-    is_asked: Callable[[Known], bool] = lambda _known: True,
+    is_asked: Callable[[Known], bool],
     is_partial: bool,
 ) -> Judged:
     """Compares with the baseline, writes one if that is wished, and decides.

@@ -86,8 +86,8 @@ class SessionOfCommand:
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Takes Ctrl-C back from PySpark, which puts a handler of its own in place of the command's (or of none, where a job in the
-    background is to ignore it). The session is stopped on the way out, and its jobs with it.
+    """Puts SIGINT's handler back when Spark has started: PySpark installs one of its own, which cancels jobs first. The command
+    stops the session on its way out, and the jobs with it; and a job in the background goes on ignoring the signal.
     """
     before = signal.getsignal(signal.SIGINT)
     try:
