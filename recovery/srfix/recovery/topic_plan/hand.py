@@ -202,6 +202,6 @@ class KafkaHand:
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"{doing.capitalize()} was acknowledged by the cluster at {self._client.bootstrap_servers}, and is not "
-                    "seen in its listing yet. Wait, and run the same command again."
+                    "seen by all of its brokers yet. Wait, and run the same command again."
                 )
             time.sleep(_PAUSE_S)
