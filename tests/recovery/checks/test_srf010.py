@@ -177,6 +177,14 @@ def test_it_shows_that_2_7_or_later_writes_so_that_nothing_is_asked_of_the_phant
     assert "SRF001" in wrong(plain.examine().diagnosis), "another application may have the same serde"
 
 
+def test_a_later_schema_under_the_phantom_subject_alone_shows_that_an_older_one_has_written_since(plain: World) -> None:
+    """Seen wrong by a generated world: SRF001 was called a note."""
+    later = marked(ALIKE).replace('"fields":[', '"fields":[{"name":"LATER","type":["null","int"],"default":null},')
+    stand(plain, [W1, marked(ALIKE)], [marked(ALIKE), later])
+    plain.listing("shop")
+    assert {"SRF001", "SRF010"} <= {*wrong(plain.examine().diagnosis)}
+
+
 def test_the_keys_schema_alone_does_not_show_it_where_the_values_have_one(plain: World) -> None:
     """Seen wrong: the store of another application, a global table's, had the same key, and SRF001 was called a note."""
     key = '{"type":"record","name":"K","fields":[{"name":"id","type":"long"}]}'

@@ -96,11 +96,11 @@ def asks_source(world: World, store: TrueStore) -> bool | None:
 def is_shown_newer(world: World, store: TrueStore) -> bool:
     """True if that tells, or the store's own schema stands under its source's subject, no record may carry it, and no other
     application may have put it there: one that reads the topic, or commits nothing, as with global tables alone, or of which
-    the same schema is left. One that stands first there may be a producer's.
+    the same schema is left. One that stands first there may be a producer's; and where the phantom subject holds more than the
+    source's, an older Streams has written since.
     """
-    own = [
-        version.schema for version in world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
-    ]
+    phantom = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
+    own = [version.schema for version in phantom]
     held = world.subjects.get(f"{store.topic}-value", SubjectSetup(())).versions
     added = {version.schema for version in held[1:] if not version.deleted} - PRODUCED
     setup = world.topics.get(store.topic or "")
@@ -113,6 +113,7 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
     is_ksqldbs = record_name(own[0]) == "KsqlDataSourceSchema" if own else False
     is_ksqldbs = is_ksqldbs and not any(record_name(value) == "KsqlDataSourceSchema" for value in in_log if value)
     is_added = is_added and (is_ksqldbs or bool((before & in_log) - {*own}))
+    is_added = is_added and {v.schema for v in phantom if not v.deleted} <= {version.schema for version in held}
     handed_over = {*world.topology_of, *world.state_of}
     others = [
         group

@@ -21,7 +21,8 @@ def from_source_subject(
     phantom subject's first one, for a repair copies others of the source's there. Nothing where another application may have
     read the topic, or left the same schema under a changelog's subject: one with the same serde registers the same. Nor is it
     said by the key's schema alone, where the values have one: tables of other columns have the same key, and who reads a topic
-    into a global table commits nothing.
+    into a global table commits nothing. Nor where the phantom subject has a later schema that the source's subject lacks: what
+    wrote that asked the phantom subject.
     """
     found = {}
     for role in facts.roles.values():
@@ -33,6 +34,8 @@ def from_source_subject(
     for of, own in found.items():
         source = facts.source_of(of)
         if source is None or not own or among.others_read(source.topic, facts.store.application):
+            continue
+        if any(survey.membership(source.subject, live.schema_id).is_missing for live in facts.roles[of].state.live):
             continue
         if not _others_left(own, of, facts.store.application, survey):
             yield GenerationHint(
