@@ -242,6 +242,15 @@ class TestTheRegistry:
         examination = examined(replace(incident(), mirror="dr"), registry)
         assert len(of(examination, "SRF001")) == 1
 
+    def test_holds_a_mirror_that_lacks_the_schemas_which_the_rows_on_disk_carry(
+        self, registry: FixtureRegistry
+    ) -> None:
+        disk = StoreDisk({0: (DiskRow(Key(4), "Row(userId long)", 3),)})
+        world = replace(incident(), mirror="dr", state_of=("my-app",), disk={"my-app/users-store": disk})
+        examination = examined(world, registry)
+        assert of(examination, "SRF014") == []
+        assert [skipped for skipped in examination.diagnosis.skipped if "context . knows" in skipped.reason]
+
     def test_knows_no_store_of_an_application_that_is_named_and_that_is_no_clean_bill(
         self, registry: FixtureRegistry
     ) -> None:

@@ -185,6 +185,14 @@ def test_a_later_schema_under_the_phantom_subject_alone_shows_that_an_older_one_
     assert {"SRF001", "SRF010"} <= {*wrong(plain.examine().diagnosis)}
 
 
+def test_a_subject_that_begins_with_it_may_be_a_producers_of_the_same_kind(plain: World) -> None:
+    """Seen wrong by a generated world: SRF001 was called a note."""
+    stand(plain, [marked(ALIKE)], [marked(ALIKE)], carried=2)
+    seed(plain, "elsewhere-value", W2)
+    plain.listing("shop")
+    assert {"SRF001", "SRF010"} <= {*wrong(plain.examine().diagnosis)}
+
+
 def test_the_keys_schema_alone_does_not_show_it_where_the_values_have_one(plain: World) -> None:
     """Seen wrong: the store of another application, a global table's, had the same key, and SRF001 was called a note."""
     key = '{"type":"record","name":"K","fields":[{"name":"id","type":"long"}]}'

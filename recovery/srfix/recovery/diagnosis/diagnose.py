@@ -16,7 +16,7 @@ from srfix.recovery.diagnosis.changelogs import look_into_changelogs
 from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
 from srfix.recovery.diagnosis.generation import from_source_subject
 from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn, without_source
-from srfix.recovery.diagnosis.mirrors import with_mirrors
+from srfix.recovery.diagnosis.mirrors import with_mirrors, without_unused_contexts
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.unexamined import of_unexamined
 from srfix.recovery.diagnosis.weighing import weigh_all
@@ -327,7 +327,8 @@ class _Gathered:
 
     def examination(self) -> Examination:
         """All of it, in order, with what to do for each application."""
-        findings = with_notes(with_mirrors(self.findings, self.survey))
+        used, unused = without_unused_contexts(self.findings, self.survey)
+        findings = with_notes(with_mirrors(used, self.survey))
         applications = [
             circumstances_of(name, self.known[name].stores, self.said, self.known[name].hints, self.survey)
             for name in sorted(self.known)
@@ -335,7 +336,7 @@ class _Gathered:
         return Examination(
             diagnosis=Diagnosis(
                 findings=tuple(sorted(findings, key=finding_order)),
-                skipped=tuple(self.skipped),
+                skipped=(*self.skipped, *unused),
                 examined=tuple(map(str, self.examined)),
                 applications=tuple(self._advice(known, findings) for known in applications),
             ),

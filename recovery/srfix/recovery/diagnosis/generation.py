@@ -22,7 +22,7 @@ def from_source_subject(
     read the topic, or left the same schema under a changelog's subject: one with the same serde registers the same. Nor is it
     said by the key's schema alone, where the values have one: tables of other columns have the same key, and who reads a topic
     into a global table commits nothing. Nor where the phantom subject has a later schema that the source's subject lacks: what
-    wrote that asked the phantom subject.
+    wrote that asked the phantom subject. Nor where the source's subject begins with it: ksqlDB may be the producer, too.
     """
     found = {}
     for role in facts.roles.values():
@@ -36,6 +36,8 @@ def from_source_subject(
         if source is None or not own or among.others_read(source.topic, facts.store.application):
             continue
         if any(survey.membership(source.subject, live.schema_id).is_missing for live in facts.roles[of].state.live):
+            continue
+        if survey.subject_state(source.subject).versions[0].schema_id in own:
             continue
         if not _others_left(own, of, facts.store.application, survey):
             yield GenerationHint(

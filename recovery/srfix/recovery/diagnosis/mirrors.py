@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from srfix.recovery.facts import Survey
-from srfix.recovery.findings import Finding, finding_order
-from srfix.serde.subjects import DEFAULT_CONTEXT, split_context
+from srfix.recovery.checks.srf011 import CODE as UNKNOWN_IDS
+from srfix.recovery.checks.srf014 import CODE as LOST_ROWS
+from srfix.recovery.findings import Finding, Skipped, finding_order
+from srfix.serde.subjects import DEFAULT_CONTEXT, Role, changelog_topic, join_context, split_context, subject_for
+
+_OF_UNKNOWN_IDS: Final = frozenset((UNKNOWN_IDS, LOST_ROWS))
 
 
 def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
@@ -28,6 +33,37 @@ def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
         key = (finding.code, finding.application, finding.store, finding.role.value, name, text)
         places.setdefault(key, []).append(finding)
     return [_as_one(sorted(found, key=_default_context_first)) for found in places.values()]
+
+
+def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tuple[list[Finding], list[Skipped]]:
+    """The findings, but for ids of a store that only a copy of its context lacks: its application uses the context that knows
+    them. What is left out is said.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    kept, skipped = list[Finding](), list[Skipped]()
+    for finding in findings:
+        used = _context_that_knows(finding, survey) if finding.code in _OF_UNKNOWN_IDS else None
+        if used is None:
+            kept.append(finding)
+            continue
+        own = split_context(finding.subject)[0]
+        reason = f"context {used} knows the schema ids of its rows, which {own} lacks: its application uses {used}"
+        what = f"store {finding.store} of application {finding.application} in context {own}"
+        skipped.append(Skipped(what=what, reason=reason, could_hide=False))
+    return kept, list(dict.fromkeys(skipped))
+
+
+def _context_that_knows(finding: Finding, survey: Survey) -> str | None:
+    own, name = split_context(finding.subject)
+    changelog = changelog_topic(finding.application, finding.store)
+    phantoms = {subject_for(changelog, role) for role in Role}
+    holding = {context for context, each in map(split_context, survey.subjects()) if each in phantoms}
+    for other in sorted(holding - {own}):
+        there = join_context(other, name)
+        if all(survey.membership(there, at_fault.schema_id).is_known for at_fault in finding.schema_ids):
+            return other
+    return None
 
 
 def _as_one(found: list[Finding]) -> Finding:
