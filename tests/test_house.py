@@ -117,16 +117,14 @@ def test_every_list_of_public_names_is_sorted_and_true() -> None:
 
 
 FRONT_DOORS = ("srfix.recovery", "srfix.serde", "srfix.serde.spark")
-ROOM_OF_FILES = {
-    "srfix.serde",
-    "srfix.serde.formats",
-    "srfix.serde.spark",
-    "srfix.serde.spark._pyspark",
-    "srfix.recovery",
-    "srfix.cli",
-    "srfix.fixtures",
+DOORS = {*FRONT_DOORS, "srfix.serde.arrow", "srfix.serde.confluent"}
+IMPLEMENTATIONS = {
+    "srfix.cli.output.html",
+    "srfix.serde.formats.avro",
+    "srfix.serde.formats.json",
+    "srfix.serde.formats.json_schema",
 }
-"""Packages whose files are rooms of one file each: they are imported by name."""
+"""Folders that are one implementation of an interface: their front has its names, as a sibling's file has."""
 
 
 @pytest.mark.parametrize("door", FRONT_DOORS)
@@ -143,30 +141,14 @@ def test_a_front_door_shows_to_checkers_what_it_loads(door: str) -> None:
     assert {name: getattr(module, name) for name in module.__all__} == imported
 
 
-def test_a_room_is_entered_by_its_front() -> None:
-    """A module imports what another room shows in its `__init__`, not the files behind it."""
-    behind = [
-        f"{path.relative_to(ROOT)}:{node.lineno} imports {node.module}"
-        for room in ROOMS
-        for path in sources(room)
-        if path.name != "__init__.py"
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module is not None and _is_behind_a_front(node.module, path)
-    ]
-    assert behind == []
-
-
-def _is_behind_a_front(module: str, importer: Path) -> bool:
-    package = module.rpartition(".")[0]
-    if not module.startswith("srfix.") or package in ROOM_OF_FILES | {"srfix"} or _is_package(module):
-        return False
-    inside = ".".join(importer.relative_to(ROOT).with_suffix("").parts[1:])
-    return not inside.startswith(f"{package}.")
-
-
-def _is_package(module: str) -> bool:
-    parts = module.split(".")
-    return (ROOT / parts[1]).joinpath(*parts, "__init__.py").exists()
+@pytest.mark.parametrize("room", ROOMS)
+def test_only_doors_show_what_others_define(room: str) -> None:
+    """Elsewhere a name is imported from the module that defines it."""
+    for path in sources(room):
+        module = ".".join(path.parent.relative_to(ROOT).parts[1:])
+        if path.name == "__init__.py" and module not in DOORS | IMPLEMENTATIONS:
+            tree = ast.parse(path.read_text())
+            assert not any(isinstance(node, ast.ImportFrom) and node.level == 0 for node in tree.body), path
 
 
 @pytest.mark.parametrize("room", ROOMS)

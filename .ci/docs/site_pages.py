@@ -18,8 +18,8 @@ import yaml
 
 from srfix.cli.command_table import every_command
 from srfix.cli.reference import about_command
-from srfix.recovery.checks import CatalogueEntry
-from srfix.recovery.explain import CATALOGUE
+from srfix.recovery.checks.interface import CatalogueEntry
+from srfix.recovery.explain.catalogue import CATALOGUE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 NOTEBOOKS: Final = ROOT / "fixtures" / "notebooks"
@@ -50,13 +50,14 @@ MENU: Final = {
 
 API: Final = (
     "srfix.serde",
-    "srfix.serde.registry",
+    "srfix.serde.schemas.models",
+    "srfix.serde.schemas.errors",
     "srfix.serde.confluent",
     "srfix.serde.arrow",
     "srfix.serde.spark",
     "srfix.recovery",
 )
-"""Front doors whose docstrings are shown."""
+"""Front doors, and modules whose names are promised like theirs: their docstrings are shown."""
 
 DOCSTRINGS: Final = {
     "spark-source.md": ("srfix.serde.spark.source", 'Options of `format("srfix")`'),
@@ -155,13 +156,18 @@ def _api_page(front: str) -> str:
 
 
 def shown_names(front: str) -> Sequence[tuple[str, str]]:
-    """(module, name) of all that a front door imports to show it; by its text, for it loads a name when it is asked for."""
+    """(module, name) of all that a front door imports to show it, by its text, for it loads a name when it is asked for; of
+    a module, of what it defines.
+    """
     path = importlib.import_module(front).__file__
     assert path is not None
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    if not path.endswith("__init__.py"):
+        return [(front, node.name) for node in tree.body if isinstance(node, ast.ClassDef)]
     return sorted(
         {
             (node.module, alias.name)
-            for node in ast.walk(ast.parse(Path(path).read_text(encoding="utf-8")))
+            for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("srfix.")
             for alias in node.names
             if not alias.name.startswith("_")

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from srfix.serde import AvroDeserializer, AvroSerializer, deserialize_many
 from srfix.serde.arrow import from_arrow, to_arrow
-from srfix.serde.columns import Map
+from srfix.serde.columns.types import Map
 from srfix.serde.formats.avro import internal_schema
 from srfix.serde.interface import Row
 from srfix.serde.native import engine_in_words, kernel

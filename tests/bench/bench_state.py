@@ -29,19 +29,26 @@ from typing import Final
 
 from rocksdict import AccessType, Options, Rdict, WriteBatch, WriteOptions
 
-from srfix.recovery.cluster import RawRecord
-from srfix.recovery.facts import RecordDecoder
-from srfix.recovery.rebuild import Rebuild, Until, rebuild
-from srfix.recovery.state import read_state_directory
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.rebuild.choices import Until
+from srfix.recovery.rebuild.rebuild import Rebuild, rebuild
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.stored_rows import TIMESTAMPED
-from srfix.recovery.state.stores import StateStore, open_stores
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.recovery.state.stores.store import StateStore, open_stores
 from srfix.recovery.state.writing.database import new_database
-from srfix.recovery.state_report import ExportFormat, compared, decoded_batches, exporting, size_of
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite
+from srfix.recovery.state_report.differences import compared
+from srfix.recovery.state_report.export_formats import ExportFormat
+from srfix.recovery.state_report.exporting import exporting
+from srfix.recovery.state_report.row_documents import decoded_batches
+from srfix.recovery.state_report.sizes import size_of
 from srfix.serde import AvroDeserializer, Role, Topic
 from srfix.serde.arrow import to_arrow
 from srfix.serde.native import engine_in_words, kernel
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 from tests.bench.measuring import Route, gate, measure, table
 from tests.bench.peers import CTX, bare_encoding, by_id, versions
 from tests.bench.shapes import SHAPES

@@ -16,8 +16,8 @@ from confluent_kafka.schema_registry.common.json_schema import _HAS_ORJSON
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from srfix.serde.interface import Row
-from srfix.serde.registry.models import RegisteredSchema, Schema, SchemaVersion
 from srfix.serde.resolve.policies import ById
+from srfix.serde.schemas.models import RegisteredSchema, Schema, SchemaVersion
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 
 TOPIC: Final = "bench"

@@ -7,9 +7,10 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from srfix.cli.output import OutputFormat, Report, Tone, Verdict, write_report
-from srfix.fixtures.broker import EmbeddedBroker
-from srfix.fixtures.registry.http import FixtureRegistry
+from srfix.cli.output.interface import OutputFormat, Report, Tone, Verdict
+from srfix.cli.output.rendering import write_report
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.eight_stores import STORES, eight_stores
 from tests.cli.every_block import HOSTILE, blocks_of
 from tests.cli.kept_demo import srfix, staged_parts

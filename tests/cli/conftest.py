@@ -11,7 +11,7 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 from srfix.serde.wire import frame_id
 from tests.cli.damaged_stores import ROW, WRITER
 from tests.cli.kept_demo import Parts, registry_like, srfix, staged_parts
@@ -99,5 +99,5 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         def __init__(self, urls: str, **given: Any) -> None:
             arguments.update(given, urls=urls)
 
-    monkeypatch.setattr("srfix.serde.registry.RegistryClient", Recorder)
+    monkeypatch.setattr("srfix.serde.registry.client.RegistryClient", Recorder)
     return arguments

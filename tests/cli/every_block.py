@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from srfix.cli.output import (
+from srfix.cli.output.interface import (
     Bars,
     Block,
     CarriedId,

@@ -27,7 +27,7 @@ from srfix.recovery.repair.journal import Journal
 from srfix.recovery.repair.plan_file import Omission, load_plan, save_plan
 from srfix.serde.properties import registry as registry_properties
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 from srfix.serde.wire import SchemaId
 from tests.cli.kept_demo import Parts
 from tests.serde.fakes import Clock

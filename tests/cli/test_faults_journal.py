@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 from tests.cli.forked import Limits, run_forked
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment, srfix
 

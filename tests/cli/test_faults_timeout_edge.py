@@ -20,7 +20,7 @@ from srfix.recovery.actions.actions import perform
 from srfix.recovery.repair.apply import StepFound, apply_plan, settle_in_flight
 from srfix.recovery.repair.journal import read_journal
 from srfix.serde import RegistryClient, RetryPolicy
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 from tests.cli.kept_demo import Parts, registry_like, srfix, wait_for
 from tests.cli.test_kill import WRITES
 from tests.telling import slow_but

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from srfix.cli.commands.shared import judge_diagnosis
-from srfix.cli.options import Gate, Selection
-from srfix.cli.output import Paragraph
+from srfix.cli.commands.shared.judging import judge_diagnosis
+from srfix.cli.options.gate import Gate
+from srfix.cli.options.options import Selection
+from srfix.cli.output.interface import Paragraph
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.subjects.names import Role, Subject
 from tests.cli.damaged_stores import INTERNAL, PHANTOM
 from tests.cli.kept_demo import Parts, srfix
 

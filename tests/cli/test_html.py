@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from srfix.cli.output import (
+from srfix.cli.output.interface import (
     Bars,
     Block,
     CarriedId,
@@ -23,8 +23,8 @@ from srfix.cli.output import (
     Table,
     Tone,
     Verdict,
-    write_report,
 )
+from srfix.cli.output.rendering import write_report
 from srfix.serde.printable import printable
 from tests.cli.every_block import HOSTILE, blocks_of
 from tests.cli.kept_demo import Parts

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from srfix.cli.output import Report
+from srfix.cli.output.interface import Report
 from srfix.cli.output.junit import render
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry

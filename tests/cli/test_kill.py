@@ -15,7 +15,7 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment, srfix, wait_for
 from tests.telling import slow_but
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from srfix.cli.command_table import every_command
-from srfix.cli.documents import DOCUMENTS
+from srfix.cli.documents.published import DOCUMENTS
 from srfix.cli.reference import markdown
-from srfix.recovery.explain import CATALOGUE
+from srfix.recovery.explain.catalogue import CATALOGUE
 from tests.cli.bash_tab import BashAtTerminal, bash_at_terminal
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 from tests.telling import slow_but

@@ -10,15 +10,15 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from srfix.cli.options import quiet_option
+from srfix.cli.options.gate import quiet_option
 from srfix.cli.slow_answers import SlowAnswers
-from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ksqldb.client import KsqldbClient
 from srfix.serde.errors import ClusterError
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.waiting import waiting
 
 

@@ -18,18 +18,19 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from srfix.cli.command_table import every_command
-from srfix.cli.commands.shared import diagnosis_in_detail
+from srfix.cli.commands.shared.diagnosis_details import diagnosis_in_detail
 from srfix.cli.main import main
-from srfix.cli.output import OutputFormat, Report, write_report
+from srfix.cli.output.interface import OutputFormat, Report
+from srfix.cli.output.rendering import write_report
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import mirrored_topic_under_a_renamed_subject as mirrored
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as incident
 from srfix.fixtures.damage import shop
-from srfix.fixtures.registry.http import FixtureRegistry
 from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import Given
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from tests.cli.kept_demo import Parts, staged_parts
 from tests.cli.on_terminal import on_terminal
 from tests.golden.worlds import OF_STORES, examination_with

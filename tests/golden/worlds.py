@@ -18,12 +18,14 @@ from srfix.fixtures.damage import (
     store_without_logging,
     upgrade_refused_by_source_subject,
 )
-from srfix.recovery.cluster import Cluster, TopicConfigs
-from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import GivenTopology, Reader, Supplied
-from srfix.recovery.state import read_state_directory
+from srfix.recovery.cluster.answers import TopicConfigs
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.facts.reader import Reader
+from srfix.recovery.facts.supplied import GivenTopology, Supplied
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.topology import parse_topologies
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.staged import examined, of_state, of_topology
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R

@@ -25,7 +25,9 @@ import pytest
 import yaml
 from fastavro.utils import generate_one
 
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind, store_writer
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import Parts, srfix, staged_parts
 
@@ -230,7 +232,7 @@ def test_no_docstring_on_the_site_has_code_that_nothing_runs() -> None:
         if inspect.isclass(one) or inspect.isfunction(one):
             objects[f"{place}.{name}"] = one
     with_code = {name for name, one in objects.items() if re.search(r"\n\n    \S", inspect.getdoc(one) or "")}
-    assert with_code == set(DOCSTRINGS)
+    assert with_code - {"srfix.serde.schemas.errors"} == set(DOCSTRINGS)  # which draws the tree of errors
     for module, runner in DOCSTRINGS.items():
         assert f"import {module.rpartition('.')[2]}" in (ROOT / runner).read_text(encoding="utf-8")
 

@@ -14,7 +14,7 @@ import click
 import pytest
 
 from srfix.cli.command_table import every_command
-from srfix.recovery.explain import CATALOGUE
+from srfix.recovery.explain.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 SITE: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "docs" / "site_pages.py"))
@@ -50,7 +50,7 @@ def test_a_finding_code_has_a_page_that_says_what_to_do(known: Any) -> None:
     assert f"({known.code}.md)" in PAGES["findings/index.md"]
 
 
-@pytest.mark.parametrize("front", SITE["API"])
+@pytest.mark.parametrize("front", [front for front in SITE["API"] if ".schemas." not in front])
 def test_a_front_door_s_page_has_all_that_it_shows(front: str) -> None:
     shown = set(importlib.import_module(front).__all__)
     assert {name for _, name in shown_names(front)} == shown

@@ -12,7 +12,7 @@ from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.survey import ask_membership
-from srfix.serde.registry.models import Schema, SchemaReference
+from srfix.serde.schemas.models import Schema, SchemaReference
 from srfix.serde.wire import SchemaId
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of

@@ -22,7 +22,7 @@ from srfix.recovery.findings import (
     Weight,
 )
 from srfix.serde import Role, Subject, Topic
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 from srfix.serde.wire import SchemaId
 from tests.recovery.staging import FINDING
 

@@ -11,7 +11,7 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Diagnosis, Examination, Plan, Severity
-from srfix.recovery.actions import Register
+from srfix.recovery.actions.actions import Register
 from srfix.recovery.findings import IdAtFault, PartitionAtFault, Skipped, Source
 from srfix.recovery.repair.plan_file import Omission, PlannedFinding
 from srfix.serde import Role, Schema, Subject, Topic

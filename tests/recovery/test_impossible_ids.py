@@ -15,7 +15,7 @@ from srfix.recovery.repair.plan_documents import plan_digest
 from srfix.recovery.repair.plan_file import plan_document, plan_from
 from srfix.recovery.repair.verify.events import Problem
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R, plan_of
 from tests.recovery.world import World, value, world_of
 

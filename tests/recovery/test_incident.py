@@ -14,7 +14,7 @@ from srfix.recovery.findings import Weight
 from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde import Role, Schema, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
-from srfix.serde.registry.errors import IncompatibleSchemaError
+from srfix.serde.schemas.errors import IncompatibleSchemaError
 from tests.recovery.world import World, world_of
 from tests.telling import slow_but
 

@@ -14,8 +14,9 @@ from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.inspect.checkup import check_registry
 from srfix.recovery.repair.rollback import Left, Undone
 from srfix.recovery.repair.verify.events import Confirmed
-from srfix.serde.registry import Schema, SchemaNotFoundError, SubjectNotFoundError
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import frame_id
 from tests.recovery.world import World, world_of
 

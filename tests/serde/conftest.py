@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, RetryPolicy
 
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 from srfix.serde import RegistryError, Schema, Subject
 from srfix.serde.formats.table import as_readers_ask
-from srfix.serde.registry.errors import SchemaNotFoundError, SubjectNotFoundError
-from srfix.serde.registry.models import RegisteredSchema, SchemaVersion
+from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.schemas.models import RegisteredSchema, SchemaVersion
 from srfix.serde.wire import SchemaId, frame_id
 from tests.serde.avro_schemas import body
 

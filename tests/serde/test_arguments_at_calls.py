@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import (
     AvroDeserializer,
     AvroSerializer,

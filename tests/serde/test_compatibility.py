@@ -22,7 +22,7 @@ from typing import Final
 import pytest
 
 from srfix.serde import CompatibilityLevel, SchemaError, UsageError, incompatibilities
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 from tests.serde.avro_schemas import field, record_of
 
 

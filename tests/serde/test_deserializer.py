@@ -37,9 +37,9 @@ from srfix.serde.errors import (
 )
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve.policies import ById, UnderOneSubject
 from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.schemas.models import Schema, SchemaReference
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind
 from srfix.serde.wire import frame_guid, frame_id

@@ -13,7 +13,7 @@ import pytest
 import srfix.serde
 from srfix.recovery import errors as recovery_errors
 from srfix.serde import RegistryError, SrfixError, errors
-from srfix.serde.registry.errors import ERRORS_BY_CODE, RegistryProtocolError, RegistryUnreachableError
+from srfix.serde.schemas.errors import ERRORS_BY_CODE, RegistryProtocolError, RegistryUnreachableError
 
 
 def tree(kind: type[SrfixError] = SrfixError) -> Iterator[type[SrfixError]]:

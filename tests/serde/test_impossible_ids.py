@@ -15,10 +15,10 @@ from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import ImpossibleSchemaIdError, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import AddressNotFoundError, SchemaNotFoundError
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Schema
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.schemas.errors import AddressNotFoundError, SchemaNotFoundError
+from srfix.serde.schemas.models import Schema
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.worker.decode import RememberedRefusals

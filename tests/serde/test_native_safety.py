@@ -22,8 +22,8 @@ import pytest
 
 from srfix.serde import native
 from srfix.serde.arrow import to_arrow
-from srfix.serde.batches import deserialize_many
-from srfix.serde.columns import parse_columns
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import SrfixError
 from srfix.serde.interface import SerdeContext

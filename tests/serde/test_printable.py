@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from srfix.serde.errors import SchemaError, SrfixError
 from srfix.serde.printable import MESSAGE, bounded, foreign, is_printable, message, one_line, printable, printable_json
-from srfix.serde.registry.errors import RegistryAnswerError, RegistryProtocolError, RegistryUnreachableError
+from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError, RegistryUnreachableError
 
 HOSTILE = (
     "\x1b[2J",  # clears the screen

@@ -10,8 +10,8 @@ from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import ResolveError
 from srfix.serde.formats.avro.infer import columns_from_avro
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.schemas.models import Schema, SchemaReference
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import body, enum, record

@@ -31,9 +31,9 @@ from srfix.serde.errors import (
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import SerdeContext, Serializer
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import IncompatibleSchemaError
-from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve.policies import ById, UnderOneSubject
+from srfix.serde.schemas.errors import IncompatibleSchemaError
+from srfix.serde.schemas.models import Schema, SchemaReference
 from srfix.serde.serializer import (
     AvroSerializer,
     JsonSchemaSerializer,

@@ -34,7 +34,8 @@ from srfix.serde import (
     deserialize_many,
 )
 from srfix.serde.arrow import from_arrow, to_arrow
-from srfix.serde.columns import Times, parse_columns, with_times
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.times import Times, with_times
 from srfix.serde.errors import ColumnError
 from srfix.serde.spark import plan_read, plan_write
 from tests.serde.avro_schemas import logical, record

@@ -35,8 +35,8 @@ from srfix.recovery.state_report.row_filter import RowFilter
 from srfix.serde.batches.rows import Reason
 from srfix.serde.errors import BadRowError, ClusterError
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.models import Schema
-from srfix.serde.resolve import ById
+from srfix.serde.resolve.policies import ById
+from srfix.serde.schemas.models import Schema
 from srfix.serde.spark.counts import counts_of
 from srfix.serde.spark.errors.driver_errors import clear_errors
 from srfix.serde.spark.interface import Engine

@@ -23,7 +23,7 @@ USER: Final = '{"type": "record", "name": "User", "fields": [{"name": "name", "t
 IN_OTHER_THREADS: Final = """
 import json, sys, threading
 from concurrent.futures import ThreadPoolExecutor
-from srfix.serde.registry import RegistryClient
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark import plan_read, read_topic, start_session
 
 servers, url, topic = sys.argv[1:]

@@ -17,7 +17,8 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from parts.guarded_broker import GuardedBroker, Tls
+from parts.guarded_broker.access import Tls
+from parts.guarded_broker.broker import GuardedBroker
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus, SparkCensus

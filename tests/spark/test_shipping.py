@@ -100,7 +100,7 @@ class TestAWorkerWithoutSrfix:
             import json, sys
             from pyspark.errors import PythonException
             from pyspark.sql import SparkSession, functions as F
-            from srfix.serde.registry import RegistryClient
+            from srfix.serde.registry.client import RegistryClient
             from srfix.serde.spark import NEWEST, plan_read
             from srfix.serde.spark._pyspark.arrow import arrow_decoded
             from srfix.serde.spark._pyspark.shipping import probe
@@ -186,7 +186,7 @@ class TestPyfiles:
         script = """
             import json, sys
             from pyspark.sql import SparkSession, functions as F
-            from srfix.serde.registry import RegistryClient
+            from srfix.serde.registry.client import RegistryClient
             from srfix.serde.spark import NEWEST, plan_read
             from srfix.serde.spark._pyspark.arrow import arrow_decoded
 

@@ -136,8 +136,8 @@ KILLED: Final = """
     import os
     import sys
     from threading import Thread
-    from srfix.serde.columns import parse_columns
-    from srfix.serde.registry import RegistryClient
+    from srfix.serde.columns.text import parse_columns
+    from srfix.serde.registry.client import RegistryClient
     from srfix.serde.spark import plan_read, read_stream, start_session
     from srfix.serde.spark import watch_streams
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.fixtures.registry.http import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, RegistryClient, SerdeContext
 from srfix.serde.spark import Engine, from_registry, plan_read, plan_write, to_registry
 from tests.spark.reading_world import ENGINES, EngineCase, frame

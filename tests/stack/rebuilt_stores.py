@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parts.streams.every_store import EveryStoreSetup
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.rebuild import Rebuild, Until, rebuild
-from srfix.recovery.state import read_state_directory
+from parts.streams.every_store.model import EveryStoreSetup
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.rebuild.choices import Until
+from srfix.recovery.rebuild.rebuild import Rebuild, rebuild
 from srfix.recovery.state.checkpoints import parse_checkpoint
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind, checkpoint_text
-from srfix.serde.subjects import Topic
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.progress import checkpoint_text
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite
+from srfix.serde.subjects.names import Topic
 
 KINDS: Final = {
     "plain": WrittenKind.PLAIN_KV,

@@ -19,7 +19,7 @@ _START_AND_HANG = f"""
 import sys
 import tempfile
 from pathlib import Path
-from parts.streams import ProjectedColumn, StreamsApplication, StreamsSetup
+from parts.streams.application import StreamsApplication; from parts.streams.model import ProjectedColumn, StreamsSetup
 setup = StreamsSetup(
     application="app",
     bootstrap_servers="{NOWHERE}",

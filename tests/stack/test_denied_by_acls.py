@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from parts.guarded_broker import GuardedBroker
+from parts.guarded_broker.broker import GuardedBroker
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.cluster.answers import Commit

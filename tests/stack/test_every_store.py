@@ -16,27 +16,27 @@ from uuid import uuid4
 
 import pytest
 
-from parts.streams.every_store import (
-    AnsweredRow,
-    Asked,
-    EveryStore,
-    EveryStoreApplication,
-    EveryStoreSetup,
-    Source,
-    create_topics,
-    produce,
-    source_records,
-)
-from srfix.fixtures.broker.kraft import KraftBroker
+from parts.streams.every_store.application import EveryStoreApplication, create_topics, produce
+from parts.streams.every_store.model import AnsweredRow, EveryStoreSetup
+from parts.streams.every_store.records import Source, source_records
+from parts.streams.every_store.stores import Asked, EveryStore
+from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.recovery import Cluster
-from srfix.recovery.rebuild import Migration, StoreChange, migrate
-from srfix.recovery.state import read_state_directory
+from srfix.recovery.rebuild.change import StoreChange
+from srfix.recovery.rebuild.migrate import Migration, migrate
 from srfix.recovery.state.directory import ApplicationState
-from srfix.recovery.state.formats import Headers, decode_buffered_value, decode_subscription, decode_window_store_key
-from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat, open_stores
-from srfix.recovery.state.writing import Release, WrittenKind
-from srfix.recovery.state_jobs import ranges_to_compare
-from srfix.recovery.state_report import DifferenceKind
+from srfix.recovery.state.formats.subscriptions import decode_subscription
+from srfix.recovery.state.formats.suppression import decode_buffered_value
+from srfix.recovery.state.formats.values import Headers
+from srfix.recovery.state.formats.windows import decode_window_store_key
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.rows import StateRow
+from srfix.recovery.state.stores.store import StateStore, open_stores
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state_jobs.comparing import ranges_to_compare
+from srfix.recovery.state_report.difference_kinds import DifferenceKind
 from tests.stack.rebuilt_stores import RebuiltStores, rebuilt, to_restore, topic_of
 from tests.stack.scene import without_what_is_made
 

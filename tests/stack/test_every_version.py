@@ -10,9 +10,11 @@ from uuid import uuid4
 
 import pytest
 
-from parts.streams.every_store import EveryStoreApplication, EveryStoreSetup, create_topics, produce, source_records
-from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.recovery.state.stores import open_stores
+from parts.streams.every_store.application import EveryStoreApplication, create_topics, produce
+from parts.streams.every_store.model import EveryStoreSetup
+from parts.streams.every_store.records import source_records
+from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.recovery.state.stores.store import open_stores
 from tests.stack.command import run_srfix
 from tests.stack.scene import without_what_is_made
 from tests.stack.test_every_store import answers, on_disk, state_of

@@ -25,7 +25,8 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from parts.guarded_broker import GuardedBroker, Tls
+from parts.guarded_broker.access import Tls
+from parts.guarded_broker.broker import GuardedBroker
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix

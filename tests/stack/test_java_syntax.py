@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import parse_jaas
-from srfix.serde.properties.java import read_properties_file
+from srfix.serde.properties.java.file import read_properties_file
+from srfix.serde.properties.java.jaas import parse_jaas
 from tests.stack.java_configuration import JavaConfiguration, java_configuration
 
 pytestmark = pytest.mark.stack

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from srfix.fixtures.broker import ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.http.server import FixtureRegistry

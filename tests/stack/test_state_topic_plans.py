@@ -19,7 +19,8 @@ from parts.streams.application import lose_state
 from parts.streams.model import Row, SerdeKind, StreamsSetup
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.recovery.cluster import Cluster, RawRecord
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.state.rocksdb import opened
 from tests.stack.command import SRFIX, run_srfix
 from tests.stack.scene import BOB, Scene, srfix, without_what_is_made

@@ -18,7 +18,7 @@ from srfix.cli.command_table import COMMANDS
 from srfix.cli.completion import SHELLS, print_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.lazy_group import LazyGroup
-from srfix.cli.output import PrintableFormatter, say, say_on_the_way
+from srfix.cli.output.speaking import PrintableFormatter, say, say_on_the_way
 from srfix.cli.process import Interrupts, StandardOutputError, silence
 from srfix.cli.redaction import Redactor
 from srfix.cli.slow_answers import SlowAnswers
@@ -97,7 +97,7 @@ def _sweep_views() -> None:
     except OSError:
         return
     if found:
-        from srfix.recovery.state import sweep_views
+        from srfix.recovery.state.views import sweep_views
 
         sweep_views()
 
@@ -183,7 +183,7 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
 
 def _where_it_was_given(error: click.BadParameter) -> str | None:
     """What to look at for a value that is refused: an option, a variable, or a key of the configuration file."""
-    from srfix.cli.options import CONFIG_PATH  # where an option was refused, it is loaded
+    from srfix.cli.options.given import CONFIG_PATH
 
     ctx, param = error.ctx, error.param
     if ctx is None or not isinstance(param, click.Option) or param.name is None:

@@ -15,7 +15,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from srfix.cli.output import show
+from srfix.cli.output.speaking import show
 from srfix.serde.casing import is_same
 
 _VARIABLE: Final = "_SRFIX_COMPLETE"

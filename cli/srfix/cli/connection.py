@@ -12,8 +12,8 @@ from srfix.serde.files import refuse_what_is_no_file
 from srfix.serde.property_names import is_ipv6, names_servers
 
 if TYPE_CHECKING:
-    from srfix.serde.properties import RegistrySettings
-    from srfix.serde.registry import RegistryClient
+    from srfix.serde.properties.registry import RegistrySettings
+    from srfix.serde.registry.client import RegistryClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Connection:
                 "--bootstrap-servers has a bracket that holds no IPv6 address (not shown, as it may hold a password): give "
                 "HOST:9092, or [2001:db8::1]:9092. User and password are properties: -X sasl.username=…"
             )
-        from srfix.serde.registry import revealed
+        from srfix.serde.registry.secret import revealed
 
         for name, value in self.kafka.items():
             if name.endswith(".location"):
@@ -78,7 +78,7 @@ class Connection:
         :raises SecretError: if the user information, the proxy or the key's password is a reference that cannot be
             read.
         """
-        from srfix.serde.properties import open_registry
+        from srfix.serde.properties.registry import open_registry
 
         return open_registry(self.registry, self.registry_urls, kafka=self.kafka)
 

@@ -16,8 +16,8 @@ from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import parse_json, read_file, write_whole
 from srfix.serde.printable import printable_json
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
 
 SCHEMA: Final = "srfix.baseline/1"
 _PLACES: Final = ("application", "store", "topic", "subject")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from srfix.recovery.html import diagnosis_html, finding_html
 from srfix.recovery.severity import Severity
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import Json
+    from srfix.serde.schemas.models import Json
 
 
 _FEW: Final = 3

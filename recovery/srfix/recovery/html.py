@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.html import heading, pairs, paragraph, table
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.census import Census
+    from srfix.recovery.census.interface import Census
     from srfix.recovery.findings import Diagnosis, Finding
-    from srfix.recovery.repair import Plan
+    from srfix.recovery.repair.plan_file import Plan
 
 
 def finding_html(finding: Finding) -> str:

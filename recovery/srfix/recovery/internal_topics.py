@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from srfix.serde.subjects import CHANGELOG_SUFFIX, Topic, split_subject
+from srfix.serde.subjects.names import CHANGELOG_SUFFIX, Topic, split_subject
 
 
 class InternalTopicKind(Enum):

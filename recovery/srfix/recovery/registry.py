@@ -1,7 +1,7 @@
-"""What recovery asks of a schema registry, and writes to it. `srfix.serde.registry.RegistryClient` is one.
+"""What recovery asks of a schema registry, and writes to it. `srfix.serde.RegistryClient` is one.
 
 Another registry is a class with these methods. It answers as Confluent's does, with the models of
-`srfix.serde.registry.models`, and raises the errors of `srfix.serde.registry.errors`.
+`srfix.serde.schemas.models`, and raises the errors of `srfix.serde.schemas.errors`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar
-from srfix.serde.registries import AnyClient, whole_registry
-from srfix.serde.registry import (
+from srfix.serde.registries.given import AnyClient, whole_registry
+from srfix.serde.schemas.models import (
     CompatibilityCheck,
     Json,
     Registration,
@@ -21,7 +21,7 @@ from srfix.serde.registry import (
     SubjectConfig,
     SubjectVersion,
 )
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 

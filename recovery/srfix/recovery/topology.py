@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from srfix.recovery.errors import TopologyError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

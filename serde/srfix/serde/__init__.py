@@ -1,9 +1,9 @@
 """Bytes to rows and back, with the schemas, subjects and registries that this takes.
 
 This is the front door: what it shows is what srfix promises; other modules are srfix's own, whatever their names. Beside it
-stand `srfix.serde.confluent` (confluent-kafka's own constructors), `srfix.serde.arrow`, `srfix.serde.spark` and
-`srfix.serde.registry` (the registry's models and errors). A name is loaded when it is asked for: who only explains an error
-loads no codec and no HTTP client.
+stand `srfix.serde.confluent` (confluent-kafka's own constructors), `srfix.serde.arrow`, `srfix.serde.spark`, and the
+registry's models and errors (`srfix.serde.schemas.models`, `srfix.serde.schemas.errors`). A name is loaded when it is asked for:
+who only explains an error loads no codec and no HTTP client.
 """
 
 from typing import TYPE_CHECKING
@@ -86,8 +86,6 @@ if TYPE_CHECKING:
     from srfix.serde.registry.http.retry import RetryPolicy as RetryPolicy
     from srfix.serde.registry.http.tls import ClientCertificate as ClientCertificate
     from srfix.serde.registry.http.tls import ClientCertificateText as ClientCertificateText
-    from srfix.serde.registry.models import Schema as Schema
-    from srfix.serde.registry.models import SchemaReference as SchemaReference
     from srfix.serde.registry.secret import Secret as Secret
     from srfix.serde.resolve.policies import ById as ById
     from srfix.serde.resolve.policies import DualSubject as DualSubject
@@ -95,6 +93,8 @@ if TYPE_CHECKING:
     from srfix.serde.resolve.resolved import RefusedRegistration as RefusedRegistration
     from srfix.serde.resolve.resolved import ResolvedSchema as ResolvedSchema
     from srfix.serde.resolve.resolved import SecondAnswered as SecondAnswered
+    from srfix.serde.schemas.models import Schema as Schema
+    from srfix.serde.schemas.models import SchemaReference as SchemaReference
     from srfix.serde.serializer import AvroSerializer as AvroSerializer
     from srfix.serde.serializer import JsonSchemaSerializer as JsonSchemaSerializer
     from srfix.serde.serializer import JsonSerializer as JsonSerializer
@@ -186,7 +186,7 @@ else:
             "registry.http.auth": ["BasicAuth", "BearerAuth"],
             "registry.http.retry": ["RetryPolicy"],
             "registry.http.tls": ["ClientCertificate", "ClientCertificateText"],
-            "registry.models": ["Schema", "SchemaReference"],
+            "schemas.models": ["Schema", "SchemaReference"],
             "registry.secret": ["Secret"],
             "resolve.policies": ["ById", "DualSubject", "UnderOneSubject"],
             "resolve.resolved": ["RefusedRegistration", "ResolvedSchema", "SecondAnswered"],

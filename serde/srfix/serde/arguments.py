@@ -11,7 +11,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.interface import Context, SerdeContext
 
 if TYPE_CHECKING:
-    from srfix.serde.subjects import SubjectStrategy
+    from srfix.serde.subjects.names import SubjectStrategy
 
 _E = TypeVar("_E", bound=Enum)
 

@@ -21,12 +21,14 @@ from typing import Generic, Protocol, TypeVar, cast, overload
 
 from srfix.serde.arguments import check_instance, type_words, usable_context
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import NameOf, dataclass_builder, row_class
-from srfix.serde.columns import Columns, roles_of
+from srfix.serde.column_sources.from_dataclass import NameOf
+from srfix.serde.column_sources.into_dataclass import dataclass_builder, row_class
+from srfix.serde.columns.half import roles_of
+from srfix.serde.columns.types import Columns
 from srfix.serde.errors import ColumnError, DecodeError, UsageError
 from srfix.serde.interface import Context, Row
-from srfix.serde.serdes import read_from
-from srfix.serde.subjects import Role, role_of
+from srfix.serde.serdes.located_errors import read_from
+from srfix.serde.subjects.names import Role, role_of
 
 R = TypeVar("R")
 """The dataclass."""

@@ -31,16 +31,18 @@ from __future__ import annotations
 
 from srfix.serde.arguments import check_instance, flag, member, number_or_none
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Times
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.times import Times
 from srfix.serde.errors import DecodeError, UsageError
-from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
-from srfix.serde.registries import AnyClient
-from srfix.serde.resolve import Resolver
-from srfix.serde.serdes import FramedDeserializer, SchemalessDeserializer, read_from
-from srfix.serde.subjects import Role
+from srfix.serde.registries.given import AnyClient
+from srfix.serde.resolve.policies import Resolver
+from srfix.serde.serdes.framed_deserializer import FramedDeserializer
+from srfix.serde.serdes.located_errors import read_from
+from srfix.serde.serdes.schemaless import SchemalessDeserializer
+from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind, split
 
 

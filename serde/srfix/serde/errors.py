@@ -54,7 +54,7 @@ from uuid import UUID
 from srfix.serde import printable
 
 if TYPE_CHECKING:
-    from srfix.serde.batches import Reason
+    from srfix.serde.batches.rows import Reason
 
 
 class SrfixError(Exception):
@@ -234,7 +234,7 @@ class SecretError(SrfixError):
 
 
 class RegistryError(SrfixError):
-    """The schema registry could not be asked, or said no. The leaves are in `srfix.serde.registry.errors`."""
+    """The schema registry could not be asked, or said no. The leaves are in `srfix.serde.schemas.errors`."""
 
 
 class ClusterError(SrfixError):

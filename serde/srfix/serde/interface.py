@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from srfix.serde.errors import CasingError, DecodeError, EncodeError, SchemaError, UsageError, WireError
-from srfix.serde.registry import RegisteredSchema, Registration, Schema, SchemaVersion
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.models import RegisteredSchema, Registration, Schema, SchemaVersion
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers, SchemaId
 
 Value: TypeAlias = (
@@ -84,7 +84,7 @@ class Deserializer(Protocol):
 
 
 class SchemaSource(Protocol):
-    """A registry that gives schemas by id, and those that they refer to. `srfix.serde.registry.RegistryClient` is one."""
+    """A registry that gives schemas by id, and those that they refer to. `srfix.serde.RegistryClient` is one."""
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
         """The schema behind an id. `subject` only picks the context; whether it holds the id does not matter."""

@@ -29,7 +29,7 @@ from typing import Final, assert_never
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.errors import PayloadBoundError
 from srfix.serde.interface import Value
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _MARK: Final = "$"
 _OBJECT: Final = "$object"

@@ -23,16 +23,18 @@ from typing import Literal, Self
 
 from srfix.serde.arguments import check_instance, flag, member, text_or_none
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Times, given_times
-from srfix.serde.connect import Generation, WrittenBy
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.times import Times, given_times
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar, SerdeContext, Serializer
-from srfix.serde.registries import AnyClient
-from srfix.serde.registry import Schema
-from srfix.serde.serdes import TOPIC_SUBJECT, FramedSerializer, OwnOptions, SchemalessSerializer, written_to
-from srfix.serde.subjects import Role, SubjectStrategy
+from srfix.serde.registries.given import AnyClient
+from srfix.serde.schemas.models import Schema
+from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer, OwnOptions
+from srfix.serde.serdes.located_errors import written_to
+from srfix.serde.serdes.schemaless import SchemalessSerializer
+from srfix.serde.subjects.names import Role, SubjectStrategy
 from srfix.serde.windowed import WindowedKey, WindowKind, join
 from srfix.serde.wire import Framing
 

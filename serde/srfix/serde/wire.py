@@ -28,7 +28,7 @@ from srfix.serde.errors import (
     WireError,
 )
 from srfix.serde.java_ints import INT_MAX
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 SchemaId = NewType("SchemaId", int)
 Headers: TypeAlias = "Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]] | None"

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Final, cast
 
 from srfix.serde.errors import PayloadTooShortError, WireError
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import PREFIX_ID_SIZE, Frame, Headers, SchemaId, header_guid, parse
 
 PeekedId = SchemaId

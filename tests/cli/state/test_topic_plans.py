@@ -15,9 +15,10 @@ import pytest
 from srfix.cli.main import main
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.recovery.cluster import Cluster, GroupState, TopicConfigs
-from srfix.recovery.topic_plan import KafkaHand
-from srfix.serde.subjects import Topic
+from srfix.recovery.cluster.answers import GroupState, TopicConfigs
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.topic_plan.hand import KafkaHand
+from srfix.serde.subjects.names import Topic
 from tests.documents import check, validator
 
 OLD = 1_600_000_000_000

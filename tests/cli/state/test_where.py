@@ -13,8 +13,8 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.state_directory import write_application, write_task
-from srfix.recovery.state.formats import WindowStoreKey, encode_window_store_key
-from srfix.serde.registry.models import Json
+from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.serde.schemas.models import Json
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import srfix
 from tests.cli.state.test_rows import OLD

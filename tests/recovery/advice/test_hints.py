@@ -16,7 +16,7 @@ from srfix.recovery.advice.streams_generation import (
     from_traces,
     version_range,
 )
-from srfix.recovery.facts import SuspectStore
+from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Weight
 from srfix.recovery.state.directory import Traces
 from srfix.serde import Topic

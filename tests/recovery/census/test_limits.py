@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import Census, CensusRequest, LocalCensus
-from srfix.recovery.census import CensusProgress
+from srfix.recovery.census.interface import CensusProgress
 from srfix.serde import Role, Topic
 from srfix.serde.wire import frame_id
 

@@ -9,11 +9,12 @@ from uuid import UUID
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus
-from srfix.recovery.census import CensusProgress, IdCount, RoleCensus
+from srfix.recovery.census.interface import CensusProgress, IdCount, RoleCensus
 from srfix.serde import ClusterError, Role, Topic
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.wire import SchemaId, frame_guid, frame_id, schema_id_header
 
 GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")

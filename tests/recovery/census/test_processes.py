@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import CensusRequest, LocalCensus
-from srfix.recovery.census import CensusProgress, ProcessCensus
-from srfix.recovery.census.processes import shares
+from srfix.recovery.census.interface import CensusProgress
+from srfix.recovery.census.processes import ProcessCensus, shares
 from srfix.serde import ClusterError, Topic, UsageError
 from srfix.serde.wire import frame_id
 
@@ -31,7 +32,7 @@ SLOWLY = {"fetch.message.max.bytes": "2000", "queued.min.messages": "1", "fetch.
 """Little at a time."""
 PROGRAM = f"""
 import sys
-from srfix.recovery.census import CensusRequest, ProcessCensus
+from srfix.recovery.census.interface import CensusRequest; from srfix.recovery.census.processes import ProcessCensus
 
 said = []
 

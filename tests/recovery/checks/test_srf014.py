@@ -12,7 +12,7 @@ import pytest
 from srfix.fixtures.damage import store_rows_lost_their_schema as damage
 from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery import Severity, Supplied
-from srfix.recovery.cluster import TopicConfigs
+from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.serde import Role, Topic
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.staged import of_state

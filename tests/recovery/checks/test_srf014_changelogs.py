@@ -14,7 +14,7 @@ from srfix.fixtures.state_directory import write_application, write_database, wr
 from srfix.recovery import CheckContext, Diagnosis, Reader, Severity, diagnose
 from srfix.recovery.diagnosis import changelogs
 from srfix.recovery.findings import Skipped
-from srfix.recovery.state.formats import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde import Role
 from srfix.serde.wire import frame_id

@@ -9,7 +9,7 @@ import pytest
 from srfix.fixtures.damage import phantom_subject_may_not_be_written as damage
 from srfix.fixtures.damage import shop
 from srfix.recovery import CheckContext, Diagnosis, Finding, Reader, Severity, StreamsVersion, diagnose
-from srfix.serde.registry.errors import OperationNotPermittedError
+from srfix.serde.schemas.errors import OperationNotPermittedError
 from tests.recovery.checks.staged import examined, of_topology, wrong
 from tests.recovery.checks.test_srf012 import set_mode
 from tests.recovery.world import World, world_of

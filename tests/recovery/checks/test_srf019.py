@@ -11,7 +11,7 @@ import pytest
 
 from srfix.fixtures.damage import global_store_restored_untransformed as damage
 from srfix.fixtures.state_directory import write_application, write_task
-from srfix.recovery.cluster import RawRecord
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.wire import frame_id

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import Cluster
-from srfix.recovery.cluster import Commit, GroupState, TopicConfigs
-from srfix.recovery.cluster.answers import refusal
+from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs, refusal
 from srfix.serde import ClusterError, Topic, UsageError
 
 OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CREATE_TOPICS, PRODUCE = 8, 11, 14, 19, 0

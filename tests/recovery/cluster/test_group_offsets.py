@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from srfix.recovery.cluster import Commit
+from srfix.recovery.cluster.answers import Commit
 from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.serde import AccessDeniedError, ClusterError, Topic
 from srfix.serde.properties.kafka_client import ReadOnlyClient

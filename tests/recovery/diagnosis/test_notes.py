@@ -9,7 +9,7 @@ import pytest
 
 from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.findings import Diagnosis, Finding, Severity, diagnosis_document
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 from tests.documents import check_printed
 from tests.recovery.staging import FINDING
 

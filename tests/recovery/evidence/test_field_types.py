@@ -17,7 +17,7 @@ import json
 import pytest
 
 from srfix.recovery.evidence.field_types import can_feed, field_types
-from srfix.serde.registry.models import Schema
+from srfix.serde.schemas.models import Schema
 
 
 def types(of_field: object) -> frozenset[str]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
-from srfix.recovery.cluster import RawRecord
-from srfix.recovery.facts import DecodedPart, RecordDecoder
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.facts.decoding import DecodedPart, RecordDecoder
 from srfix.serde import ById, RegistryClient, Role, Schema
 from srfix.serde.wire import prefix_id_bytes, schema_id_header
 

@@ -12,7 +12,7 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery.cluster.transactional_ids import TRANSACTIONS, parse_key
 from srfix.recovery.facts.isolation import is_of
 from srfix.recovery.findings import Weight
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
 from tests.recovery.world import World, value, world_of
 

@@ -33,7 +33,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.same_rows import Comparing
 from srfix.recovery.registry import ReadableRegistry, usable
-from srfix.recovery.state.formats import StoredValue
+from srfix.recovery.state.formats.values import StoredValue
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Topic
 from srfix.serde.wire import frame_id

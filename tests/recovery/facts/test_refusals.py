@@ -13,7 +13,7 @@ from srfix.recovery.facts.stores import RoleFacts
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import ask_membership
 from srfix.serde import RegistryClient, Role
-from srfix.serde.registry.errors import IncompatibleSchemaError, OperationNotPermittedError
+from srfix.serde.schemas.errors import IncompatibleSchemaError, OperationNotPermittedError
 from srfix.serde.wire import SchemaId
 from tests.recovery.checks.test_srf012 import set_mode
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R

@@ -8,7 +8,8 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.recovery import Reader, Severity, Supplied
-from srfix.recovery.guard import Certainty, foretell
+from srfix.recovery.guard.guard import foretell
+from srfix.recovery.guard.models import Certainty
 from srfix.recovery.guard.new_schema import topic_of
 from srfix.serde import Role, Subject, UsageError
 from tests.recovery.guard.offline import AGGREGATE, GLOBAL, assumed, only, supplied, told

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.serde import Topic
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 APPLICATION = "_confluent-ksql-default_query_CSAS_J_0"
 STORE = "KafkaTopic_Right-Reduce"

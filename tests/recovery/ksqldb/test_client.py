@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from srfix.recovery import KsqldbError
-from srfix.recovery.ksqldb import KsqldbClient
+from srfix.recovery.ksqldb.client import KsqldbClient
 from srfix.recovery.ksqldb.models import ServerInfo
 from srfix.recovery.ksqldb.versions import is_at_least
 from srfix.serde import BasicAuth, UsageError

@@ -20,9 +20,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar, cast
 
-from srfix.recovery.rebuild import Migration, StoreChange, migrate, rebuild
-from srfix.recovery.state import read_state_directory
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.recovery.rebuild.change import StoreChange
+from srfix.recovery.rebuild.migrate import Migration, migrate
+from srfix.recovery.rebuild.rebuild import rebuild
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite
 from tests.recovery.rebuild.topics import TopicOfRecords, rebuild_of, record
 from tests.recovery.state_jobs.here import contents
 

@@ -11,13 +11,18 @@ import pytest
 
 from srfix.recovery import StateDirectoryError
 from srfix.recovery.errors import RowsUnreadableError
-from srfix.recovery.rebuild import Migration, OnError, StoreChange, migrate
+from srfix.recovery.rebuild.change import StoreChange
+from srfix.recovery.rebuild.choices import OnError
 from srfix.recovery.rebuild.databases import database_paths
-from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.rebuild.migrate import Migration, migrate
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
-from srfix.recovery.state.stores import open_stores
-from srfix.recovery.state.writing import Release, WrittenKind, new_database
+from srfix.recovery.state.stores.store import open_stores
+from srfix.recovery.state.writing.database import new_database
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
 from srfix.serde import DecodeError, UsageError
 
 KINDS = Path(__file__).parents[1] / "state" / "data" / "kinds"

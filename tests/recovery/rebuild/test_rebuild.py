@@ -9,15 +9,18 @@ import pytest
 
 from srfix.recovery import StateDirectoryError
 from srfix.recovery.errors import RowsUnreadableError
-from srfix.recovery.rebuild import OnError, Rebuild, Until, rebuild
-from srfix.recovery.state import read_state_directory
-from srfix.recovery.state.formats import WindowStoreKey, encode_window_store_key
+from srfix.recovery.rebuild.choices import OnError, Until
+from srfix.recovery.rebuild.rebuild import Rebuild, rebuild
+from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import TIMESTAMPED
-from srfix.recovery.state.stores import open_stores
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
+from srfix.recovery.state.stores.store import open_stores
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.serde import DecodeError, UsageError
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 from tests.recovery.rebuild.topics import TopicOfRecords, rebuild_of, record
 
 FIRST = [(b"a", b"1"), (None, b"no key"), (b"b", b"2"), (b"a", b"3"), (b"b", None), (b"c", b"4")]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from srfix.recovery.cluster import RawRecord
-from srfix.recovery.rebuild import Rebuild, Until
-from srfix.recovery.state.writing import Release, StoreToWrite
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.rebuild.choices import Until
+from srfix.recovery.rebuild.rebuild import Rebuild
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.serde import Topic
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 
 TOPIC = Topic("users")
 

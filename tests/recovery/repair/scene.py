@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import FixtureRegistry, Release
+from srfix.fixtures.registry.emulation import Release
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Plan, shell_script
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.repair import apply, rollback

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import Answer, CutAfter, CutBefore, Fault
+from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
 from srfix.recovery import AppliedInPartError, PlanError
-from srfix.recovery.actions import restore_config, restore_mode, soft_delete
-from srfix.recovery.facts import read_subject_state
+from srfix.recovery.actions.actions import restore_config, restore_mode, soft_delete
+from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.repair.apply import AlreadyApplied, JournalSetAside, StepDone, StepFound, apply_plan
 from srfix.recovery.repair.journal import open_journal
 from srfix.serde import RegistryClient, RetryPolicy, Schema, Subject
-from srfix.serde.registry import OperationNotPermittedError, RegistryUnreachableError
+from srfix.serde.schemas.errors import OperationNotPermittedError, RegistryUnreachableError
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
 from tests.recovery.staging import PHANTOM, STEPS, W1, W2, R, clock, cut_last_line, plan_of
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import Answer, CutBefore, Fault, FixtureRegistry
+from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.rollback import Left, Undone, roll_back

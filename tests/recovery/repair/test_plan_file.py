@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from srfix.recovery import Plan, PlanError, load_plan, plan_document, save_plan
 from srfix.recovery.actions.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
-from srfix.recovery.facts import Circumstances, KnownStore, SubjectState, VersionState
+from srfix.recovery.facts.circumstances import Circumstances, KnownStore
+from srfix.recovery.facts.subject_state import SubjectState, VersionState
 from srfix.recovery.repair.plan_file import Omission, PlannedFinding, plan_digest, plan_from
 from srfix.serde import Role, Schema, SchemaReference, Subject, Topic
 from srfix.serde.wire import SchemaId

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from srfix.fixtures.registry import Answer, Fault, FixtureRegistry
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.actions.actions import SetMode
 from srfix.recovery.repair.preflight import denied_permissions, preflight
 from srfix.serde import RegistryClient, Subject
-from srfix.serde.registry import RegistryUnreachableError
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from tests.recovery.repair.scene import Scene
 from tests.recovery.staging import PHANTOM
 

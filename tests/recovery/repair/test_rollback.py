@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import Answer, CutAfter, CutBefore, Fault, FixtureRegistry, Release
+from srfix.fixtures.registry.emulation import Release
+from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
 from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
 from srfix.serde import RegistryClient, Schema

@@ -19,12 +19,14 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import Answer, CutAfter, CutBefore, Fault, FixtureRegistry, governed
+from srfix.fixtures.registry import governed
+from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Plan, PlanError, shell_script
 from srfix.recovery.actions.actions import Register, RestoreCompatibility, RestoreMode, SetCompatibility, SetMode
 from srfix.recovery.repair.apply import apply_plan
 from srfix.serde import RegistryClient, RetryPolicy, Schema, Subject, UsageError
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, clock, plan_of
 from tests.serde.test_printable import HOSTILE, seen

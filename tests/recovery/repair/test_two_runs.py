@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.commands import srfix_command
-from srfix.recovery.facts import read_subject_state
+from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.journal import read_journal
 from srfix.recovery.repair.rollback import roll_back

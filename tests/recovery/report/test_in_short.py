@@ -7,11 +7,12 @@ from typing import Final
 
 import pytest
 
-from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import Bodies, StoreFacts, SuspectStore, UndecodableRows
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.facts.bodies import Bodies, UndecodableRows
+from srfix.recovery.facts.stores import StoreFacts, SuspectStore
 from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, PartitionAtFault, Severity, Source
-from srfix.recovery.report import in_short
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.recovery.report.in_short import in_short
+from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 from tests.recovery.staging import FINDING
 

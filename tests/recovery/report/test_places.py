@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.findings import IdAtFault, PartitionAtFault
-from srfix.recovery.report import ids_in_short, ranges
+from srfix.recovery.report.places import ids_in_short, ranges
 from srfix.serde.wire import SchemaId
 
 

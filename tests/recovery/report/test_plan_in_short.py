@@ -8,8 +8,8 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Plan
-from srfix.recovery.actions import Action, Register, RestoreMode, SetMode, SoftDelete
-from srfix.recovery.report import WritesInShort, writes_in_short
+from srfix.recovery.actions.actions import Action, Register, RestoreMode, SetMode, SoftDelete
+from srfix.recovery.report.plan_in_short import WritesInShort, writes_in_short
 from srfix.serde import RegistryClient, Subject
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, plan_of
 

@@ -16,7 +16,72 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state import formats as f
+from srfix.recovery.state.formats.lists import (
+    JoinSideKey,
+    Side,
+    SidedValue,
+    decode_join_side_key,
+    decode_list,
+    decode_sided_value,
+    encode_join_side_key,
+    encode_list,
+    encode_sided_value,
+)
+from srfix.recovery.state.formats.positions import decode_position, encode_position
+from srfix.recovery.state.formats.sessions import (
+    SessionKey,
+    decode_key_first_session_key,
+    decode_session_key,
+    decode_time_first_session_key,
+    encode_key_first_session_key,
+    encode_session_key,
+    encode_time_first_session_key,
+)
+from srfix.recovery.state.formats.subscriptions import (
+    CombinedKey,
+    Subscription,
+    decode_combined_key,
+    decode_subscription,
+    encode_combined_key,
+    encode_subscription,
+)
+from srfix.recovery.state.formats.suppression import (
+    BufferedValue,
+    RecordContext,
+    decode_buffered_value,
+    encode_buffered_value,
+)
+from srfix.recovery.state.formats.values import (
+    Headers,
+    StoredValue,
+    decode_aggregate_with_headers,
+    decode_timestamped,
+    decode_with_headers,
+    encode_aggregate_with_headers,
+    encode_timestamped,
+    encode_with_headers,
+)
+from srfix.recovery.state.formats.versioned import (
+    VersionedKey,
+    VersionedRecord,
+    VersionedSegment,
+    decode_latest,
+    decode_versioned_key,
+    decode_versioned_segment,
+    encode_latest,
+    encode_versioned_key,
+    encode_versioned_segment,
+    versioned_segment_interval_ms,
+)
+from srfix.recovery.state.formats.windows import (
+    WindowStoreKey,
+    decode_key_first_window_key,
+    decode_time_first_window_key,
+    decode_window_store_key,
+    encode_key_first_window_key,
+    encode_time_first_window_key,
+    encode_window_store_key,
+)
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS, stored_value
 
 INT: Final = st.integers(0, 2**31 - 1)
@@ -28,7 +93,7 @@ NAMES: Final = st.text(st.characters(codec="utf-8"), max_size=12)
 HEADERS: Final = st.lists(st.tuples(NAMES, st.none() | RAW), max_size=4).map(tuple)
 
 DECODERS: Final[dict[str, Callable[[bytes], Any]]] = {
-    name: getattr(f, name) for name in dir(f) if name.startswith("decode_")
+    name: function for name, function in globals().items() if name.startswith("decode_")
 }
 
 
@@ -43,7 +108,7 @@ def varint(number: int) -> bytes:
             return out
 
 
-def headers_of(headers: f.Headers) -> bytes:
+def headers_of(headers: Headers) -> bytes:
     if not headers:
         return b"\0"
     body = varint(len(headers))
@@ -57,11 +122,11 @@ def sized(value: bytes | None) -> bytes:
     return pack(">i", -1) if value is None else pack(">i", len(value)) + value
 
 
-ONE: Final = f.VersionedRecord(payload=b"v1", valid_from_ms=1_000, valid_to_ms=2_000)
-TWO: Final = f.VersionedRecord(payload=b"v22", valid_from_ms=2_000, valid_to_ms=3_000)
-GONE: Final = f.VersionedRecord(payload=None, valid_from_ms=5_000, valid_to_ms=5_000)
-IN_WINDOW: Final = f.WindowStoreKey(key=b"k1", start_ms=60_000)
-IN_SESSION: Final = f.SessionKey(key=b"k1", start_ms=1_000, end_ms=5_000)
+ONE: Final = VersionedRecord(payload=b"v1", valid_from_ms=1_000, valid_to_ms=2_000)
+TWO: Final = VersionedRecord(payload=b"v22", valid_from_ms=2_000, valid_to_ms=3_000)
+GONE: Final = VersionedRecord(payload=None, valid_from_ms=5_000, valid_to_ms=5_000)
+IN_WINDOW: Final = WindowStoreKey(key=b"k1", start_ms=60_000)
+IN_SESSION: Final = SessionKey(key=b"k1", start_ms=1_000, end_ms=5_000)
 # What `encode_` of the name takes, and the bytes of Kafka's class.
 GOLDEN: Final[list[tuple[str, tuple[Any, ...], str]]] = [
     ("timestamped", (b"v1", 1_000), "00000000000003e87631"),
@@ -72,9 +137,9 @@ GOLDEN: Final[list[tuple[str, tuple[Any, ...], str]]] = [
     ("session_key", (IN_SESSION,), "6b31000000000000138800000000000003e8"),
     ("time_first_session_key", (IN_SESSION,), "00000000000000138800000000000003e86b31"),
     ("list", ((b"v1", b"v22"),), "010000000200000002763100000003763232"),
-    ("join_side_key", (f.JoinSideKey(key=b"k1", timestamp_ms=1_000, side=f.Side.LEFT),), "00000000000003e8016b31"),
-    ("sided_value", (f.SidedValue(payload=b"v1", side=f.Side.LEFT),), "017631"),
-    ("latest", (f.VersionedRecord(payload=b"v1", valid_from_ms=1_000, valid_to_ms=None),), "00000000000003e87631"),
+    ("join_side_key", (JoinSideKey(key=b"k1", timestamp_ms=1_000, side=Side.LEFT),), "00000000000003e8016b31"),
+    ("sided_value", (SidedValue(payload=b"v1", side=Side.LEFT),), "017631"),
+    ("latest", (VersionedRecord(payload=b"v1", valid_from_ms=1_000, valid_to_ms=None),), "00000000000003e87631"),
     ("versioned_segment", ((ONE,),), "00000000000007d000000000000003e800000000000003e8000000027631"),
     (
         "versioned_segment",
@@ -82,7 +147,7 @@ GOLDEN: Final[list[tuple[str, tuple[Any, ...], str]]] = [
         "0000000000000bb800000000000003e800000000000007d00000000300000000000003e8000000027631763232",
     ),
     ("with_headers", (b"v1", 1_000, (("h", b"x"), ("n", None))), "100402680278026e0100000000000003e87631"),
-    ("combined_key", (f.CombinedKey(foreign_key=b"b1", primary_key=b"a1"),), "0000000262316131"),
+    ("combined_key", (CombinedKey(foreign_key=b"b1", primary_key=b"a1"),), "0000000262316131"),
     # As 4.3.1 left it: a tombstone that nothing precedes is one record of no duration.
     ("versioned_segment", ((GONE,),), "0000000000001388" * 3 + "ffffffff"),
     ("position", ((("users", 0, 41),),), "000000000100000005757365727300000001000000000000000000000029"),
@@ -92,96 +157,96 @@ GOLDEN: Final[list[tuple[str, tuple[Any, ...], str]]] = [
 class TestGoldenVectors:
     @pytest.mark.parametrize(("name", "given_", "stored"), GOLDEN)
     def test_both_ways(self, name: str, given_: tuple[Any, ...], stored: str) -> None:
-        assert getattr(f, f"encode_{name}")(*given_).hex() == stored
+        assert globals()[f"encode_{name}"](*given_).hex() == stored
         told = DECODERS[f"decode_{name}"](bytes.fromhex(stored))
         match told:
-            case f.StoredValue():
+            case StoredValue():
                 assert (told.payload, told.timestamp_ms, told.headers)[: len(given_)] == given_
-            case f.VersionedSegment():
+            case VersionedSegment():
                 assert told.records == given_[0]
             case _:
                 assert told == given_[0]
 
     def test_a_position_has_zeros_behind_it_up_to_205_bytes(self) -> None:
-        stored = f.encode_position([("users", 0, 41)])
-        assert f.decode_position(stored + bytes(205 - len(stored))) == (("users", 0, 41),)
-        assert f.decode_position(bytes(40)) == ()  # of a versioned store of 4.3.1
+        stored = encode_position([("users", 0, 41)])
+        assert decode_position(stored + bytes(205 - len(stored))) == (("users", 0, 41),)
+        assert decode_position(bytes(40)) == ()  # of a versioned store of 4.3.1
 
     def test_no_headers_are_one_byte(self) -> None:
-        assert f.encode_with_headers(b"v1", 1_000, ()).hex() == "0000000000000003e87631"
-        assert f.decode_aggregate_with_headers(b"\0agg") == f.StoredValue(payload=b"agg")
+        assert encode_with_headers(b"v1", 1_000, ()).hex() == "0000000000000003e87631"
+        assert decode_aggregate_with_headers(b"\0agg") == StoredValue(payload=b"agg")
 
     def test_a_column_family_says_the_form_of_its_rows(self) -> None:
-        row = f.encode_with_headers(b"v1", 1_000, (("h", b"x"),))
-        assert stored_value(PLAIN, row) == f.StoredValue(payload=row)
-        assert stored_value(TIMESTAMPED, bytes(8) + row) == f.StoredValue(payload=row, timestamp_ms=0)
-        told = f.StoredValue(payload=b"v1", timestamp_ms=1_000, headers=(("h", b"x"),))
+        row = encode_with_headers(b"v1", 1_000, (("h", b"x"),))
+        assert stored_value(PLAIN, row) == StoredValue(payload=row)
+        assert stored_value(TIMESTAMPED, bytes(8) + row) == StoredValue(payload=row, timestamp_ms=0)
+        told = StoredValue(payload=b"v1", timestamp_ms=1_000, headers=(("h", b"x"),))
         assert stored_value(WITH_HEADERS, row) == told
 
     @pytest.mark.parametrize(
         ("retention_s", "interval_s"), [(3, 2), (60, 20), (90, 20), (300, 60), (600, 60), (3_600, 300), (86_400, 3_600)]
     )
     def test_how_much_time_a_segment_covers(self, retention_s: int, interval_s: int) -> None:
-        assert f.versioned_segment_interval_ms(retention_s * 1_000) == interval_s * 1_000
+        assert versioned_segment_interval_ms(retention_s * 1_000) == interval_s * 1_000
 
     def test_a_timestamp_of_minus_one_is_none_and_an_empty_value_is_no_tombstone(self) -> None:
-        assert f.decode_timestamped(b"\xff" * 8) == f.StoredValue(payload=b"", timestamp_ms=None)
-        latest = f.VersionedRecord(payload=b"", valid_from_ms=-1, valid_to_ms=None)
-        assert f.decode_latest(b"\xff" * 8) == latest
-        assert f.encode_latest(latest) == b"\xff" * 8
+        assert decode_timestamped(b"\xff" * 8) == StoredValue(payload=b"", timestamp_ms=None)
+        latest = VersionedRecord(payload=b"", valid_from_ms=-1, valid_to_ms=None)
+        assert decode_latest(b"\xff" * 8) == latest
+        assert encode_latest(latest) == b"\xff" * 8
 
 
 class TestTwoModelsAgree:
     @given(RAW, st.none() | SIGNED_LONG.filter(lambda ms: ms != -1))
     def test_on_a_value_with_its_timestamp(self, payload: bytes, timestamp_ms: int | None) -> None:
         stored = pack(">q", -1 if timestamp_ms is None else timestamp_ms) + payload
-        assert f.encode_timestamped(payload, timestamp_ms) == stored
-        assert f.decode_timestamped(stored) == f.StoredValue(payload=payload, timestamp_ms=timestamp_ms)
+        assert encode_timestamped(payload, timestamp_ms) == stored
+        assert decode_timestamped(stored) == StoredValue(payload=payload, timestamp_ms=timestamp_ms)
 
     @given(RAW, LONG, HEADERS)
-    def test_on_values_with_headers(self, payload: bytes, timestamp_ms: int, headers: f.Headers) -> None:
+    def test_on_values_with_headers(self, payload: bytes, timestamp_ms: int, headers: Headers) -> None:
         stored = headers_of(headers) + pack(">q", timestamp_ms) + payload
-        assert f.encode_with_headers(payload, timestamp_ms, headers) == stored
-        value = f.StoredValue(payload=payload, timestamp_ms=timestamp_ms, headers=headers)
-        assert f.decode_with_headers(stored) == value
+        assert encode_with_headers(payload, timestamp_ms, headers) == stored
+        value = StoredValue(payload=payload, timestamp_ms=timestamp_ms, headers=headers)
+        assert decode_with_headers(stored) == value
         stored = headers_of(headers) + payload
-        assert f.encode_aggregate_with_headers(payload, headers) == stored
-        assert f.decode_aggregate_with_headers(stored) == f.StoredValue(payload=payload, headers=headers)
+        assert encode_aggregate_with_headers(payload, headers) == stored
+        assert decode_aggregate_with_headers(stored) == StoredValue(payload=payload, headers=headers)
 
     @given(RAW, LONG, INT)
     def test_on_keys_of_windows(self, key: bytes, start: int, number: int) -> None:
-        within = f.WindowStoreKey(key=key, start_ms=start, sequence_number=number)
+        within = WindowStoreKey(key=key, start_ms=start, sequence_number=number)
         time, last = pack(">q", start), pack(">i", number)
-        assert f.encode_window_store_key(within) == key + time + last
-        assert f.encode_time_first_window_key(within) == b"\0" + time + key + last
-        assert f.encode_key_first_window_key(within) == b"\1" + key + time + last
-        assert f.decode_window_store_key(key + time + last) == within
-        assert f.decode_time_first_window_key(b"\0" + time + key + last) == within
-        assert f.decode_key_first_window_key(b"\1" + key + time + last) == within
+        assert encode_window_store_key(within) == key + time + last
+        assert encode_time_first_window_key(within) == b"\0" + time + key + last
+        assert encode_key_first_window_key(within) == b"\1" + key + time + last
+        assert decode_window_store_key(key + time + last) == within
+        assert decode_time_first_window_key(b"\0" + time + key + last) == within
+        assert decode_key_first_window_key(b"\1" + key + time + last) == within
 
     @given(RAW, st.tuples(LONG, LONG).map(sorted))
     def test_on_keys_of_sessions(self, key: bytes, times: list[int]) -> None:
         start, end = times
-        session = f.SessionKey(key=key, start_ms=start, end_ms=end)
+        session = SessionKey(key=key, start_ms=start, end_ms=end)
         both = pack(">qq", end, start)
-        assert f.encode_session_key(session) == key + both
-        assert f.encode_time_first_session_key(session) == b"\0" + both + key
-        assert f.encode_key_first_session_key(session) == b"\1" + key + both
-        assert f.decode_session_key(key + both) == session
-        assert f.decode_time_first_session_key(b"\0" + both + key) == session
-        assert f.decode_key_first_session_key(b"\1" + key + both) == session
+        assert encode_session_key(session) == key + both
+        assert encode_time_first_session_key(session) == b"\0" + both + key
+        assert encode_key_first_session_key(session) == b"\1" + key + both
+        assert decode_session_key(key + both) == session
+        assert decode_time_first_session_key(b"\0" + both + key) == session
+        assert decode_key_first_session_key(b"\1" + key + both) == session
 
-    @given(st.lists(st.none() | RAW, max_size=5), RAW, SIGNED_LONG, st.sampled_from(f.Side))
-    def test_on_lists_of_joins(self, entries: list[bytes | None], key: bytes, time: int, side: f.Side) -> None:
+    @given(st.lists(st.none() | RAW, max_size=5), RAW, SIGNED_LONG, st.sampled_from(Side))
+    def test_on_lists_of_joins(self, entries: list[bytes | None], key: bytes, time: int, side: Side) -> None:
         stored = b"\1" + pack(">i", len(entries)) + b"".join(sized(entry) for entry in entries)
-        assert f.encode_list(entries) == stored
-        assert f.decode_list(stored) == tuple(entries)
-        first = b"\1" if side is f.Side.LEFT else b"\0"
-        of_key = f.JoinSideKey(key=key, timestamp_ms=time, side=side)
-        assert f.encode_join_side_key(of_key) == pack(">q", time) + first + key
-        assert f.decode_join_side_key(pack(">q", time) + first + key) == of_key
-        assert f.encode_sided_value(f.SidedValue(payload=key, side=side)) == first + key
-        assert f.decode_sided_value(first + key) == f.SidedValue(payload=key, side=side)
+        assert encode_list(entries) == stored
+        assert decode_list(stored) == tuple(entries)
+        first = b"\1" if side is Side.LEFT else b"\0"
+        of_key = JoinSideKey(key=key, timestamp_ms=time, side=side)
+        assert encode_join_side_key(of_key) == pack(">q", time) + first + key
+        assert decode_join_side_key(pack(">q", time) + first + key) == of_key
+        assert encode_sided_value(SidedValue(payload=key, side=side)) == first + key
+        assert decode_sided_value(first + key) == SidedValue(payload=key, side=side)
 
     @given(st.lists(LONG, min_size=2, max_size=6, unique=True), st.data())
     def test_on_a_segment_of_versions(self, times: list[int], data: st.DataObject) -> None:
@@ -193,38 +258,38 @@ class TestTwoModelsAgree:
         )
         stored = pack(">qq", times[0], times[-1]) + entries + b"".join(payload or b"" for payload in payloads[::-1])
         records = tuple(
-            f.VersionedRecord(payload=payload, valid_from_ms=begin, valid_to_ms=end)
+            VersionedRecord(payload=payload, valid_from_ms=begin, valid_to_ms=end)
             for end, begin, payload in zip(times, times[1:], payloads, strict=False)
         )
-        assert f.encode_versioned_segment(records) == stored
-        told = f.decode_versioned_segment(stored)
+        assert encode_versioned_segment(records) == stored
+        told = decode_versioned_segment(stored)
         assert (told.records, told.next_ms) == (records, times[0])
 
     @given(RAW, st.just(-1) | LONG)
     def test_on_keys_of_versions(self, key: bytes, segment: int) -> None:
-        of_key = f.VersionedKey(key=key, segment=segment)
-        assert f.encode_versioned_key(of_key) == pack(">q", segment) + key
-        assert f.decode_versioned_key(pack(">q", segment) + key) == of_key
+        of_key = VersionedKey(key=key, segment=segment)
+        assert encode_versioned_key(of_key) == pack(">q", segment) + key
+        assert decode_versioned_key(pack(">q", segment) + key) == of_key
 
     @given(RAW, RAW, st.none() | st.binary(min_size=16, max_size=16), st.integers(0, 3), st.none() | INT)
     def test_on_subscriptions(
         self, foreign: bytes, primary: bytes, digest: bytes | None, instruction: int, partition: int | None
     ) -> None:
-        pair = f.CombinedKey(foreign_key=foreign, primary_key=primary)
-        assert f.encode_combined_key(pair) == sized(foreign) + primary
-        assert f.decode_combined_key(sized(foreign) + primary) == pair
+        pair = CombinedKey(foreign_key=foreign, primary_key=primary)
+        assert encode_combined_key(pair) == sized(foreign) + primary
+        assert decode_combined_key(sized(foreign) + primary) == pair
         version = 0 if partition is None else 1
         stored = bytes([version + (128 if digest is None else 0), instruction]) + (digest or b"") + primary
         stored += b"" if partition is None else pack(">i", partition)
-        value = f.Subscription(
+        value = Subscription(
             version=version, instruction=instruction, hash=digest, primary_key=primary, primary_partition=partition
         )
-        assert f.encode_subscription(value) == stored
-        assert f.decode_subscription(stored) == value
+        assert encode_subscription(value) == stored
+        assert decode_subscription(stored) == value
 
     @given(st.tuples(st.none() | RAW, st.none() | RAW, st.none() | RAW), NAMES, LONG, INT, st.none() | HEADERS)
     def test_on_what_a_suppression_holds_back(
-        self, values: tuple[bytes | None, ...], topic: str, number: int, partition: int, headers: f.Headers | None
+        self, values: tuple[bytes | None, ...], topic: str, number: int, partition: int, headers: Headers | None
     ) -> None:
         prior, old, new = values
         stored = pack(">qq", number, number) + sized(topic.encode()) + pack(">i", partition)
@@ -232,10 +297,10 @@ class TestTwoModelsAgree:
         stored += b"".join(sized(name.encode()) + sized(value) for name, value in headers or ()) + sized(prior)
         stored += pack(">i", -2) if old is not None and old == prior else sized(old)
         stored += sized(new) + pack(">q", number)
-        context = f.RecordContext(timestamp_ms=number, offset=number, topic=topic, partition=partition, headers=headers)
-        value = f.BufferedValue(context=context, prior=prior, old=old, new=new, buffer_time_ms=number)
-        assert f.encode_buffered_value(value) == stored
-        assert f.decode_buffered_value(stored) == value
+        context = RecordContext(timestamp_ms=number, offset=number, topic=topic, partition=partition, headers=headers)
+        value = BufferedValue(context=context, prior=prior, old=old, new=new, buffer_time_ms=number)
+        assert encode_buffered_value(value) == stored
+        assert decode_buffered_value(stored) == value
 
 
 class TestHostileBytes:
@@ -330,19 +395,19 @@ class TestWhatNoStoreHolds:
     @pytest.mark.parametrize(
         "encode",
         [
-            lambda: f.encode_timestamped(b"", 2**63),
-            lambda: f.encode_with_headers(b"", 0, (("\ud800", b""),)),
-            lambda: f.encode_aggregate_with_headers(b"", (("\ud800", b""),)),
-            lambda: f.encode_window_store_key(f.WindowStoreKey(key=b"", start_ms=0, sequence_number=2**31)),
-            lambda: f.encode_time_first_window_key(f.WindowStoreKey(key=b"", start_ms=-1)),
-            lambda: f.encode_session_key(f.SessionKey(key=b"", start_ms=2, end_ms=1)),
-            lambda: f.encode_join_side_key(f.JoinSideKey(key=b"", timestamp_ms=2**63, side=f.Side.LEFT)),
-            lambda: f.encode_position([("t", 2**31, 0)]),
-            lambda: f.encode_versioned_key(f.VersionedKey(key=b"", segment=2**63)),
-            lambda: f.encode_versioned_segment(()),
-            lambda: f.encode_subscription(subscription(partition=2**31)),
-            lambda: f.encode_subscription(subscription(version=2, partition=0)),
-            lambda: f.encode_buffered_value(buffered(offset=2**63)),
+            lambda: encode_timestamped(b"", 2**63),
+            lambda: encode_with_headers(b"", 0, (("\ud800", b""),)),
+            lambda: encode_aggregate_with_headers(b"", (("\ud800", b""),)),
+            lambda: encode_window_store_key(WindowStoreKey(key=b"", start_ms=0, sequence_number=2**31)),
+            lambda: encode_time_first_window_key(WindowStoreKey(key=b"", start_ms=-1)),
+            lambda: encode_session_key(SessionKey(key=b"", start_ms=2, end_ms=1)),
+            lambda: encode_join_side_key(JoinSideKey(key=b"", timestamp_ms=2**63, side=Side.LEFT)),
+            lambda: encode_position([("t", 2**31, 0)]),
+            lambda: encode_versioned_key(VersionedKey(key=b"", segment=2**63)),
+            lambda: encode_versioned_segment(()),
+            lambda: encode_subscription(subscription(partition=2**31)),
+            lambda: encode_subscription(subscription(version=2, partition=0)),
+            lambda: encode_buffered_value(buffered(offset=2**63)),
         ],
     )
     def test_is_a_format_error_and_no_error_of_python(self, encode: Callable[[], bytes]) -> None:
@@ -350,10 +415,10 @@ class TestWhatNoStoreHolds:
             encode()
 
 
-def subscription(*, version: int = 1, partition: int | None) -> f.Subscription:
-    return f.Subscription(version=version, instruction=0, hash=None, primary_key=b"", primary_partition=partition)
+def subscription(*, version: int = 1, partition: int | None) -> Subscription:
+    return Subscription(version=version, instruction=0, hash=None, primary_key=b"", primary_partition=partition)
 
 
-def buffered(*, offset: int) -> f.BufferedValue:
-    context = f.RecordContext(timestamp_ms=0, offset=offset, topic="t", partition=0)
-    return f.BufferedValue(context=context, prior=None, old=None, new=None, buffer_time_ms=0)
+def buffered(*, offset: int) -> BufferedValue:
+    context = RecordContext(timestamp_ms=0, offset=offset, topic="t", partition=0)
+    return BufferedValue(context=context, prior=None, old=None, new=None, buffer_time_ms=0)

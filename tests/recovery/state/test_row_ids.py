@@ -15,14 +15,30 @@ from hypothesis import strategies as st
 
 from srfix.fixtures.state_directory import TIMESTAMPED, write_database
 from srfix.recovery import LibraryMissingError, StateDirectoryError
-from srfix.recovery.state import formats as f
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
+from srfix.recovery.state.formats.sessions import SessionKey, encode_session_key
+from srfix.recovery.state.formats.subscriptions import (
+    CombinedKey,
+    Subscription,
+    encode_combined_key,
+    encode_subscription,
+)
+from srfix.recovery.state.formats.versioned import (
+    LATEST_SEGMENT,
+    VersionedKey,
+    VersionedRecord,
+    encode_latest,
+    encode_versioned_key,
+    encode_versioned_segment,
+)
+from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import read_column_family
 from srfix.recovery.state.row_ids import RowIds, count_row_ids
 from srfix.recovery.state.some_rows import some_rows
 from srfix.recovery.state.stored_rows import PLAIN, WITH_HEADERS
-from srfix.recovery.state.stores import StoreFormat, open_store, open_stores
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.store import open_store, open_stores
 from srfix.serde import Role
 from srfix.serde.wire import frame_guid, frame_id
 from srfix.serde.wire_peek import SchemaIdPeek
@@ -137,22 +153,22 @@ class TestCountRowIds:
     ) -> None:
         path = tmp_path_factory.mktemp("any") / "s"
         key, value = frame_id(schema_id, inner), frame_id(3, b"12345678")
-        stored = f.encode_window_store_key(f.WindowStoreKey(key=key, start_ms=NOW))
+        stored = encode_window_store_key(WindowStoreKey(key=key, start_ms=NOW))
         if is_session:
-            stored = f.encode_session_key(f.SessionKey(key=key, start_ms=NOW, end_ms=NOW))
+            stored = encode_session_key(SessionKey(key=key, start_ms=NOW, end_ms=NOW))
         write_database(path / f"s.{NOW}", {PLAIN: {stored: value}})
         assert counted(path) == (1, {schema_id: 1}, {3: 1})
 
     def test_every_version_of_a_key_counts_and_a_tombstone_has_no_value(self, tmp_path: Path) -> None:
         key = frame_id(9, b"k")
-        latest = f.VersionedRecord(payload=frame_id(4, b"x"), valid_from_ms=NOW + 30, valid_to_ms=None)
+        latest = VersionedRecord(payload=frame_id(4, b"x"), valid_from_ms=NOW + 30, valid_to_ms=None)
         older = (
-            f.VersionedRecord(payload=None, valid_from_ms=NOW + 20, valid_to_ms=NOW + 30),
-            f.VersionedRecord(payload=frame_id(3, b"x"), valid_from_ms=NOW + 10, valid_to_ms=NOW + 20),
+            VersionedRecord(payload=None, valid_from_ms=NOW + 20, valid_to_ms=NOW + 30),
+            VersionedRecord(payload=frame_id(3, b"x"), valid_from_ms=NOW + 10, valid_to_ms=NOW + 20),
         )
         rows = {
-            f.encode_versioned_key(f.VersionedKey(key=key, segment=f.LATEST_SEGMENT)): f.encode_latest(latest),
-            f.encode_versioned_key(f.VersionedKey(key=key, segment=7)): f.encode_versioned_segment(older),
+            encode_versioned_key(VersionedKey(key=key, segment=LATEST_SEGMENT)): encode_latest(latest),
+            encode_versioned_key(VersionedKey(key=key, segment=7)): encode_versioned_segment(older),
         }
         write_database(tmp_path / "db", {PLAIN: rows})
         assert counted(tmp_path / "db") == (3, {9: 3}, {3: 1, 4: 1})
@@ -161,17 +177,17 @@ class TestCountRowIds:
     def test_old_versions_alone_are_no_plain_store_though_they_begin_as_framed_payloads_do(
         self, tmp_path: Path
     ) -> None:
-        record = f.VersionedRecord(payload=b"v", valid_from_ms=NOW, valid_to_ms=NOW + 1)
-        key = f.encode_versioned_key(f.VersionedKey(key=b"k", segment=7))
-        value = f.encode_versioned_segment((record,))
+        record = VersionedRecord(payload=b"v", valid_from_ms=NOW, valid_to_ms=NOW + 1)
+        key = encode_versioned_key(VersionedKey(key=b"k", segment=7))
+        value = encode_versioned_segment((record,))
         write_database(tmp_path / "db", {PLAIN: {key: value}})
         assert SchemaIdPeek()([value]) == [0x1A1FD], "the times in it look like an id"
         assert counted(tmp_path / "db") == (1, {}, {})
 
     def test_a_subscription_has_two_keys_and_no_value(self, tmp_path: Path) -> None:
-        key = f.CombinedKey(foreign_key=frame_id(8, b"f"), primary_key=frame_id(9, b"k"))
-        value = f.Subscription(version=0, instruction=1, hash=bytes(16), primary_key=key.primary_key)
-        rows = {f.encode_combined_key(key): TS + f.encode_subscription(value)}
+        key = CombinedKey(foreign_key=frame_id(8, b"f"), primary_key=frame_id(9, b"k"))
+        value = Subscription(version=0, instruction=1, hash=bytes(16), primary_key=key.primary_key)
+        rows = {encode_combined_key(key): TS + encode_subscription(value)}
         write_database(tmp_path / "fk-subscription-store", {TIMESTAMPED: rows})
         found = count(tmp_path / "fk-subscription-store")
         assert (found.rows, found.schema_ids[Role.KEY], found.foreign_key_ids) == (1, {9: 1}, {8: 1})

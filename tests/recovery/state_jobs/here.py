@@ -11,17 +11,21 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import Cluster
-from srfix.recovery.rebuild import Rebuild, Until, rebuild
-from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.rebuild.choices import Until
+from srfix.recovery.rebuild.rebuild import Rebuild, rebuild
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stores import StateStore, open_stores
-from srfix.recovery.state.writing import StoreToWrite, WrittenKind
+from srfix.recovery.state.stores.store import StateStore, open_stores
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.state_jobs.interface import Part, Result, Work
 from srfix.recovery.state_jobs.worker import Answer, Shipment, part_runner
 from srfix.serde import Topic
-from srfix.serde.registry import pickled_with_secrets
+from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.wire import frame_id
 from tests.recovery.rebuild.topics import rebuild_of
 

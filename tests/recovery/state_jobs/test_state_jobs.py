@@ -11,16 +11,18 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Cluster, LibraryMissingError, StateDirectoryError
 from srfix.recovery.errors import RowsUnreadableError
-from srfix.recovery.facts import RecordDecoder
-from srfix.recovery.rebuild import OnError, Rebuild, Until, rebuild
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.rebuild.choices import OnError, Until
+from srfix.recovery.rebuild.rebuild import Rebuild, rebuild
 from srfix.recovery.rebuild.reserialise import Reserialiser
-from srfix.recovery.state import ApplicationState, read_state_directory
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.stores.store import StateStore
-from srfix.recovery.state.writing import Release
+from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
 from srfix.recovery.state_jobs.exporting import export_on_spark
 from srfix.recovery.state_jobs.rebuilding import BuildOnSpark
@@ -40,7 +42,8 @@ from srfix.serde import (
     Subject,
     UsageError,
 )
-from srfix.serde.registry import Json, RegistryUnreachableError
+from srfix.serde.schemas.errors import RegistryUnreachableError
+from srfix.serde.schemas.models import Json
 from tests.recovery.staging import W1, R
 from tests.recovery.state_jobs.here import (
     APPLICATION,

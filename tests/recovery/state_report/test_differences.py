@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srfix.recovery.cluster import RawRecord
-from srfix.recovery.state import read_state_directory
-from srfix.recovery.state.formats import WindowStoreKey, encode_timestamped, encode_window_store_key
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.state.formats.values import encode_timestamped
+from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.stored_rows import TIMESTAMPED
-from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
-from srfix.recovery.state_report import Difference, DifferenceKind, compared, in_window
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.store import StateStore, open_stores
+from srfix.recovery.state_report.difference_kinds import Difference, DifferenceKind
+from srfix.recovery.state_report.differences import compared, in_window
 from srfix.serde.wire import prefix_id_bytes
 from tests.recovery.state.stores.test_batches import SEGMENT_MS, Database, opened
 

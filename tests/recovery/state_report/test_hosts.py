@@ -9,34 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import Cluster
-from srfix.recovery.cluster import StreamsMember, StreamsMembers
-from srfix.recovery.facts import Membership
-from srfix.recovery.state import Task, Traces
-from srfix.recovery.state.formats import (
-    JoinSideKey,
-    SessionKey,
-    Side,
-    WindowStoreKey,
-    encode_join_side_key,
-    encode_session_key,
-    encode_window_store_key,
-)
-from srfix.recovery.state.stores import StoreFormat
-from srfix.recovery.state_report import (
+from srfix.recovery.cluster.streams_members import StreamsMember, StreamsMembers
+from srfix.recovery.facts.stores import Membership
+from srfix.recovery.state.directory import Task, Traces
+from srfix.recovery.state.formats.lists import JoinSideKey, Side, encode_join_side_key
+from srfix.recovery.state.formats.sessions import SessionKey, encode_session_key
+from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state_report.hosts import HostRole, hosts_by_group, task_of
+from srfix.recovery.state_report.key_reads import (
     AskedSubject,
-    HostRole,
     KeyRead,
     asked_subjects,
-    hosts_by_group,
     is_failing,
     key_in_topic,
-    murmur2,
     newest_record,
-    partition_of,
-    task_of,
 )
+from srfix.recovery.state_report.partitions import murmur2, partition_of
 from srfix.serde import Schema, Subject, Topic
 from srfix.serde.wire import SchemaId
 

@@ -9,15 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rocksdict import DBCompactionStyle, DBCompressionType, Options, Rdict
 
-from srfix.recovery.state_report import (
-    log_that_hurts,
-    newest_options,
-    options_that_hurt,
-    parse_log,
-    parse_options,
-    read_logs,
-)
 from srfix.recovery.state_report.generations import streams_by_rocksdb
+from srfix.recovery.state_report.rocksdb_log import log_that_hurts, parse_log, read_logs
+from srfix.recovery.state_report.rocksdb_options import newest_options, options_that_hurt, parse_options
 
 DATA = Path(__file__).parent / "data"
 """What Kafka Streams of three generations left beside a table: OPTIONS of 5.18.4, 7.9.2 and 10.1.3, and their LOG."""

@@ -13,14 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srfix.recovery.cluster import RawRecord
-from srfix.recovery.rebuild import rebuild
-from srfix.recovery.state import read_state_directory
-from srfix.recovery.state.formats import encode_timestamped
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.rebuild.rebuild import rebuild
+from srfix.recovery.state.formats.values import encode_timestamped
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED
-from srfix.recovery.state.stores import StateStore, StoreFormat, open_stores
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-from srfix.recovery.state_report import Comparison, DifferenceKind, compared
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.store import StateStore, open_stores
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite
+from srfix.recovery.state_report.difference_kinds import Comparison, DifferenceKind
+from srfix.recovery.state_report.differences import compared
 from tests.recovery.rebuild.topics import TopicOfRecords, rebuild_of
 from tests.recovery.state.stores.test_batches import Database, opened
 from tests.recovery.state.stores.test_real_directories import (

@@ -13,8 +13,8 @@ from srfix.recovery.topic_check.answers import Trouble
 from srfix.recovery.topic_check.lives import Lives, Standing
 from srfix.recovery.topic_check.question import Strategy, TopicReader
 from srfix.serde import RegistryClient, Role, UsageError
-from srfix.serde.registry.errors import VersionNotFoundError
-from srfix.serde.registry.models import SchemaVersion
+from srfix.serde.schemas.errors import VersionNotFoundError
+from srfix.serde.schemas.models import SchemaVersion
 from srfix.serde.wire import frame_guid, frame_id, schema_id_header
 from tests.recovery.checks.test_srf018 import ConfiguredCluster
 from tests.recovery.topic_check.looking import HOLDER, KEY, SUBJECT, TOPIC, USER, USER_2, look, only

@@ -13,23 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery import PlanError
-from srfix.recovery.topic_plan import (
-    ExpireKeys,
-    ExpiryRequest,
-    TopicAlreadyApplied,
-    TopicEvent,
-    TopicPlan,
-    TopicStepDone,
-    TopicStepUndone,
-    TopicUndoEvent,
-    apply_topic_plan,
-    kept_records_path,
-    load_topic_plan,
-    plan_expiry,
-    roll_back_topic_plan,
-    save_topic_plan,
-    topic_plan_document,
-)
+from srfix.recovery.topic_plan.apply import TopicAlreadyApplied, TopicEvent, TopicStepDone, apply_topic_plan
+from srfix.recovery.topic_plan.document import load_topic_plan, save_topic_plan, topic_plan_document
+from srfix.recovery.topic_plan.expiring import ExpiryRequest, plan_expiry
+from srfix.recovery.topic_plan.kept_records import kept_records_path
+from srfix.recovery.topic_plan.plan import ExpireKeys, TopicPlan
+from srfix.recovery.topic_plan.rollback import TopicStepUndone, TopicUndoEvent, roll_back_topic_plan
 from srfix.serde import Topic, UsageError
 from tests.recovery.topic_plan.world import DAY_MS, NOW, NOW_MS, SERVERS, Content, KillAt, Killed, World
 

@@ -10,27 +10,26 @@ from pathlib import Path
 import pytest
 
 from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
-from srfix.recovery.topic_plan import (
-    SeedChangelog,
-    SeedRequest,
+from srfix.recovery.topic_plan.apply import (
     TopicAlreadyApplied,
-    TopicAlreadyRolledBack,
     TopicEvent,
     TopicJournalSetAside,
-    TopicPlan,
     TopicStepDone,
+    apply_topic_plan,
+)
+from srfix.recovery.topic_plan.journal import read_topic_journal
+from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
+from srfix.recovery.topic_plan.plan import SeedChangelog, TopicPlan, describe
+from srfix.recovery.topic_plan.rollback import (
+    TopicAlreadyRolledBack,
     TopicStepLeft,
     TopicStepUndone,
     TopicUndoEvent,
-    apply_topic_plan,
-    describe,
-    plan_seed,
-    read_topic_journal,
     roll_back_topic_plan,
 )
-from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
+from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
 from srfix.serde import Topic
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.topic_plan.world import NOW, SERVERS, KillAt, Killed, World
 

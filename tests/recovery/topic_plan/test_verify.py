@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.topic_plan import (
-    Applied,
-    TopicOutcome,
-    TopicPlan,
-    kept_records_path,
-    read_topic_journal,
-    verify_topic_plan,
-)
+from srfix.recovery.topic_plan.journal import read_topic_journal
+from srfix.recovery.topic_plan.kept_records import kept_records_path
+from srfix.recovery.topic_plan.plan import TopicPlan
+from srfix.recovery.topic_plan.verifying import Applied, TopicOutcome, verify_topic_plan
 from tests.recovery.topic_plan import test_expiry
 from tests.recovery.topic_plan.test_seed import APP, CHANGELOG, SOURCE, applied, planned, rolled_back, world
 from tests.recovery.topic_plan.world import DAY_MS, NOW_MS, World

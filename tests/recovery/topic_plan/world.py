@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from srfix.recovery.cluster import GroupState, RawRecord, TopicConfigs
-from srfix.recovery.topic_plan import NewRecord
+from srfix.recovery.cluster.answers import GroupState, TopicConfigs
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.topic_plan.interface import NewRecord
 from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
 from srfix.serde import Topic
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 
 SERVERS = "broker:9092"
 NOW = "2026-11-26T12:00:00+00:00"

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry import CutBefore, Fault
+from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.recovery import Keep, PlanError
 from srfix.recovery.repair.journal import default_journal_path
 from srfix.recovery.repair.rollback import roll_back
-from srfix.recovery.watch import (
+from srfix.recovery.watch.allowance import allowed_pairs
+from srfix.recovery.watch.events import (
     Deferred,
     End,
     Event,
@@ -23,14 +24,13 @@ from srfix.recovery.watch import (
     NotExamined,
     OutageBegan,
     OutageEnded,
-    Pace,
     Registered,
     StandsRelaxed,
     Stopped,
     Withheld,
-    allowed_pairs,
 )
 from srfix.recovery.watch.tail import TailedTopic
+from srfix.recovery.watch.watcher import Pace
 from srfix.serde import ClusterError, RegistryError, Role, Subject, Topic
 from srfix.serde.wire import frame_id
 from tests.cli.test_kill import REFUSED

@@ -12,12 +12,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import LocalCensus, Plan, Survey, diagnose
-from srfix.recovery.facts import StoreFacts
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.repair.rollback import roll_back
-from srfix.recovery.watch import Registered, Stopped, Writer, allowed_pairs
+from srfix.recovery.watch.allowance import allowed_pairs
 from srfix.recovery.watch.attending import Allowed, attend
+from srfix.recovery.watch.events import Registered, Stopped
+from srfix.recovery.watch.writing import Writer
 from srfix.serde import RegistryClient, RetryPolicy
 from tests.cli.kept_demo import registry_like
 from tests.recovery.repair.scene import dies, mostly_slow

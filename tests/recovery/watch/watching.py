@@ -8,14 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from srfix.fixtures.broker import EmbeddedBroker, ProducedRecord
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Cluster, Keep, LocalCensus, Plan, Survey, diagnose, load_plan, save_plan
 from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.journal import default_journal_path
 from srfix.recovery.repair.planning.plan import make_plan
-from srfix.recovery.watch import Event, LookEnded, Pace, Watcher, Writer, allowed_pairs
+from srfix.recovery.watch.allowance import allowed_pairs
+from srfix.recovery.watch.events import Event, LookEnded
+from srfix.recovery.watch.watcher import Pace, Watcher
+from srfix.recovery.watch.writing import Writer
 from srfix.serde import AvroSerializer, RegistryClient, RetryPolicy, Role, Schema, SerdeContext
 from srfix.serde.wire import SchemaId
 

@@ -23,7 +23,7 @@ from srfix.recovery.repair.rollback import Left, roll_back
 from srfix.recovery.repair.verify.events import Confirmed, Problem
 from srfix.recovery.repair.verify.verify import verify
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import split_context
+from srfix.serde.subjects.names import split_context
 from tests.recovery.worlds.expectation import differences
 from tests.recovery.worlds.expected import expectations
 from tests.recovery.worlds.person import decides, only_application
@@ -37,7 +37,7 @@ from tests.recovery.worlds.restoring import (
 )
 from tests.recovery.worlds.seen import looks_global, may_be_table
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import TrueStore, World
+from tests.recovery.worlds.world import Kind, TrueStore, World
 
 SOURCE: Final = "the source that is named is the true one, and nothing is broken or repaired where there is none"
 CLEAN_BILL: Final = "a diagnosis or a verification that is fine means that the reader reads every row"
@@ -264,10 +264,12 @@ def _wrong_sources(world: World, diagnosis: Diagnosis) -> Iterator[str]:
 
 def _is_named_beside(world: World, finding: Finding, topic: str) -> bool:
     """True if nobody could tell: the source is the true one, nothing at all is left of the true application, and the finding
-    names it beside; or somebody deleted the true source, and the application reads another topic that fits no worse.
+    names it beside; or somebody deleted the true source, or the application has not read it by now, and it reads another topic
+    that fits no worse.
     """
     true = _true(world, finding.application, finding.store)
-    if true is not None and true.topic is not None and true.topic not in world.topics:
+    is_read = true is not None and not (true.kind is Kind.TABLE and looks_global(world, true))
+    if true is not None and true.topic is not None and (true.topic not in world.topics or not is_read):
         group = world.groups.get(finding.application)
         return group is not None and any(name == topic for name, _partition in group.commits)
     return any(

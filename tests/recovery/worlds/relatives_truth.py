@@ -8,7 +8,7 @@ from typing import Final
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.findings import Diagnosis, Finding, Severity
 from srfix.recovery.internal_topics import InternalTopicKind, operator_behind, recognise
-from srfix.serde.subjects import Subject, split_context, split_subject
+from srfix.serde.subjects.names import Subject, split_context, split_subject
 from tests.recovery.worlds.expected_relatives import unused_internal
 from tests.recovery.worlds.schemas import LOST
 from tests.recovery.worlds.seen import asks_source, is_known_global, lives, looks_global, may_be_table, on_disk

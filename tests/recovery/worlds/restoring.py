@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 from tests.recovery.worlds.rows import latest
 from tests.recovery.worlds.schemas import LOST, as_java_writes
 from tests.recovery.worlds.seen import asks_source, on_disk

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.models import Json
 
 LOST: Final[Mapping[str, int]] = {"Lost1": 90_001, "Lost2": 90_002, "LostRow": 90_003}
 """Ids that the registry does not know; the last one is that of an internal schema, which no source topic carries."""

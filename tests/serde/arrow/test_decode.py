@@ -19,7 +19,7 @@ from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.types import arrow_schema
-from srfix.serde.batches import deserialize_many
+from srfix.serde.batches.batches import deserialize_many
 from srfix.serde.batches.rows import ROWS_AT_A_TIME, BadRow, Contexts, OnError, Payloads, Reason
 from srfix.serde.bounds import PayloadBounds, bound_payloads
 from srfix.serde.casing import CaseRule
@@ -37,8 +37,8 @@ from srfix.serde.errors import (
 )
 from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
 from srfix.serde.native import kernel
-from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.resolve.policies import ById
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
@@ -488,7 +488,7 @@ class TestImports:
     def test_without_pyarrow_the_extra_is_named(self) -> None:
         program = (
             "import sys\nsys.modules['pyarrow'] = None\n"
-            "from srfix.serde.arrow import arrow_schema\nfrom srfix.serde.columns import parse_columns\n"
+            "from srfix.serde.arrow import arrow_schema\nfrom srfix.serde.columns.text import parse_columns\n"
             "from srfix.serde.errors import UsageError\n"
             "try: arrow_schema(parse_columns('A INT'))\nexcept UsageError as error: print(error)"
         )

@@ -21,8 +21,8 @@ from srfix.serde.columns.types import Columns, Struct
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import ColumnError, EncodeError, UsageError
 from srfix.serde.interface import Context, SerdeContext
-from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.resolve.policies import ById
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.subjects.names import Role
 from tests.serde.fakes import MemoryRegistry

@@ -26,7 +26,7 @@ from srfix.serde.errors import ColumnError, EncodeError, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.native import kernel
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import Framing, prefix_id_bytes

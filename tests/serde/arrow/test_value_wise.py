@@ -20,9 +20,9 @@ from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import ResolveError
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry.errors import RegistryUnreachableError
-from srfix.serde.registry.models import Schema
 from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.schemas.errors import RegistryUnreachableError
+from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, frame_id
 from tests.serde.avro_schemas import DATE, MILLIS, array, body, decimal, record

@@ -30,9 +30,9 @@ from srfix.serde.errors import (
     UsageError,
 )
 from srfix.serde.interface import ABOUT_A_PAYLOAD, ABOUT_A_ROW, Context, SerdeContext, Value
-from srfix.serde.registry.errors import RegistryUnreachableError
-from srfix.serde.registry.models import Schema
 from srfix.serde.resolve.policies import ById, UnderOneSubject
+from srfix.serde.schemas.errors import RegistryUnreachableError
+from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_guid, frame_id, parse
 from tests.serde.avro_schemas import DATE, record

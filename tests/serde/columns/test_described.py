@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import Column, ColumnError, Columns, parse_columns, print_columns
-from srfix.serde.columns import Array, ColumnType, Decimal, Map, Namespace, ScalarType, Struct
+from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, Namespace, ScalarType, Struct
 from tests.strategies import avro_names, column_types
 
 DESCRIBED = """

@@ -15,7 +15,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import ColumnError, RegistryClient, RegistryError, ResolveError, SerdeContext, UsageError
 from srfix.serde.confluent import AsyncAvroDeserializer, AsyncAvroSerializer, AsyncJSONDeserializer, AsyncJSONSerializer
 from srfix.serde.interface import Row
-from srfix.serde.registry.models import RegisteredSchema
+from srfix.serde.schemas.models import RegisteredSchema
 from srfix.serde.wire import frame_id
 
 COLUMNS = "ID BIGINT, NAME STRING"

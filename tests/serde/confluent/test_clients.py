@@ -29,7 +29,7 @@ from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserial
 from srfix.serde.confluent.deserializer import ConfluentDeserializer
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.registries.given import AnyClient
-from srfix.serde.registry.errors import IncompatibleSchemaError, RegistryUnreachableError, SubjectNotFoundError
+from srfix.serde.schemas.errors import IncompatibleSchemaError, RegistryUnreachableError, SubjectNotFoundError
 from srfix.serde.wire import Framing, frame_id, header_guid
 from tests.serde.confluent import peers
 

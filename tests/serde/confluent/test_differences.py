@@ -36,8 +36,8 @@ from srfix.serde.errors import (
     UsageError,
 )
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import SubjectNotFoundError
-from srfix.serde.registry.models import Schema as OurSchema
+from srfix.serde.schemas.errors import SubjectNotFoundError
+from srfix.serde.schemas.models import Schema as OurSchema
 from srfix.serde.wire import frame_guid, frame_id
 from tests.serde.avro_schemas import record
 from tests.serde.confluent import peers

@@ -22,9 +22,9 @@ from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
 from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.strategies import topic_record_subject_name_strategy as our_topic_record_strategy
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryAnswerError
-from srfix.serde.registry.models import Schema as OurSchema
-from srfix.serde.registry.models import SchemaReference as OurReference
+from srfix.serde.schemas.errors import RegistryAnswerError
+from srfix.serde.schemas.models import Schema as OurSchema
+from srfix.serde.schemas.models import SchemaReference as OurReference
 from srfix.serde.subjects.strategies import TopicRecordSubject
 from tests.serde.confluent import peers
 from tests.telling import slow_but

@@ -8,8 +8,8 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
-from srfix.serde.registry.errors import SchemaNotFoundError
-from srfix.serde.registry.models import Schema
+from srfix.serde.schemas.errors import SchemaNotFoundError
+from srfix.serde.schemas.models import Schema
 from tests.serde.fakes import MemoryRegistry
 from tests.serde.fuzz.mutations import BINARY, mutated
 

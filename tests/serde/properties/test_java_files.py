@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import ClientFile, UsageError, read_client_file
-from srfix.serde.properties import ReadOnlyClient, parse_jaas, registry_settings, to_java, to_librdkafka
 from srfix.serde.properties.client_file import sorted_out
-from srfix.serde.properties.java import read_properties_file
-from srfix.serde.properties.kafka_java import _quoted
+from srfix.serde.properties.java.file import read_properties_file
+from srfix.serde.properties.java.jaas import parse_jaas
+from srfix.serde.properties.kafka import to_librdkafka
+from srfix.serde.properties.kafka_client import ReadOnlyClient
+from srfix.serde.properties.kafka_java import _quoted, to_java
+from srfix.serde.properties.registry import registry_settings
 
 SECURITY = "org.apache.kafka.common.security."
 PLAIN = f"{SECURITY}plain.PlainLoginModule"

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from srfix.serde import RegistryClient, RetryPolicy, UsageError, bounds
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.properties.registry import ANSWER_BOUNDS, open_registry, registry_settings
-from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.http.bounded import _decompressor
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from tests.serde.registry.hostile import HostileServer, answer, hostile_server, without_end
 
 SMALL = AnswerBounds(body_bytes=100_000, head_bytes=10_000, json_parts=5_000, deadline_s=20.0, pages=5)

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, SecretError, UsageError
-from srfix.serde.properties import open_registry, registry_settings
-from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.properties.registry import open_registry, registry_settings
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from tests.serde.properties.java_stores import CA, CA_PEM, CHAIN, KEY, der, jks, key_der, key_store, trust_store
 
 PASSWORD = "store-pass"

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from srfix.serde import RegistryClient, Schema, UsageError
-from srfix.serde.registry.errors import RegistryProtocolError, SchemaNotFoundError, SubjectNotFoundError
-from srfix.serde.registry.models import CompatibilityCheck, Json, SubjectConfig
+from srfix.serde.schemas.errors import RegistryProtocolError, SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.schemas.models import CompatibilityCheck, Json, SubjectConfig
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 TEXT = '{"type":"record","name":"Größe","fields":[{"name":"a","type":"int"}]}'

@@ -10,8 +10,8 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from srfix.serde import ClientCertificate, RegistryClient, Secret, UsageError
-from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.http.tls import client_context
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 PASSWORD = "s3cret-of-the-key"

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from srfix.serde import RegistryClient, Schema
-from srfix.serde.registry.errors import (
+from srfix.serde.schemas.errors import (
     ERRORS_BY_CODE,
     ForbiddenError,
     RegistryAnswerError,

@@ -20,7 +20,7 @@ from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, RetryPolicy, Schema
-from srfix.serde.registry.errors import (
+from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     IncompatibleSchemaError,
     OperationNotPermittedError,
@@ -28,7 +28,7 @@ from srfix.serde.registry.errors import (
     SubjectNotFoundError,
     SubjectSoftDeletedError,
 )
-from srfix.serde.registry.models import answered_elsewhere
+from srfix.serde.schemas.models import answered_elsewhere
 from tests.serde.fakes import Clock
 
 WRITER = (

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import RegistryClient, Schema, Subject
-from srfix.serde.registry.errors import (
+from srfix.serde.registry.paging import paged
+from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     RegistryAnswerError,
     SchemaNotFoundError,
     UnauthorizedError,
 )
-from srfix.serde.registry.models import SchemaVersion, answered_elsewhere
-from srfix.serde.registry.paging import paged
+from srfix.serde.schemas.models import SchemaVersion, answered_elsewhere
 from srfix.serde.wire import SchemaId
 from tests.serde.registry.conftest import ScriptedRegistry
 

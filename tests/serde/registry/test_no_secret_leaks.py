@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from srfix.serde import BasicAuth, BearerAuth, RegistryClient, Schema, Secret, SrfixError
-from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 PASSWORD = "s3cret@pass/word"

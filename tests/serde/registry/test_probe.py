@@ -9,8 +9,8 @@ import pytest
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryProtocolError, RegistryUnreachableError, UnauthorizedError
 from srfix.serde.registry.probe import probe
+from srfix.serde.schemas.errors import RegistryProtocolError, RegistryUnreachableError, UnauthorizedError
 
 
 class TestProbe:

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from srfix.serde import RegistryClient, SecretError, UsageError
-from srfix.serde.registry.errors import RegistryProtocolError, RegistryUnreachableError
+from srfix.serde.schemas.errors import RegistryProtocolError, RegistryUnreachableError
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 PASSWORD = "s3cret@proxy"

@@ -17,14 +17,14 @@ from urllib.parse import parse_qsl, unquote
 import pytest
 
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import (
+from srfix.serde.schemas.errors import (
     ERRORS_BY_CODE,
     EndpointNotSupportedError,
     RegistryAnswerError,
     RegistryProtocolError,
     SchemaNotFoundError,
 )
-from srfix.serde.registry.models import Json, Schema, SchemaReference, SchemaVersion
+from srfix.serde.schemas.models import Json, Schema, SchemaReference, SchemaVersion
 from srfix.serde.subjects.names import split_context
 from tests.fixtures.registry.test_replay import Step
 from tests.fixtures.registry.test_replay import steps as recorded_steps

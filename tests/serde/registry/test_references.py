@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import Schema, SchemaError, SchemaReference, Subject, bounds
-from srfix.serde.registry.models import SchemaVersion
-from srfix.serde.registry.references import named_references, reference_texts, schema_references
 from srfix.serde.registry.schema_reads import SchemaReads
+from srfix.serde.schemas.models import SchemaVersion
+from srfix.serde.schemas.references import named_references, reference_texts, schema_references
 from srfix.serde.wire import SchemaId
 
 

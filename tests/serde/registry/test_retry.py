@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import RegistryClient, RetryPolicy, Schema, UsageError
-from srfix.serde.registry.errors import (
+from srfix.serde.registry.http.retry import retry_after_s
+from srfix.serde.schemas.errors import (
     ForwardingError,
     OperationNotPermittedError,
     RegistryAnswerError,
@@ -21,7 +22,6 @@ from srfix.serde.registry.errors import (
     SubjectNotFoundError,
     UnknownLeaderError,
 )
-from srfix.serde.registry.http.retry import retry_after_s
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 

@@ -11,10 +11,11 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from srfix.fixtures.registry import Answer, Fault, FixtureRegistry
+from srfix.fixtures.registry.http.intercept import Answer, Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import BasicAuth, RegistryClient, RetryPolicy
-from srfix.serde.registry.errors import RegistryAnswerError
 from srfix.serde.registry.single_flight import SingleFlight
+from srfix.serde.schemas.errors import RegistryAnswerError
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 THREADS = 16

@@ -15,10 +15,10 @@ from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryUnreachableError, SchemaNotFoundError
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import Schema
 from srfix.serde.resolve.policies import ById, UnderOneSubject
+from srfix.serde.schemas.errors import RegistryUnreachableError, SchemaNotFoundError
+from srfix.serde.schemas.models import Schema
 from srfix.serde.wire import frame_id
 from tests.serde.fakes import Clock
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from srfix.serde import BasicAuth, RegistryClient, Schema, Secret, Subject, UsageError
-from srfix.serde.registry.models import SubjectVersion, answered_elsewhere
+from srfix.serde.schemas.models import SubjectVersion, answered_elsewhere
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 subject_names = st.text(min_size=1, max_size=40)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from srfix.serde import RegistryClient, Schema
-from srfix.serde.registry.errors import EndpointNotSupportedError, RegistryAnswerError, VersionSoftDeletedError
-from srfix.serde.registry.models import Json, Registration
+from srfix.serde.schemas.errors import EndpointNotSupportedError, RegistryAnswerError, VersionSoftDeletedError
+from srfix.serde.schemas.models import Json, Registration
 from srfix.serde.wire import SchemaId
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 

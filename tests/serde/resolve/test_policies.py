@@ -21,15 +21,15 @@ from srfix.serde.errors import (
 )
 from srfix.serde.interface import SerdeRegistry
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import (
+from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.resolve.resolved import SecondAnswered
+from srfix.serde.schemas.errors import (
     IncompatibleSchemaError,
     RegistryAnswerError,
     RegistryUnreachableError,
     UnauthorizedError,
 )
-from srfix.serde.registry.models import Schema, SchemaVersion
-from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
-from srfix.serde.resolve.resolved import SecondAnswered
+from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.subjects.strategies import (
     ChangelogSubject,

@@ -13,42 +13,25 @@ import click
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
-    connection_options,
-    details_option,
-    expect_digest_option,
-    given_options,
-    only_option,
-    output_option,
-    yes_option,
-)
-from srfix.cli.output import (
-    Block,
-    Commands,
-    Declined,
-    FieldList,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    confirm,
-    say,
-    say_on_the_way,
-    write_report,
-)
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.given import given_options
+from srfix.cli.options.options import details_option, expect_digest_option, only_option, output_option, yes_option
+from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, OutputFormat, Paragraph, Report
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import Declined, confirm, say, say_on_the_way
 from srfix.cli.version import version
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.errors import AppliedInPartError
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.repair import NAMESPACE
+from srfix.recovery.repair.sign_off import NAMESPACE
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
 
 if TYPE_CHECKING:
-    from srfix.recovery.actions import Action
-    from srfix.recovery.repair import Plan
-    from srfix.serde.registry import Json, RegistryClient
+    from srfix.recovery.actions.actions import Action
+    from srfix.recovery.repair.plan_file import Plan
+    from srfix.serde.registry.client import RegistryClient
+    from srfix.serde.schemas.models import Json
 
 
 @command()
@@ -100,10 +83,12 @@ def apply(
 
     The registry is the plan's own unless --registry names it otherwise.
     """
-    from srfix.cli.commands.shared import StepsOnTheWay, apply_to_topic, complain, connection_of_plan
-    from srfix.recovery.actions import describe
-    from srfix.recovery.advice import afterwards, afterwards_in_short
-    from srfix.recovery.repair import (
+    from srfix.cli.commands.shared.plan_target import complain, connection_of_plan
+    from srfix.cli.commands.shared.steps_on_the_way import StepsOnTheWay
+    from srfix.cli.commands.shared.topic_plans import apply_to_topic
+    from srfix.recovery.actions.document import describe
+    from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
+    from srfix.recovery.repair.apply import (
         AlreadyApplied,
         JournalSetAside,
         LeftForLater,
@@ -111,15 +96,13 @@ def apply(
         StepDone,
         StepFound,
         apply_plan,
-        default_journal_path,
-        load_plan,
-        load_signed_plan,
-        part_of,
-        require_digest,
-        shared_subjects,
     )
-    from srfix.recovery.repair.planning import is_of_no_use
-    from srfix.recovery.topic_plan import is_topic_plan, load_topic_plan
+    from srfix.recovery.repair.journal import default_journal_path
+    from srfix.recovery.repair.part import part_of, shared_subjects
+    from srfix.recovery.repair.plan_file import load_plan
+    from srfix.recovery.repair.planning.soft_deletion import is_of_no_use
+    from srfix.recovery.repair.sign_off import load_signed_plan, require_digest
+    from srfix.recovery.topic_plan.document import is_topic_plan, load_topic_plan
 
     if is_topic_plan(path):
         if only or signature is not None or signer_key is not None or probe_permissions:
@@ -224,7 +207,7 @@ def apply(
 
 def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Path, *, probe_permissions: bool) -> None:
     """Asks before the first write for what is needed until the last."""
-    from srfix.recovery.repair import denied_permissions, preflight
+    from srfix.recovery.repair.preflight import denied_permissions, preflight
 
     found = list(preflight(plan, registry, journal_path))
     if probe_permissions:
@@ -284,7 +267,7 @@ def _where(plan: Plan, journal_path: Path) -> Iterator[Block]:
 def _next(
     path: Path, journal_path: Path, code: ExitCode, following: tuple[str, ...], given: Given, again: tuple[str, ...]
 ) -> Iterator[Block]:
-    from srfix.cli.commands.shared import secrets_to_add
+    from srfix.cli.commands.shared.advice import secrets_to_add
 
     file = positional(str(path))
     if code is ExitCode.OK:
@@ -302,7 +285,7 @@ def _next(
 
 
 def _ask(plan: Plan, journal_path: Path) -> None:
-    from srfix.cli.commands.shared import before_apply
+    from srfix.cli.commands.shared.prompt import before_apply
 
     if not sys.stdin.isatty():
         raise UsageError(
@@ -321,7 +304,7 @@ def _document(
     following: tuple[str, ...],
     left: tuple[int, ...],
 ) -> dict[str, Json]:
-    from srfix.recovery.actions import action_document
+    from srfix.recovery.actions.document import action_document
 
     return {
         "schema": "srfix.applied/1",

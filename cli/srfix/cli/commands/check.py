@@ -10,30 +10,21 @@ import click
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
-    CensusEngineChoice,
-    Gate,
-    Hurry,
-    TopicChoice,
-    connection_options,
-    details_option,
-    engine_options,
-    findings_output_option,
-    gate_options,
-    given_options,
-    hurry_options,
-    topic_isolation_option,
-    topic_options,
-    topic_reader_option,
-)
-from srfix.cli.output import OutputFormat, Report, say
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import CensusEngineChoice, engine_options
+from srfix.cli.options.gate import Gate, gate_options
+from srfix.cli.options.given import given_options
+from srfix.cli.options.options import Hurry, details_option, findings_output_option, hurry_options
+from srfix.cli.options.topic import TopicChoice, topic_isolation_option, topic_options, topic_reader_option
+from srfix.cli.output.interface import OutputFormat, Report
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
 
 if TYPE_CHECKING:
-    from srfix.recovery.topic_check import TopicCheck
+    from srfix.recovery.topic_check.answers import TopicCheck
 
 
 @command()
@@ -64,10 +55,13 @@ def check(
     For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; no Kafka Streams is needed.
     srfix plan --topic TOPIC with the same options plans the repair.
     """
-    from srfix.cli.commands.shared import check_blocks, judge, of_topic, open_cluster, show_progress, write_unless_quiet
-    from srfix.recovery.facts import Survey
-    from srfix.recovery.topic_check import check_document, check_topic
-    from srfix.serde.properties import Isolation
+    from srfix.cli.commands.shared.check_report import check_blocks
+    from srfix.cli.commands.shared.judging import judge, of_topic, write_unless_quiet
+    from srfix.cli.commands.shared.session import open_cluster, show_progress
+    from srfix.recovery.facts.survey import Survey
+    from srfix.recovery.topic_check.document import check_document
+    from srfix.recovery.topic_check.examine import check_topic
+    from srfix.serde.properties.kafka_client import Isolation
 
     question = asked.question(topic, reader, Isolation(isolation))
     with (

@@ -11,36 +11,30 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, case_rule_option, times_option
+from srfix.cli.commands.shared.half import case_rule_option, times_option
+from srfix.cli.commands.shared.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import choice_of, connection_options, option, output_option
-from srfix.cli.output import (
-    Block,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    Table,
-    say,
-    show_json,
-    write_report,
-)
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.groups import choice_of, option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say, show_json
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.json_values import to_json
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared import DecodeOptions
-    from srfix.recovery.facts import DecodedPart, DecodedRecord
-    from srfix.serde.columns import Times
-    from srfix.serde.resolve import Resolver
+    from srfix.cli.commands.shared.reading import DecodeOptions
+    from srfix.recovery.facts.decoding import DecodedPart, DecodedRecord
+    from srfix.serde.columns.times import Times
+    from srfix.serde.resolve.policies import Resolver
 
 
 _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
@@ -140,10 +134,14 @@ def decode(
     {"$raw": base64, "text": …} for what was not decoded. A record that cannot be decoded is a line with its error;
     then the exit code is 1.
     """
-    from srfix.cli.commands.shared import DecodeOptions, NoRegistry, PolicyChoice, not_decoded, patience_s, schema_text
-    from srfix.recovery.cluster import RecordRange, read_records
-    from srfix.recovery.facts import RecordDecoder, shown
-    from srfix.serde.column_sources import given_columns
+    from srfix.cli.commands.shared.half import schema_text
+    from srfix.cli.commands.shared.payloads import not_decoded
+    from srfix.cli.commands.shared.policy import PolicyChoice
+    from srfix.cli.commands.shared.reading import DecodeOptions, NoRegistry
+    from srfix.cli.commands.shared.session import patience_s
+    from srfix.recovery.cluster.records import RecordRange, read_records
+    from srfix.recovery.facts.decoding import RecordDecoder, shown
+    from srfix.serde.column_sources.given import given_columns
 
     if topic is None and not payloads:
         raise UsageError("Name a TOPIC to read records of, or give bytes with --payload.")
@@ -187,7 +185,7 @@ def decode(
 def _of_payloads(
     topic: str | None, payloads: tuple[str, ...], reading: DecodeOptions, resolver: Resolver
 ) -> tuple[int, int]:
-    from srfix.cli.commands.shared import payload_bytes, write_decoded
+    from srfix.cli.commands.shared.payloads import payload_bytes, write_decoded
     from srfix.serde.interface import SerdeContext
 
     (role,) = reading.roles
@@ -198,7 +196,7 @@ def _of_payloads(
 
 def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -> tuple[int, int]:
     """Writes the records; how many there were, and how many failed."""
-    from srfix.recovery.facts import record_document
+    from srfix.recovery.facts.decoding import record_document
 
     if output is OutputFormat.JSON:
         read = failed = 0
@@ -214,7 +212,7 @@ def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -
 
 
 def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
-    from srfix.recovery.facts import iso_time
+    from srfix.recovery.facts.decoding import iso_time
 
     if not records:
         yield Paragraph(f"No record of {topic} lies there.")

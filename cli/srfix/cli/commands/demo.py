@@ -17,16 +17,16 @@ import click
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.output import say
+from srfix.cli.output.speaking import say
 from srfix.recovery.commands import shell_words
 from srfix.serde.errors import UsageError
 from srfix.serde.files import write_whole
 
 if TYPE_CHECKING:
-    from srfix.fixtures.broker import EmbeddedBroker
-    from srfix.fixtures.broker.kraft import KraftBroker
+    from srfix.fixtures.broker.embedded import EmbeddedBroker
+    from srfix.fixtures.broker.kraft.broker import KraftBroker
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-    from srfix.fixtures.registry.http import FixtureRegistry
+    from srfix.fixtures.registry.http.server import FixtureRegistry
 
 
 @command()
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 )
 def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
     """Tell the incident of 16 June 2020 on embedded parts: damage, diagnosis, repair, and the way back."""
-    from srfix.cli.commands.shared import Story
-    from srfix.fixtures.broker import EmbeddedBroker
+    from srfix.cli.commands.shared.story import Story
+    from srfix.fixtures.broker.embedded import EmbeddedBroker
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-    from srfix.fixtures.registry.http import FixtureRegistry
-    from srfix.serde.registry import RegistryClient
+    from srfix.fixtures.registry.http.server import FixtureRegistry
+    from srfix.serde.registry.client import RegistryClient
 
     if ready_file is not None and not keep:
         raise UsageError("--ready-file says where the parts are that --keep leaves running; give --keep too.")
@@ -81,7 +81,7 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
 
 
 def _real_kafka() -> KraftBroker:
-    from srfix.fixtures.broker.kraft import JARS, KraftBroker
+    from srfix.fixtures.broker.kraft.broker import JARS, KraftBroker
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
     from srfix.fixtures.fetching import FetchError, fetch
 

@@ -11,32 +11,25 @@ import click
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
-    CensusEngineChoice,
-    EvidenceOptions,
-    Gate,
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import CensusEngineChoice, engine_options
+from srfix.cli.options.evidence import EvidenceOptions, evidence_options
+from srfix.cli.options.gate import Gate, gate_options
+from srfix.cli.options.given import given_options
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import (
     Hurry,
     Selection,
     changelogs_option,
-    connection_options,
     decode_values_option,
     details_option,
-    engine_options,
-    evidence_options,
     findings_output_option,
-    gate_options,
-    given_options,
     hurry_options,
-    option,
     selection_options,
 )
-from srfix.cli.output import (
-    Block,
-    OutputFormat,
-    Report,
-    say,
-    write_report,
-)
+from srfix.cli.output.interface import Block, OutputFormat, Report
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
@@ -88,8 +81,8 @@ def diagnose(
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    from srfix.cli.commands.shared import open_session
-    from srfix.cli.metrics import metrics_written
+    from srfix.cli.commands.shared.session import open_session
+    from srfix.cli.metrics.textfile import metrics_written
 
     with (
         metrics_written(metrics) as told,
@@ -105,13 +98,10 @@ def diagnose(
         ) as session,
     ):
         examination = session.examine()
-        from srfix.cli.commands.shared import (
-            diagnosis_in_detail,
-            diagnosis_in_short,
-            foreseen,
-            judge_diagnosis,
-            verdict_of,
-        )
+        from srfix.cli.commands.shared.diagnosis_details import diagnosis_in_detail
+        from srfix.cli.commands.shared.diagnosis_short import diagnosis_in_short, foreseen
+        from srfix.cli.commands.shared.diagnosis_words import verdict_of
+        from srfix.cli.commands.shared.judging import judge_diagnosis
         from srfix.recovery.findings import diagnosis_document
 
         diagnosis = examination.diagnosis

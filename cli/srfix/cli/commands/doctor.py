@@ -10,26 +10,19 @@ from typing import TYPE_CHECKING
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import connection_options, option, output_option
-from srfix.cli.output import (
-    Block,
-    FieldList,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    Table,
-    say,
-    write_report,
-)
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.serde.native import engine_in_words
 
 if TYPE_CHECKING:
-    from srfix.recovery.inspect import ConnectionCheck
-    from srfix.serde.registry import Json
+    from srfix.recovery.inspect.checkup import ConnectionCheck
+    from srfix.serde.schemas.models import Json
 
 
 _PATIENCE_S = 5.0
@@ -93,9 +86,9 @@ def _spark() -> Iterator[tuple[str, str]]:
 
 
 def _kafka(connection: Connection, application: str | None) -> Iterator[ConnectionCheck]:
-    from srfix.cli.commands.shared import patience_s
-    from srfix.recovery.cluster import Cluster
-    from srfix.recovery.inspect import Outcome, check_cluster, check_servers, not_named
+    from srfix.cli.commands.shared.session import patience_s
+    from srfix.recovery.cluster.cluster import Cluster
+    from srfix.recovery.inspect.checkup import Outcome, check_cluster, check_servers, not_named
 
     if not connection.kafka.get("bootstrap.servers"):
         yield not_named("kafka", "reach a Kafka cluster", "Give --bootstrap-servers HOST:9092.")
@@ -112,8 +105,8 @@ def _kafka(connection: Connection, application: str | None) -> Iterator[Connecti
 
 
 def _registry(connection: Connection) -> Iterator[ConnectionCheck]:
-    from srfix.recovery.inspect import Outcome, check_registry, check_registry_urls, not_named
-    from srfix.serde.registry import probe
+    from srfix.recovery.inspect.checkup import Outcome, check_registry, check_registry_urls, not_named
+    from srfix.serde.registry.probe import probe
 
     if not connection.registry.urls:
         yield not_named("registry", "reach a schema registry", "Give --registry http://HOST:8081.")
@@ -135,7 +128,7 @@ def _registry(connection: Connection) -> Iterator[ConnectionCheck]:
 
 
 def _not_reached(part: str, what: str, detail: str) -> ConnectionCheck:
-    from srfix.recovery.inspect import ConnectionCheck, Outcome
+    from srfix.recovery.inspect.checkup import ConnectionCheck, Outcome
 
     return ConnectionCheck(part=part, what=what, outcome=Outcome.NOT_ASKED, detail=detail, needed=True)
 
@@ -165,7 +158,7 @@ def _document(
 
 
 def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]) -> Iterator[Block]:
-    from srfix.recovery.inspect import Outcome
+    from srfix.recovery.inspect.checkup import Outcome
 
     yield FieldList(versions)
     for part, title in (("kafka", "Kafka"), ("registry", "Schema registry")):

@@ -12,8 +12,8 @@ import click
 from srfix.cli.completion import word_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import output_option
-from srfix.cli.output import (
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import (
     Block,
     Commands,
     FieldList,
@@ -23,18 +23,18 @@ from srfix.cli.output import (
     Paragraph,
     Report,
     Table,
-    say,
-    write_report,
 )
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
-from srfix.recovery.explain import CATALOGUE
+from srfix.recovery.explain.catalogue import CATALOGUE
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, open_file
 
 if TYPE_CHECKING:
-    from srfix.recovery.checks import CatalogueEntry
-    from srfix.recovery.explain import StackTraceReading
-    from srfix.serde.registry import Json
+    from srfix.recovery.checks.interface import CatalogueEntry
+    from srfix.recovery.explain.stack_trace import StackTraceReading
+    from srfix.serde.schemas.models import Json
 
 _LONGEST_INPUT: Final = 32 * 2**20
 """Bytes of a file or of standard input that are kept: the last ones."""
@@ -56,7 +56,8 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
 
     Without an argument it lists all codes.
     """
-    from srfix.recovery.explain import entry, read
+    from srfix.recovery.explain.catalogue import entry
+    from srfix.recovery.explain.stack_trace import read
 
     if what is None:
         write_report(_list_of_codes(), output)
@@ -75,7 +76,7 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
 
 
 def _text_of(what: str) -> str:
-    from srfix.recovery.explain import near_codes
+    from srfix.recovery.explain.catalogue import near_codes
 
     if what == "-":
         stdin = sys.stdin.buffer

@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
-    EvidenceOptions,
-    Gate,
-    Hurry,
-    Selection,
-    connection_options,
-    evidence_options,
-    findings_output_option,
-    gate_options,
-    given_options,
-    hurry_options,
-    option,
-    selection_options,
-)
-from srfix.cli.output import OutputFormat, Report, say
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.evidence import EvidenceOptions, evidence_options
+from srfix.cli.options.gate import Gate, gate_options
+from srfix.cli.options.given import given_options
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import Hurry, Selection, findings_output_option, hurry_options, selection_options
+from srfix.cli.output.interface import OutputFormat, Report
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.serde import bounds
@@ -30,9 +23,11 @@ from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared import Judged
-    from srfix.recovery.facts import StreamsVersion, Supplied
-    from srfix.recovery.guard import Assumed, Forecast, NewSchema, Sight
+    from srfix.cli.commands.shared.judging import Judged
+    from srfix.recovery.facts.reader import StreamsVersion
+    from srfix.recovery.facts.supplied import Supplied
+    from srfix.recovery.guard.looking import Sight
+    from srfix.recovery.guard.models import Assumed, Forecast, NewSchema
 
 
 @command()
@@ -85,9 +80,13 @@ def guard(
 
     Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
     """
-    from srfix.cli.commands.shared import forecast_blocks, forecast_summary, write_unless_quiet
-    from srfix.recovery.facts import Reader
-    from srfix.recovery.guard import Assumed, forecast_document, foretell, parse_optimization
+    from srfix.cli.commands.shared.guard_words import forecast_blocks, forecast_summary
+    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.recovery.facts.reader import Reader
+    from srfix.recovery.guard.document import forecast_document
+    from srfix.recovery.guard.guard import foretell
+    from srfix.recovery.guard.models import Assumed
+    from srfix.recovery.guard.optimization import parse_optimization
 
     # Its --subject is where a schema is about to be registered; that of srfix plan is what the reader of --topic asks.
     given = given_options().without("--subject")
@@ -123,8 +122,8 @@ def guard(
 
 
 def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
-    from srfix.cli.commands.shared import judge, of_store
-    from srfix.recovery.guard import Certainty
+    from srfix.cli.commands.shared.judging import judge, of_store
+    from srfix.recovery.guard.models import Certainty
 
     acknowledged = {of_store(each)[0] for each in forecast.ignored}
     applications = {each.store.application for each in forecast.stores}
@@ -145,7 +144,7 @@ def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
 
 
 def _version(text: str | None, option: str) -> StreamsVersion | None:
-    from srfix.recovery.facts import StreamsVersion
+    from srfix.recovery.facts.reader import StreamsVersion
 
     if text is None:
         return None
@@ -156,8 +155,10 @@ def _version(text: str | None, option: str) -> StreamsVersion | None:
 
 
 def _new_schema(subject: str | None, path: str | None) -> NewSchema | None:
-    from srfix.recovery.guard import NewSchema, parse_schema, topic_of
-    from srfix.serde.subjects import Subject
+    from srfix.recovery.guard.models import NewSchema
+    from srfix.recovery.guard.new_schema import topic_of
+    from srfix.recovery.guard.schema_file import parse_schema
+    from srfix.serde.subjects.names import Subject
 
     if subject is None and path is None:
         return None
@@ -191,8 +192,8 @@ def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed,
 
 def _sight(stack: ExitStack, connection: Connection, supplied: Supplied, selection: Selection, hurry: Hurry) -> Sight:
     """A look at what was named of cluster and registry."""
-    from srfix.cli.commands.shared import open_cluster
-    from srfix.recovery.guard import look_through
+    from srfix.cli.commands.shared.session import open_cluster
+    from srfix.recovery.guard.guard import look_through
 
     cluster = engine = registry = None
     if connection.kafka.get("bootstrap.servers"):

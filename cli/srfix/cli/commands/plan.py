@@ -13,33 +13,33 @@ from srfix.cli.choice import Choice
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import CensusEngineChoice, engine_options
+from srfix.cli.options.evidence import EvidenceOptions, evidence_options
+from srfix.cli.options.given import given_options
+from srfix.cli.options.groups import choice_of
+from srfix.cli.options.options import (
     READERS,
-    CensusEngineChoice,
-    EvidenceOptions,
     Hurry,
     Selection,
-    TopicChoice,
-    choice_of,
-    connection_options,
     details_option,
-    engine_options,
-    evidence_options,
-    given_options,
     hurry_options,
     output_option,
     plan_selection_options,
-    topic_options,
 )
-from srfix.cli.output import OutputFormat, say, show, write_report
-from srfix.recovery.repair.planning import ON_REQUEST, Keep
+from srfix.cli.options.topic import TopicChoice, topic_options
+from srfix.cli.output.interface import OutputFormat
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say, show
+from srfix.recovery.repair.planning.keep import Keep
+from srfix.recovery.repair.planning.wanted import ON_REQUEST
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.recovery.diagnosis import Examination
+    from srfix.recovery.diagnosis.diagnose import Examination
     from srfix.recovery.findings import Finding
-    from srfix.recovery.repair import Plan
-    from srfix.recovery.topic_check import TopicCheck
+    from srfix.recovery.repair.plan_file import Plan
+    from srfix.recovery.topic_check.answers import TopicCheck
 
 
 @command()
@@ -130,13 +130,18 @@ def plan(
     """
     if path == Path("-"):  # JSON is the plan, to the byte
         path, output = None, OutputFormat.JSON
-    from srfix.cli.commands.shared import ignored_line, open_session, plan_report, show_progress
-    from srfix.recovery.census import NoCensus
-    from srfix.recovery.checks import Width
-    from srfix.recovery.repair import is_journal, save_plan, shell_script
-    from srfix.recovery.repair.planning import make_plan, make_topic_plan
-    from srfix.recovery.topic_check import check_topic
-    from srfix.serde.properties import Isolation
+    from srfix.cli.commands.shared.advice import ignored_line
+    from srfix.cli.commands.shared.plan_report import plan_report
+    from srfix.cli.commands.shared.session import open_session, show_progress
+    from srfix.recovery.census.uncounted import NoCensus
+    from srfix.recovery.checks.interface import Width
+    from srfix.recovery.repair.journal import is_journal
+    from srfix.recovery.repair.plan_file import save_plan
+    from srfix.recovery.repair.planning.plan import make_plan
+    from srfix.recovery.repair.planning.topics import make_topic_plan
+    from srfix.recovery.repair.shell_script import shell_script
+    from srfix.recovery.topic_check.examine import check_topic
+    from srfix.serde.properties.kafka_client import Isolation
 
     if only_live and all_versions:
         raise UsageError("--only-live needs a census and --all-versions makes none: give one of them.")
@@ -211,8 +216,8 @@ def plan(
 
 def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list[str]:
     """What is wrong, or was not looked at, and this plan does nothing about."""
-    from srfix.recovery.census import NOT_READ
-    from srfix.recovery.repair.planning import ONLY_ON_REQUEST
+    from srfix.recovery.census.uncounted import NOT_READ
+    from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
     from srfix.recovery.severity import Severity
 
     diagnosis = examination.diagnosis
@@ -232,7 +237,7 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
 
 def _next(finding: Finding) -> str:
     """What to do about a finding that is not in the plan; where its source is not decided, the plans that decide it."""
-    from srfix.cli.commands.shared import MOST_SOURCES
+    from srfix.cli.commands.shared.diagnosis_details import MOST_SOURCES
 
     if finding.source is not None:
         return finding.next

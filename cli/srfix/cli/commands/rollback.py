@@ -12,28 +12,21 @@ import click
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import connection_options, expect_digest_option, output_option, yes_option
-from srfix.cli.output import (
-    Block,
-    Declined,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    confirm,
-    say,
-    write_report,
-)
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.options import expect_digest_option, output_option, yes_option
+from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import Declined, confirm, say
 from srfix.cli.version import version
 from srfix.recovery.errors import RolledBackInPartError
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared import StepTold
-    from srfix.recovery.repair import Left, Plan, Undone
-    from srfix.serde.registry import Json
+    from srfix.cli.commands.shared.rollback_steps import StepTold
+    from srfix.recovery.repair.plan_file import Plan
+    from srfix.recovery.repair.rollback import Left, Undone
+    from srfix.serde.schemas.models import Json
 
 
 _PARTS = (
@@ -59,19 +52,16 @@ def rollback(
 
     JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
     """
-    from srfix.cli.commands.shared import StepsOnTheWay, complain, connection_of_plan, roll_back_topic, steps_told
-    from srfix.recovery.actions import describe
-    from srfix.recovery.repair import (
-        AlreadyRolledBack,
-        Left,
-        Undone,
-        default_journal_path,
-        journal_of,
-        read_journal,
-        require_digest,
-        roll_back,
-    )
-    from srfix.recovery.topic_plan import is_topic_journal, is_topic_plan
+    from srfix.cli.commands.shared.plan_target import complain, connection_of_plan
+    from srfix.cli.commands.shared.rollback_steps import steps_told
+    from srfix.cli.commands.shared.steps_on_the_way import StepsOnTheWay
+    from srfix.cli.commands.shared.topic_plans import roll_back_topic
+    from srfix.recovery.actions.document import describe
+    from srfix.recovery.repair.journal import default_journal_path, journal_of, read_journal
+    from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
+    from srfix.recovery.repair.sign_off import require_digest
+    from srfix.recovery.topic_plan.document import is_topic_plan
+    from srfix.recovery.topic_plan.journal import is_topic_journal
 
     journal_path = default_journal_path(path) if is_topic_plan(path) else journal_of(path)
     if is_topic_journal(journal_path):
@@ -171,7 +161,7 @@ def _lines(steps: Sequence[StepTold]) -> Iterator[str]:
 
 
 def _ask(plan: Plan, *, begun: Collection[int]) -> None:
-    from srfix.recovery.actions import describe
+    from srfix.recovery.actions.document import describe
 
     if not sys.stdin.isatty():
         raise UsageError(

@@ -13,18 +13,12 @@ from srfix.cli.choice import Choice
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
-    CensusEngineChoice,
-    Hurry,
-    connection_options,
-    details_option,
-    engine_options,
-    hurry_options,
-    option,
-    output_option,
-    quiet_option,
-)
-from srfix.cli.output import (
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import CensusEngineChoice, engine_options
+from srfix.cli.options.gate import quiet_option
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import Hurry, details_option, hurry_options, output_option
+from srfix.cli.output.interface import (
     Bars,
     Block,
     FieldList,
@@ -37,18 +31,18 @@ from srfix.cli.output import (
     Table,
     Tone,
     Verdict,
-    say,
 )
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.census import PartitionCensus
-    from srfix.recovery.inspect import Scan
+    from srfix.recovery.census.interface import PartitionCensus
+    from srfix.recovery.inspect.scan import Scan
 
 
 _FEW_PARTITIONS: Final = 16
@@ -96,8 +90,10 @@ def scan(
 
     With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
     """
-    from srfix.cli.commands.shared import open_cluster, show_progress, write_unless_quiet
-    from srfix.recovery.inspect import census_document, scan_topic
+    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.cli.commands.shared.session import open_cluster, show_progress
+    from srfix.recovery.inspect.census_document import census_document
+    from srfix.recovery.inspect.scan import scan_topic
 
     if is_global and application is not None:
         if click.get_current_context().get_parameter_source("application") is ParameterSource.COMMANDLINE:
@@ -198,7 +194,7 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
 
 def _by_id(scan: Scan, role: Role, title: str) -> Table:
     """One row for each id, with its sums."""
-    from srfix.recovery.report import ranges
+    from srfix.recovery.report.places import ranges
 
     rows: list[tuple[str, ...]] = []
     for schema_id in scan.census.ids(role):

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from srfix.cli.commands.shared import half_options, schema_options
+from srfix.cli.commands.shared.half import half_options, schema_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import connection_options, output_option
-from srfix.cli.output import (
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import (
     Block,
     Commands,
     FieldList,
@@ -22,17 +23,18 @@ from srfix.cli.output import (
     Paragraph,
     Report,
     Table,
-    show_json,
-    write_report,
 )
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import show_json
 from srfix.serde.errors import ColumnError, UsageError
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared import InternalSchemaChoice, RecordHalf
-    from srfix.recovery.inspect import Acceptance, Standing
-    from srfix.serde.columns import Columns
-    from srfix.serde.connect import Inferred
-    from srfix.serde.registry import Json, RegistryClient, Schema
+    from srfix.cli.commands.shared.half import InternalSchemaChoice, RecordHalf
+    from srfix.recovery.inspect.standing import Acceptance, Standing
+    from srfix.serde.columns.types import Columns
+    from srfix.serde.connect.columns import Inferred
+    from srfix.serde.registry.client import RegistryClient
+    from srfix.serde.schemas.models import Json, Schema
 
 
 @command()
@@ -59,8 +61,8 @@ def schema(
     of ksqlDB up to 0.28 registers under a changelog subject. With a registry it is looked for there; exit code 1 if
     --subject would refuse it.
     """
-    from srfix.recovery.inspect import acceptance_of, standing_of
-    from srfix.serde.connect import Inferred
+    from srfix.recovery.inspect.standing import acceptance_of, standing_of
+    from srfix.serde.connect.columns import Inferred
 
     if (half.columns is None) == (from_subject is None):
         raise UsageError('Give either the columns, such as "ID INT, NAME STRING", or --from-subject SUBJECT.')
@@ -87,7 +89,7 @@ def schema(
 
 
 def _check_full_name(choice: InternalSchemaChoice) -> None:
-    from srfix.serde.columns import BOOLEAN, Column
+    from srfix.serde.columns.types import BOOLEAN, Column
     from srfix.serde.formats import avro
 
     if choice.full_name is None:
@@ -100,7 +102,7 @@ def _check_full_name(choice: InternalSchemaChoice) -> None:
 
 def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) -> Schema:
     from srfix.serde.formats.table import schema_module_of
-    from srfix.serde.registry import Schema
+    from srfix.serde.schemas.models import Schema
 
     return Schema(text=choice.text(half, columns), schema_type=schema_module_of(half.format).SCHEMA_TYPE)
 
@@ -108,7 +110,7 @@ def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) ->
 def _inferred(registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf) -> Inferred:
     """The columns of a subject's schema, by the schema's own type: the format is that of what is printed."""
     from srfix.serde.formats.table import format_of, schema_module_of
-    from srfix.serde.registry import reference_texts
+    from srfix.serde.schemas.references import reference_texts
 
     found = registry.version(subject, version).schema
     references = reference_texts(registry, found, subject=subject)
@@ -121,7 +123,7 @@ def _document(
 ) -> dict[str, Json]:
     from importlib.metadata import version as version_of
 
-    from srfix.serde.columns import print_columns
+    from srfix.serde.columns.text import print_columns
     from srfix.serde.formats.table import Format
 
     accepted: Json = None
@@ -162,7 +164,7 @@ def _document(
 
 def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None) -> Iterator[Block]:
     # As a command: whole on one line on any terminal, and unescaped in Markdown, so that it can be copied.
-    from srfix.serde.columns import print_columns
+    from srfix.serde.columns.text import print_columns
 
     yield Commands((text,))
     yield FieldList((("columns", print_columns(inferred.columns)),))

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import connection_options, given_options, option, output_option
-from srfix.cli.output import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table, say, write_report
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.given import given_options
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.commands import Given
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
-    from srfix.recovery.inspect import InternalSubject, InternalSubjects
-    from srfix.serde.registry import Json
+    from srfix.recovery.inspect.internal_subjects import InternalSubject, InternalSubjects
+    from srfix.serde.schemas.models import Json
 
 
 @command()
@@ -31,8 +36,8 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     A changelog subject without a topic is where the incident happens; `srfix diagnose` says whether it did. Reads only,
     by full listings. What could not be listed is named on standard error.
     """
-    from srfix.cli.commands.shared import open_cluster
-    from srfix.recovery.inspect import list_internal_subjects
+    from srfix.cli.commands.shared.session import open_cluster
+    from srfix.recovery.inspect.internal_subjects import list_internal_subjects
 
     given = given_options()
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
@@ -73,8 +78,8 @@ def _subject(found: InternalSubject) -> Json:
 
 
 def _blocks(found: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:
-    from srfix.cli.commands.shared import secrets_to_add
-    from srfix.recovery.inspect import SubjectClass
+    from srfix.cli.commands.shared.advice import secrets_to_add
+    from srfix.recovery.inspect.internal_subjects import SubjectClass
 
     if not found.subjects and application is not None:
         yield Paragraph(

@@ -10,32 +10,24 @@ import click
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
-    CensusEngineChoice,
-    EvidenceOptions,
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import CensusEngineChoice, engine_options
+from srfix.cli.options.evidence import EvidenceOptions, evidence_options
+from srfix.cli.options.gate import quiet_option
+from srfix.cli.options.given import given_options
+from srfix.cli.options.options import (
     Hurry,
-    connection_options,
     details_option,
-    engine_options,
-    evidence_options,
     expect_digest_option,
-    given_options,
     hurry_options,
     isolation_of,
     isolation_option,
     only_option,
     output_option,
-    quiet_option,
 )
-from srfix.cli.output import (
-    ItemList,
-    OutputFormat,
-    Report,
-    Tone,
-    Verdict,
-    say,
-    write_report,
-)
+from srfix.cli.output.interface import ItemList, OutputFormat, Report, Tone, Verdict
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 
 _TONES: Final = {ExitCode.OK: Tone.GOOD, ExitCode.FINDINGS: Tone.BAD, ExitCode.REFUSED: Tone.UNSURE}
 
@@ -77,26 +69,30 @@ def verify(
     Of a plan that writes to a topic (srfix state seed-changelog, plan-expiry) that topic is read again: whether each planned
     row, or deletion, is there, or was written over since.
     """
-    from srfix.cli.commands.shared import (
-        advice_blocks,
-        connection_of_plan,
+    from srfix.cli.commands.shared.advice import advice_blocks
+    from srfix.cli.commands.shared.plan_target import connection_of_plan
+    from srfix.cli.commands.shared.session import open_cluster, show_progress
+    from srfix.cli.commands.shared.topic_verification import verify_topic
+    from srfix.cli.commands.shared.verification_report import (
         looked_at,
-        open_cluster,
-        show_progress,
         verification_blocks,
         verification_code,
         verification_document,
         verification_totals,
         verification_verdict,
-        verify_topic,
     )
-    from srfix.recovery.advice import upon_verification, upon_verification_in_short
-    from srfix.recovery.census import LocalCensus, ProcessCensus
+    from srfix.recovery.advice.playbook import upon_verification, upon_verification_in_short
+    from srfix.recovery.census.local import LocalCensus
+    from srfix.recovery.census.processes import ProcessCensus
     from srfix.recovery.findings import ApplicationAdvice
-    from srfix.recovery.repair import part_of, read_plan_or_journal, require_digest
-    from srfix.recovery.repair.verify import NotLookedAt, circumstances_now, outcome_of, tally
-    from srfix.recovery.repair.verify import verify as verify_plan
-    from srfix.recovery.topic_plan import is_topic_journal, is_topic_plan
+    from srfix.recovery.repair.journal import read_plan_or_journal
+    from srfix.recovery.repair.part import part_of
+    from srfix.recovery.repair.sign_off import require_digest
+    from srfix.recovery.repair.verify.events import NotLookedAt, tally
+    from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of
+    from srfix.recovery.repair.verify.verify import verify as verify_plan
+    from srfix.recovery.topic_plan.document import is_topic_plan
+    from srfix.recovery.topic_plan.journal import is_topic_journal
 
     given = given_options()
     if is_topic_plan(path) or is_topic_journal(path):

@@ -12,39 +12,34 @@ import click
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
-    CensusEngineChoice,
-    EvidenceOptions,
-    Hurry,
-    Selection,
-    connection_options,
-    engine_options,
-    evidence_options,
-    hurry_options,
-    option,
-    output_option,
-    selection_options,
-)
-from srfix.cli.output import OutputFormat, say, show, show_json
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import CensusEngineChoice, engine_options
+from srfix.cli.options.evidence import EvidenceOptions, evidence_options
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import Hurry, Selection, hurry_options, output_option, selection_options
+from srfix.cli.output.interface import OutputFormat
+from srfix.cli.output.speaking import say, show, show_json
 from srfix.cli.version import version
-from srfix.cli.watching import allow_options, listen_address
+from srfix.cli.watching.options import allow_options, listen_address
 from srfix.recovery.clock import now
 from srfix.serde.errors import UsageError
 from srfix.serde.waiting import watch_with
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared import ClusterSession
+    from srfix.cli.commands.shared.session import ClusterSession
     from srfix.cli.ending import Ending
-    from srfix.cli.watching import Allow
-    from srfix.recovery.facts import Survey
+    from srfix.cli.watching.options import Allow
+    from srfix.recovery.facts.survey import Survey
     from srfix.recovery.findings import Diagnosis
-    from srfix.recovery.watch import Event, Pace, Watcher, Writer
-    from srfix.serde.registry import RegistryClient
+    from srfix.recovery.watch.events import Event
+    from srfix.recovery.watch.watcher import Pace, Watcher
+    from srfix.recovery.watch.writing import Writer
+    from srfix.serde.registry.client import RegistryClient
 
 
 def _print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
     if is_asked and not ctx.resilient_parsing:
-        from srfix.cli.metrics import ALERTS, DASHBOARD, kept_text
+        from srfix.cli.metrics.kept import ALERTS, DASHBOARD, kept_text
 
         show(kept_text(DASHBOARD if param.name == "print_dashboard" else ALERTS), end="")
         ctx.exit()
@@ -120,10 +115,12 @@ def watch(
     Runs until SIGTERM (exit code 0) or an interrupt. With --once it ends as srfix diagnose does. --output json writes a
     document a line.
     """
-    from srfix.cli.commands.shared import open_session
+    from srfix.cli.commands.shared.session import open_session
     from srfix.cli.ending import Ended, Ending
-    from srfix.cli.metrics import Standing, serving
-    from srfix.recovery.watch import LookEnded, Pace
+    from srfix.cli.metrics.serving import serving
+    from srfix.cli.metrics.standing import Standing
+    from srfix.recovery.watch.events import LookEnded
+    from srfix.recovery.watch.watcher import Pace
 
     if not once:
         watch_with(nullcontext)  # it has a log
@@ -165,8 +162,8 @@ def watch(
 def _watcher(
     session: ClusterSession, registry: RegistryClient, allow: Allow, pace: Pace, ending: Ending, standing: Any
 ) -> Watcher:
-    from srfix.recovery.facts import Survey
-    from srfix.recovery.watch import Watcher
+    from srfix.recovery.facts.survey import Survey
+    from srfix.recovery.watch.watcher import Watcher
 
     survey = session.survey
 
@@ -185,8 +182,10 @@ def _watcher(
 
 
 def _writer(allow: Allow, ending: Ending) -> Writer | None:
-    from srfix.recovery.repair import load_plan, load_signed_plan, require_digest
-    from srfix.recovery.watch import Writer, allowed_pairs
+    from srfix.recovery.repair.plan_file import load_plan
+    from srfix.recovery.repair.sign_off import load_signed_plan, require_digest
+    from srfix.recovery.watch.allowance import allowed_pairs
+    from srfix.recovery.watch.writing import Writer
 
     if allow.plan is None:
         return None
@@ -208,7 +207,7 @@ def _writer(allow: Allow, ending: Ending) -> Writer | None:
 
 
 def _tell(event: Event, output: OutputFormat) -> None:
-    from srfix.cli.watching import document, in_words, is_news
+    from srfix.cli.watching.lines import document, in_words, is_news
 
     if not is_news(event):
         return

@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from srfix.cli.metrics.standing import LABELS, Standing
-from srfix.recovery.watch import End
+from srfix.recovery.watch.events import End
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.recovery.findings import Diagnosis, Severity, finding_order
-from srfix.recovery.watch import (
+from srfix.recovery.watch.events import (
     Deferred,
     End,
     Event,
@@ -22,7 +22,7 @@ from srfix.recovery.watch import (
     Stopped,
     Withheld,
 )
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _MOST_SERIES: Final = 1000
 """Series of one family; what is beyond is one more, of all others."""

@@ -14,7 +14,7 @@ from srfix.serde.files import refuse_what_is_no_file
 if TYPE_CHECKING:
     from srfix.cli.metrics.standing import Standing
     from srfix.recovery.findings import Diagnosis
-    from srfix.recovery.watch import End
+    from srfix.recovery.watch.events import End
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
         yield lambda _diagnosis: None
         return
     from srfix.cli.metrics.standing import Standing
-    from srfix.recovery.watch import End, LookEnded
+    from srfix.recovery.watch.events import End, LookEnded
 
     standing, began = Standing(), time.monotonic()
 

@@ -85,7 +85,7 @@ def read_config(
     :raises UsageError: if it cannot be read, is not TOML, or holds keys that nothing reads or values of another type than
         their options'; one error names them all.
     """
-    from srfix.serde.properties import together
+    from srfix.serde.properties.kafka import together
 
     try:
         text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8")

@@ -18,11 +18,11 @@ from srfix.cli.options.groups import handing_over, option
 from srfix.cli.options.lines import Lines
 from srfix.cli.options.properties import parse_property
 from srfix.cli.options.table_keys import table_keys
-from srfix.cli.output import say_on_the_way
+from srfix.cli.output.speaking import say_on_the_way
 from srfix.cli.redaction import Redactor
 
 if TYPE_CHECKING:
-    from srfix.serde.properties import ClientFile
+    from srfix.serde.properties.client_file import ClientFile
 
 
 _CONFIG = "srfix.cli.config"
@@ -105,7 +105,9 @@ _CONNECTION_PARAMETERS = ("bootstrap_servers", "kafka_properties", "kafka_config
 
 
 def _connection(**values: Any) -> Connection:
-    from srfix.serde.properties import laid_over, read_client_file, settled, short_names
+    from srfix.serde.properties.client_file import read_client_file, settled
+    from srfix.serde.properties.kafka import laid_over
+    from srfix.serde.properties.registry import short_names
 
     ctx = click.get_current_context()
     config: ConfigFile = ctx.meta.get(_CONFIG) or ConfigFile()

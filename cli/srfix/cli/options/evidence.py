@@ -25,8 +25,9 @@ from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import GivenTopology, Supplied
-    from srfix.recovery.ksqldb import KsqldbAnswers, KsqldbClient
+    from srfix.recovery.facts.supplied import GivenTopology, Supplied
+    from srfix.recovery.ksqldb.client import KsqldbClient
+    from srfix.recovery.ksqldb.models import KsqldbAnswers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +55,9 @@ class EvidenceOptions:
         :raises KsqldbError: if a file holds no answer of ksqlDB.
         :raises SecretError: if the password for ksqlDB cannot be read.
         """
-        from srfix.recovery.facts import Supplied
-        from srfix.recovery.ksqldb import parse_saved_answers
-        from srfix.recovery.state import read_state_directory, shut_folders
+        from srfix.recovery.facts.supplied import Supplied
+        from srfix.recovery.ksqldb.saved import parse_saved_answers
+        from srfix.recovery.state.reading import read_state_directory, shut_folders
 
         return Supplied(
             shut=tuple(found for path in self.state_dir for found in shut_folders(Path(path))),
@@ -72,7 +73,7 @@ class EvidenceOptions:
         ).with_owners()
 
     def _ask(self, url: str) -> KsqldbAnswers:
-        from srfix.recovery.ksqldb import KsqldbAnswers
+        from srfix.recovery.ksqldb.models import KsqldbAnswers
 
         with _client(url, self.ksqldb_user, self.ksqldb_config) as client:
             try:
@@ -104,9 +105,9 @@ class KsqldbServers:
 
 
 def _client(url: str, user: str | None, config: tuple[str, ...]) -> KsqldbClient:
-    from srfix.recovery.ksqldb import KsqldbClient, ksqldb_bounds
-    from srfix.serde.registry import Secret
-    from srfix.serde.registry.http import BasicAuth
+    from srfix.recovery.ksqldb.client import KsqldbClient, ksqldb_bounds
+    from srfix.serde.registry.http.auth import BasicAuth
+    from srfix.serde.registry.secret import Secret
 
     bounds = ksqldb_bounds(dict(parse_property(text, option="--ksqldb-config") for text in config))
     if user is not None and user.startswith(("env:", "file:")):  # a reference to USER:PASSWORD
@@ -184,7 +185,7 @@ evidence_options = handing_over(
 
 
 def _topologies(path: str, application: str | None) -> tuple[GivenTopology, ...]:
-    from srfix.recovery.facts import GivenTopology
+    from srfix.recovery.facts.supplied import GivenTopology
     from srfix.recovery.topology import parse_topologies
 
     found = parse_topologies(_content(path, "--topology"), origin=path)
@@ -196,7 +197,7 @@ def _content(path: str, option: str) -> str:
         content = read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES)
     except OSError as error:
         raise UsageError(f"The file {path!r} of {option} cannot be read: {error.strerror}.") from error
-    from srfix.recovery.explain import without_prefixes
+    from srfix.recovery.explain.log_text import without_prefixes
 
     try:
         return without_prefixes(content.decode("utf-8-sig"))

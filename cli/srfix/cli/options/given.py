@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from srfix.cli.output import OutputFormat
+from srfix.cli.output.interface import OutputFormat
 from srfix.cli.redaction import is_secret_property, is_secret_text
 from srfix.recovery.commands import KNOWN_OPTIONS, Given, GivenOption
 from srfix.serde.property_names import is_known, names_servers

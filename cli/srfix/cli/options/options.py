@@ -20,10 +20,10 @@ import click
 from srfix.cli.choice import Choice
 from srfix.cli.options.groups import Decorator, handing_over, option
 from srfix.cli.options.lines import Lines
-from srfix.cli.output import OutputFormat
+from srfix.cli.output.interface import OutputFormat
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Topic
 
 AUTO = "auto"
 """What `--isolation` is unless a person says how restores read."""

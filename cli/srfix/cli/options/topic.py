@@ -19,10 +19,10 @@ from srfix.cli.options.groups import choice_of, handing_over, option
 from srfix.cli.options.lines import Lines
 from srfix.cli.options.options import TOPIC_READERS
 from srfix.cli.options.properties import parse_property
-from srfix.recovery.topic_check import Strategy, TopicQuestion, TopicRead, TopicReader
+from srfix.recovery.topic_check.question import Strategy, TopicQuestion, TopicRead, TopicReader
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role, Subject, Topic
 
 _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 _NAMES: Final = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
 from srfix.recovery.ids_in_words import enumerated
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import Json
+    from srfix.serde.schemas.models import Json
 
 
 class OutputFormat(Enum):

@@ -10,7 +10,7 @@ from srfix.cli.output.interface import Report
 from srfix.serde.printable import printable_json
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import Json
+    from srfix.serde.schemas.models import Json
 
 _LINE: Final = 100
 """Characters up to which a list or an object stands on one line."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.serde.printable import printable
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import Json
+    from srfix.serde.schemas.models import Json
 
 _NAMES: Final = frozenset({"subject", "topic", "application", "store", "registry", "journal"})
 """Keys of documents whose values are names."""

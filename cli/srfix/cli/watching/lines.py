@@ -6,7 +6,7 @@ from typing import assert_never
 
 from srfix.recovery.findings import Diagnosis, Severity, finding_order
 from srfix.recovery.ids_in_words import counted, listed
-from srfix.recovery.watch import (
+from srfix.recovery.watch.events import (
     Deferred,
     Event,
     LookEnded,
@@ -21,7 +21,7 @@ from srfix.recovery.watch import (
     Stopped,
     Withheld,
 )
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 from srfix.serde.wire import SchemaId
 
 _MOST_IDS = 10

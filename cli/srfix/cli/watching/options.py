@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from srfix.cli.options import handing_over, option
-from srfix.recovery.repair import NAMESPACE
+from srfix.cli.options.groups import handing_over, option
+from srfix.recovery.repair.sign_off import NAMESPACE
 from srfix.serde.errors import UsageError
 
 _OFF = "off"

@@ -12,17 +12,16 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, TypeAlias, assert_never
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import SubjectState, VersionState, held_version, level_of, read_subject_state
+from srfix.recovery.facts.subject_state import SubjectState, VersionState, held_version, level_of, read_subject_state
 from srfix.recovery.registry import Registry
-from srfix.serde.registry import (
-    Json,
+from srfix.serde.schemas.errors import (
     NoSubjectCompatibilityError,
     NoSubjectModeError,
-    Schema,
     SubjectNotFoundError,
     VersionSoftDeletedError,
 )
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.models import Json, Schema
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 _FILLED_IN: Final = "BACKWARD"

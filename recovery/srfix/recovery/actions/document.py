@@ -16,10 +16,10 @@ from srfix.recovery.actions.actions import (
     SoftDelete,
 )
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import level_of
+from srfix.recovery.facts.subject_state import level_of
 from srfix.serde.errors import ImpossibleSchemaIdError
-from srfix.serde.registry import Json, Schema, SchemaReference
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.models import Json, Schema, SchemaReference
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId, given_schema_id
 
 

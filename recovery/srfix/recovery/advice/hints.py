@@ -17,23 +17,18 @@ from srfix.recovery.advice.streams_generation import (
     from_traces,
     version_range,
 )
-from srfix.recovery.facts import (
-    MARKS_OF_CONNECT,
-    CheckContext,
-    Circumstances,
-    KnownStore,
-    Reader,
-    RestoreIsolation,
-    Survey,
-    SuspectStore,
-    marks_in,
-)
+from srfix.recovery.facts.circumstances import Circumstances, KnownStore
+from srfix.recovery.facts.internal_schemas import MARKS_OF_CONNECT, marks_in
+from srfix.recovery.facts.isolation import RestoreIsolation
+from srfix.recovery.facts.reader import CheckContext, Reader
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Observation, Weight
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
-from srfix.recovery.ksqldb import is_at_least
+from srfix.recovery.ksqldb.versions import is_at_least
 from srfix.serde.errors import ClusterError
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.subjects.names import Role, Subject, Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,12 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import WITH_FIX, Circumstances, StreamsVersion
+from srfix.recovery.facts.circumstances import Circumstances
+from srfix.recovery.facts.reader import WITH_FIX, StreamsVersion
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.ksqldb import is_at_least
+from srfix.recovery.ksqldb.versions import is_at_least
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _REPLACES_THREADS: Final = StreamsVersion(2, 8)
 _PLANNED: Final = "when the repair was planned"

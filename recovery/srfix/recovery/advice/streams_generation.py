@@ -24,11 +24,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.facts import StreamsVersion, range_in_words
+from srfix.recovery.facts.reader import StreamsVersion, range_in_words
 from srfix.recovery.findings import Weight
 
 if TYPE_CHECKING:
-    from srfix.recovery.state import Traces
+    from srfix.recovery.state.directory import Traces
 
 
 _MAGIC_AND_TIMESTAMP: Final = 12

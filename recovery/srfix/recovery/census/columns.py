@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers
 from srfix.serde.wire_peek import NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers
 

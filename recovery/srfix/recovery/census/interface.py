@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from srfix.recovery.html import census_html
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId
 
 

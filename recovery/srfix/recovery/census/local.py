@@ -21,10 +21,10 @@ from srfix.recovery.census.columns import ColumnReader
 from srfix.recovery.census.counting import PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
 from srfix.recovery.census.native import NativeCounter, NativeReader
-from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError
 from srfix.serde.native import kernel
-from srfix.serde.properties import Isolation, ReadOnlyClient
+from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.wire import Headers
 
 _BATCH: Final = 500

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
 from srfix.serde.native import kernel
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId, SchemaIdPeek, peek_headers
 

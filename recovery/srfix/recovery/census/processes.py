@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
 from srfix.recovery.census.local import LocalCensus
-from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError, UsageError
 
 _PROGRESS_EVERY_S: Final = 0.25

@@ -25,10 +25,10 @@ from srfix.recovery.census.interface import Census, CensusProgress, CensusReques
 from srfix.recovery.census.spark_jobs import finished
 from srfix.recovery.census.spark_sql import Group, counting_sql, role_census
 from srfix.recovery.census.spark_topic import SparkTopics
-from srfix.recovery.cluster import Cluster
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

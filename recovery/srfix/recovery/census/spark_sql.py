@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.census.interface import IdCount, RoleCensus
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
     MIN_SCHEMA_ID,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from srfix.recovery.findings import is_conclusive
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
 
 
 def is_certain(facts: StoreFacts) -> bool:

@@ -7,18 +7,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from srfix.serde.printable import foreign
-from srfix.serde.subjects import Subject, split_context
+from srfix.serde.subjects.names import Subject, split_context
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext
+    from srfix.recovery.facts.reader import CheckContext
     from srfix.serde.wire import SchemaId
 
 
 def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: CheckContext) -> str:
     """What other contexts of the registry than a subject's know of ids, in words; empty if nothing, or it may not be asked."""
-    from srfix.recovery.facts import schema_behind
+    from srfix.recovery.facts.survey import schema_behind
     from srfix.serde.errors import RegistryError
-    from srfix.serde.registry import SchemaNotFoundError
+    from srfix.serde.schemas.errors import SchemaNotFoundError
 
     asked = tuple(unknown)
     own = context.registry.context_of(subject)

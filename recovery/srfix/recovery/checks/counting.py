@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from srfix.recovery.findings import IdAtFault, PartitionAtFault
 from srfix.recovery.ids_in_words import MOST_NAMED
-from srfix.serde.subjects import split_context
+from srfix.serde.subjects.names import split_context
 
 if TYPE_CHECKING:
-    from srfix.recovery.census import Census
-    from srfix.serde.subjects import Role, Subject
+    from srfix.recovery.census.interface import Census
+    from srfix.serde.subjects.names import Role, Subject
     from srfix.serde.wire import SchemaId
 
 

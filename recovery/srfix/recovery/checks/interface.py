@@ -14,19 +14,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from srfix.recovery.commands import Given
-    from srfix.recovery.facts import (
-        ApplicationFacts,
-        ChangelogFacts,
-        CheckContext,
-        Circumstances,
-        Membership,
-        RoleFacts,
-        StoreFacts,
-        Survey,
-    )
+    from srfix.recovery.facts.applications import ApplicationFacts
+    from srfix.recovery.facts.changelogs import ChangelogFacts
+    from srfix.recovery.facts.circumstances import Circumstances
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+    from srfix.recovery.facts.survey import Survey
     from srfix.recovery.findings import Finding
-    from srfix.recovery.topic_check import TopicFacts
-    from srfix.serde.subjects import Subject
+    from srfix.recovery.topic_check.facts import TopicFacts
+    from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.internal_topics import ksqldb_query
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.serde.wire import SchemaId
 
 _POINTS_TO_STORES: Final = frozenset({"state-directory", "topology"})

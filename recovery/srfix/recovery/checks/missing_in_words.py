@@ -11,10 +11,12 @@ from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import IdAtFault, Severity
 from srfix.recovery.ids_in_words import listed
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import DEFAULT_CONTEXT
+from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, SubjectState
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.recovery.facts.subject_state import SubjectState
     from srfix.serde.wire import SchemaId
 
 _MOST_IDS: Final = 10

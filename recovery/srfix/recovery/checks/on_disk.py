@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from srfix.recovery.ids_in_words import MOST_NAMED, counted, listed
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import RoleFacts, StoreFacts, StoreRows
-    from srfix.serde.subjects import Role
+    from srfix.recovery.facts.store_rows import StoreRows
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.serde.subjects.names import Role
     from srfix.serde.wire import SchemaId
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, SubjectState
-    from srfix.serde.subjects import Subject
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.recovery.facts.subject_state import SubjectState
+    from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
 _READ_ONLY: Final = frozenset({"READONLY", "READONLY_OVERRIDE"})
@@ -54,7 +56,7 @@ def next_put(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> NextP
 
 
 def _own_id(role: RoleFacts, source: SubjectState, context: CheckContext) -> SchemaId | None:
-    from srfix.recovery.facts import is_first_of_its_own, latest_own, own_versions
+    from srfix.recovery.facts.internal_schemas import is_first_of_its_own, latest_own, own_versions
 
     own = latest_own(own_versions(role, source.subject, context.membership))
     if own is not None:
@@ -74,7 +76,7 @@ def why_none_registers(subject: Subject, own_mode: str | None, context: CheckCon
     """
     if context.no_auto_register:
         return "the application's serializers register nothing (--no-auto-register)"
-    from srfix.recovery.facts import mode_in_force
+    from srfix.recovery.facts.refusals import mode_in_force
 
     whose, mode = mode_in_force(context.registry, subject, own_mode)
     return f"{whose} mode is {mode}" if mode in _READ_ONLY else None

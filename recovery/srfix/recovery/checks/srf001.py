@@ -27,8 +27,10 @@ from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, Circumstances, Membership, RoleFacts, StoreFacts
-    from srfix.serde.subjects import Subject
+    from srfix.recovery.facts.circumstances import Circumstances
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+    from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF001"
@@ -162,7 +164,7 @@ def _not_needed(code: str, facts: StoreFacts, subject: Subject, request: RepairR
 
 
 def _advise(request: AdviceRequest) -> Iterator[str]:
-    from srfix.recovery.advice import after_repair, before_repair, prevention
+    from srfix.recovery.advice.playbook import after_repair, before_repair, prevention
 
     known, given = request.known, request.given
     yield from before_repair(known)
@@ -183,7 +185,7 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
 
 
 def _do_not(known: Circumstances) -> Iterator[str]:
-    from srfix.recovery.advice import not_before_repair
+    from srfix.recovery.advice.playbook import not_before_repair
 
     return not_before_repair(known)
 

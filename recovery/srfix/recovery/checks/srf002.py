@@ -15,7 +15,9 @@ from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import listed
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, StoreRows
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.store_rows import StoreRows
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
 
 CODE = "SRF002"
 
@@ -82,7 +84,7 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
 
 def _advise(request: AdviceRequest) -> Iterator[str]:
     """The incident before it happens: what SRF001 advises, with the time that there is."""
-    from srfix.recovery.advice import before_repair, prevention
+    from srfix.recovery.advice.playbook import before_repair, prevention
 
     known, given = request.known, request.given
     stores = listed(sorted({finding.store for finding in request.findings}))

@@ -15,9 +15,11 @@ from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import listed
 
 if TYPE_CHECKING:
-    from srfix.recovery.census import Census
-    from srfix.recovery.facts import CheckContext, Circumstances, RoleFacts, StoreFacts
-    from srfix.serde.subjects import Subject, Topic
+    from srfix.recovery.census.interface import Census
+    from srfix.recovery.facts.circumstances import Circumstances
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.serde.subjects.names import Subject, Topic
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF003"

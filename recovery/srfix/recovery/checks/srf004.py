@@ -31,10 +31,12 @@ from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.table import record_name
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, join_context
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Subject, join_context
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, Membership, RoleFacts, StoreFacts, StoreRows
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.store_rows import StoreRows
+    from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF004"
@@ -48,7 +50,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     None where a start restores all of it: no row is kept. ksqlDB's serde asks the changelog's subject first on every version
     (`StaticTopicSerde`, ksql pull 5823).
     """
-    from srfix.recovery.facts import Reader
+    from srfix.recovery.facts.reader import Reader
 
     if ksqldb_query(facts.store.application) is not None and context.reader is not Reader.PLAIN:
         context = replace(context, reader=Reader.DUAL)
@@ -190,7 +192,8 @@ def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
 
 def _wants(finding: Finding, request: RepairRequest) -> Wanted:
     """What the phantom subject holds goes under the source's own; only where that was asked for."""
-    from srfix.recovery.facts import RoleFacts, read_subject_state
+    from srfix.recovery.facts.stores import RoleFacts
+    from srfix.recovery.facts.subject_state import read_subject_state
 
     if not finding.repairable:
         return
@@ -234,7 +237,7 @@ def _of_producers(finding: Finding, request: RepairRequest) -> PassedOver:
 
 def _advise(request: AdviceRequest) -> Iterator[str]:
     """Rows that an older Kafka Streams wrote, before 2.7 or later reads them."""
-    from srfix.recovery.advice import restart
+    from srfix.recovery.advice.playbook import restart
 
     known, mirrored = request.known, request.findings
     stores = ", ".join(sorted({finding.store for finding in mirrored}))

@@ -14,12 +14,14 @@ from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.checks.on_disk import rows_in_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import MOST_NAMED, listed
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, KeyAsymmetry, RoleFacts, StoreFacts
+    from srfix.recovery.facts.key_asymmetry import KeyAsymmetry
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.recovery.registry import ReadableRegistry
-    from srfix.serde.registry import Json, Schema
+    from srfix.serde.schemas.models import Json, Schema
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF005"
@@ -120,7 +122,7 @@ def _next(found: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
 
 
 def _text_of(registry: ReadableRegistry, role: RoleFacts, schema_id: SchemaId) -> Schema | None:
-    from srfix.serde.registry import SubjectNotFoundError, VersionNotFoundError
+    from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
 
     version = role.state.version_of(schema_id)
     if version is None:

@@ -17,7 +17,8 @@ from srfix.recovery.checks.missing import is_of_global_store
 from srfix.recovery.findings import Finding
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, StoreFacts
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import StoreFacts
 
 CODE = "SRF006"
 

@@ -13,7 +13,9 @@ from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check
 from srfix.recovery.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, Circumstances, StoreFacts
+    from srfix.recovery.facts.circumstances import Circumstances
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import StoreFacts
 
 CODE = "SRF007"
 

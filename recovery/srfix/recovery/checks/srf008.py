@@ -13,7 +13,8 @@ from srfix.recovery.checks.interface import CatalogueEntry, Check, of_no_store
 from srfix.recovery.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import ApplicationFacts, CheckContext
+    from srfix.recovery.facts.applications import ApplicationFacts
+    from srfix.recovery.facts.reader import CheckContext
 
 CODE: Final = "SRF008"
 

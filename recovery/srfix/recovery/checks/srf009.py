@@ -15,7 +15,8 @@ from srfix.recovery.commands import positional
 from srfix.recovery.findings import Evidence, Finding, Severity, Weight
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import ApplicationFacts, CheckContext
+    from srfix.recovery.facts.applications import ApplicationFacts
+    from srfix.recovery.facts.reader import CheckContext
 
 CODE: Final = "SRF009"
 

@@ -16,7 +16,9 @@ from srfix.recovery.ids_in_words import counted, listed
 from srfix.serde.errors import SchemaError
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, Membership, RoleFacts, StoreFacts, SubjectState
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+    from srfix.recovery.facts.subject_state import SubjectState
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF010"
@@ -85,7 +87,7 @@ def _internal(
 def _why_internal(
     facts: StoreFacts, role: RoleFacts, source: SubjectState, carried: Collection[SchemaId], membership: Membership
 ) -> str | None:
-    from srfix.recovery.facts import MARKS_OF_CONNECT, is_first_of_its_own, marks_in
+    from srfix.recovery.facts.internal_schemas import MARKS_OF_CONNECT, is_first_of_its_own, marks_in
 
     schema_id = membership.schema_id
     carried = _known(role, carried)

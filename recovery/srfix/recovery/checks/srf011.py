@@ -9,10 +9,11 @@ from srfix.recovery.checks.contexts import known_elsewhere
 from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
 from srfix.recovery.findings import Finding, Severity
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
 
 CODE = "SRF011"
 

@@ -16,9 +16,12 @@ from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import listed
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RegistrationRefusal, RoleFacts, StoreFacts, SubjectState
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.refusals import RegistrationRefusal
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.recovery.facts.subject_state import SubjectState
     from srfix.recovery.registry import ReadableRegistry
-    from srfix.serde.subjects import Subject
+    from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF012"

@@ -14,10 +14,12 @@ from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_
 from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity
 from srfix.recovery.ids_in_words import counted
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import Bodies, CheckContext, RoleFacts, StoreFacts, UndecodableRows
+    from srfix.recovery.facts.bodies import Bodies, UndecodableRows
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
 
 CODE = "SRF013"
 

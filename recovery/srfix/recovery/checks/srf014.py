@@ -13,10 +13,12 @@ from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
 from srfix.recovery.checks.on_disk import rows_in_words
 from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Source, Weight
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import ChangelogFacts, CheckContext, LostIds, RoleFacts, StoreFacts
+    from srfix.recovery.facts.changelogs import ChangelogFacts, LostIds
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF014"

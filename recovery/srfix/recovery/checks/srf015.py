@@ -13,7 +13,8 @@ from srfix.recovery.checks.puts import NextPut, next_put, why_none_registers, wr
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
 
 CODE = "SRF015"
 

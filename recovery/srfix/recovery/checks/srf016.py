@@ -16,8 +16,9 @@ from srfix.recovery.checks.puts import NextPut, next_put, why_none_registers, wr
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
-    from srfix.serde.subjects import Subject
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF016"
@@ -52,8 +53,9 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContext) -> tuple[str | None, str | None]:
     """Why the registry would refuse the schema, or why it cannot be told, in a clause each."""
-    from srfix.recovery.facts import NO_SUCH_QUESTION, RoleFacts
-    from srfix.serde.registry import RegistryAnswerError, RegistryProtocolError
+    from srfix.recovery.facts.refusals import NO_SUCH_QUESTION
+    from srfix.recovery.facts.stores import RoleFacts
+    from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 
     registration = context.membership(put.subject, own_id)
     asked = RoleFacts(role=role.role, subject=put.subject, state=put.state, memberships={})

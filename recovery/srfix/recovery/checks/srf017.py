@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules
 from srfix.recovery.findings import Finding, IdAtFault, Severity
-from srfix.serde.subjects import DEFAULT_CONTEXT
+from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts
-    from srfix.serde.subjects import Subject
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.serde.subjects.names import Subject
 
 CODE = "SRF017"
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks.certainty import is_certain, make_certain
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules, keep_the_state
 from srfix.recovery.findings import Finding, Severity
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, StoreFacts
-    from srfix.serde.subjects import Topic
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import StoreFacts
+    from srfix.serde.subjects.names import Topic
 
 CODE = "SRF018"
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules, keep_the_state
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import counted
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, ProcessedRows, StoreFacts
+    from srfix.recovery.facts.processed_rows import ProcessedRows
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import StoreFacts
 
 CODE = "SRF019"
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import CheckContext, StoreFacts
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import StoreFacts
     from srfix.recovery.findings import Finding
 
 CODE = "SRF020"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError

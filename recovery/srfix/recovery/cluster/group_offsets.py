@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from srfix.recovery.cluster.answers import Commit
 from srfix.serde.errors import AccessDeniedError, ClusterError
-from srfix.serde.properties import ReadOnlyClient
-from srfix.serde.subjects import Topic
+from srfix.serde.properties.kafka_client import ReadOnlyClient
+from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.cluster.raw_record import RawRecord, raw_record
-from srfix.serde.properties import Isolation, ReadOnlyClient
+from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

@@ -11,7 +11,7 @@ from srfix.recovery.cluster.log_reader import read_range
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.topic_lookup import partitions_of
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import ReadOnlyClient
+from srfix.serde.properties.kafka_client import ReadOnlyClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

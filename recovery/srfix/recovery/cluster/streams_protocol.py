@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _LATEST: Final = 11
 _COMMON_VERSION_SINCE: Final = 3

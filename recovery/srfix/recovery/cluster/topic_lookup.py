@@ -8,7 +8,7 @@ from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.casing import declared_name
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest_ones
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _MOST = 3
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.log_reader import GaveUp
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 TRANSACTIONS: Final = Topic("__transaction_state")
 """It is there from the first transaction on."""

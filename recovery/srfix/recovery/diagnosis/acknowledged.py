@@ -13,9 +13,10 @@ from fnmatch import fnmatchcase
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
-from srfix.recovery.facts import StoreFacts, concerned
+from srfix.recovery.facts.circumstances import concerned
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import ApplicationAdvice, Finding, Ignored, Skipped
-from srfix.serde.subjects import Subject, changelog_topic, join_context, split_context, subject_for
+from srfix.serde.subjects.names import Subject, changelog_topic, join_context, split_context, subject_for
 
 
 def acknowledge(

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from srfix.recovery.checks import CHECKS
-from srfix.recovery.cluster import did_you_mean
-from srfix.recovery.evidence import Applications
-from srfix.recovery.facts import (
+from srfix.recovery.checks.table import CHECKS
+from srfix.recovery.cluster.topic_lookup import did_you_mean
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.facts.applications import (
     ApplicationFacts,
-    CheckContext,
-    Survey,
     TopiclessSubject,
     has_topics,
     ksqldb_lacks,
     owners,
     signs_of_absence,
     topicless_subjects,
-    version_numbers,
     without_trace,
 )
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.subject_state import version_numbers
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Skipped
 from srfix.recovery.internal_topics import application_prefixes
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import EndpointNotSupportedError
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.errors import EndpointNotSupportedError
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 

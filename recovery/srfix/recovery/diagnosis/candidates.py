@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.recovery.cluster import did_you_mean
+from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.supplied_candidates import supplied_skips, supplied_stores
 from srfix.recovery.diagnosis.without_logging import shown_to_restore_nothing
-from srfix.recovery.evidence import Applications
-from srfix.recovery.facts import Survey, Suspect, SuspectStore
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.facts.stores import Suspect, SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
@@ -25,7 +26,7 @@ from srfix.recovery.internal_topics import (
     record_name_subject,
 )
 from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.subjects import Topic, split_context, split_subject
+from srfix.serde.subjects.names import Topic, split_context, split_subject
 
 _SPOT_CHECKS: Final = 20
 """Listed groups that are asked besides."""

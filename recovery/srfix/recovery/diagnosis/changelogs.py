@@ -11,28 +11,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from srfix.recovery.census import Census
-from srfix.recovery.checks import CHECKS
+from srfix.recovery.census.interface import Census
+from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.diagnosis.learning import Counter
 from srfix.recovery.errors import LibraryMissingError
-from srfix.recovery.evidence import Applications
-from srfix.recovery.facts import (
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.facts.changelogs import (
     ChangelogFacts,
-    CheckContext,
     LostIds,
-    StoreIds,
-    Survey,
     contexts_of,
-    ids_by_changelog,
     real_changelogs,
     registry_roles,
     unknown_ids,
 )
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.rows_on_disk import StoreIds, ids_by_changelog
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Skipped
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.internal_topics import application_prefixes, generated_owner, is_in_own_format, parse
 from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects import Role, Topic, join_context, subject_for
+from srfix.serde.subjects.names import Role, Topic, join_context, subject_for
 
 _MOST: Final = 50
 """Changelog topics that are peeked at."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from srfix.recovery.advice import Hint, circumstances_of, gather_hints, observations, with_hints
-from srfix.recovery.census import CensusEngine
-from srfix.recovery.checks import CHECKS, missing_ids
+from srfix.recovery.advice.hints import Hint, circumstances_of, gather_hints, observations, with_hints
+from srfix.recovery.census.interface import CensusEngine
+from srfix.recovery.checks.missing import missing_ids
+from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.applications import left_over
@@ -21,21 +22,20 @@ from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.unexamined import of_unexamined
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
-from srfix.recovery.evidence import Applications, Hypothesis, Verdict, read_topics, unseen_source
-from srfix.recovery.facts import (
-    ApplicationFacts,
-    CheckContext,
-    Circumstances,
-    KnownStore,
-    StoreFacts,
-    Survey,
-    SuspectStore,
-)
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.evidence.committed_offsets import read_topics
+from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
+from srfix.recovery.evidence.unseen_source import unseen_source
+from srfix.recovery.facts.applications import ApplicationFacts
+from srfix.recovery.facts.circumstances import Circumstances, KnownStore
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.stores import StoreFacts, SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, finding_order
 from srfix.recovery.html import diagnosis_html
 from srfix.recovery.internal_topics import operator_behind
 from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects import Role, Subject, Topic, changelog_topic
+from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from srfix.recovery.advice import prevention
-from srfix.recovery.checks import CHECKS, AdviceRequest, Check, Rules
+from srfix.recovery.advice.playbook import prevention
+from srfix.recovery.checks.interface import AdviceRequest, Check, Rules
+from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import Circumstances
+from srfix.recovery.facts.circumstances import Circumstances
 from srfix.recovery.findings import Finding, Severity
 
 

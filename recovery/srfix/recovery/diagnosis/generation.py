@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from srfix.recovery.advice import GenerationHint
-from srfix.recovery.checks import POLLUTION, internal_versions
-from srfix.recovery.evidence import Applications
-from srfix.recovery.facts import WITH_FIX, CheckContext, StoreFacts, Survey
+from srfix.recovery.advice.streams_generation import GenerationHint
+from srfix.recovery.checks.srf010 import CODE as POLLUTION
+from srfix.recovery.checks.srf010 import internal_versions
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.facts.reader import WITH_FIX, CheckContext
+from srfix.recovery.facts.stores import StoreFacts
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import InternalTopicKind, parse, recognise
-from srfix.serde.subjects import Role, Subject, split_context, split_subject
+from srfix.serde.subjects.names import Role, Subject, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 

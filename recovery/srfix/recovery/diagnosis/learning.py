@@ -8,36 +8,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.diagnosis.rows import learn_processed, learn_rows
 from srfix.recovery.diagnosis.without_logging import starts_anew
-from srfix.recovery.evidence import read_topics
-from srfix.recovery.facts import (
-    Bodies,
-    KeyRole,
-    Place,
-    ProcessedRows,
-    RoleFacts,
-    StoreFacts,
-    StoreRows,
-    StreamsVersion,
-    SubjectState,
-    Survey,
-    SuspectStore,
-    count_rows,
-    keys_of_store,
-    newest_bodies,
-    of_registry_roles,
-    whole_bodies,
-)
+from srfix.recovery.evidence.committed_offsets import read_topics
+from srfix.recovery.facts.bodies import Bodies, newest_bodies, whole_bodies
+from srfix.recovery.facts.key_role import KeyRole
+from srfix.recovery.facts.keys_of_store import keys_of_store
+from srfix.recovery.facts.processed_rows import ProcessedRows
+from srfix.recovery.facts.reader import StreamsVersion
+from srfix.recovery.facts.rows_on_disk import Place, count_rows, of_registry_roles
+from srfix.recovery.facts.store_rows import StoreRows
+from srfix.recovery.facts.stores import RoleFacts, StoreFacts, SuspectStore
+from srfix.recovery.facts.subject_state import SubjectState
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Source
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
-    from srfix.recovery.state import RowIds
+    from srfix.recovery.state.row_ids import RowIds
 
 
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None

@@ -10,11 +10,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from srfix.recovery.facts import Survey
 from srfix.recovery.checks.srf011 import CODE as UNKNOWN_IDS
 from srfix.recovery.checks.srf014 import CODE as LOST_ROWS
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Skipped, finding_order
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, changelog_topic, join_context, split_context, subject_for
+from srfix.serde.subjects.names import (
+    DEFAULT_CONTEXT,
+    Role,
+    changelog_topic,
+    join_context,
+    split_context,
+    subject_for,
+)
 
 _OF_UNKNOWN_IDS: Final = frozenset((UNKNOWN_IDS, LOST_ROWS))
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from srfix.recovery.checks import is_untold, missing_ids
+from srfix.recovery.checks.missing import is_untold, missing_ids
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import Bodies, CheckContext, RestoreIsolation, StoreFacts, Suspect, SuspectStore
+from srfix.recovery.facts.bodies import Bodies
+from srfix.recovery.facts.isolation import RestoreIsolation
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.stores import StoreFacts, Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.subjects.names import Role, Subject, Topic
 
 
 def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from srfix.recovery.checks import BY_CODE
+from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.findings import Finding, Severity
 
 

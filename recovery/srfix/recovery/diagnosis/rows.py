@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.census import Census
+from srfix.recovery.census.interface import Census
 from srfix.recovery.errors import LibraryMissingError
-from srfix.recovery.facts import StreamsVersion
-from srfix.serde.subjects import Topic
+from srfix.recovery.facts.reader import StreamsVersion
+from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import ProcessedRows, RowCounter, StoreRows, Survey, SuspectStore
+    from srfix.recovery.facts.processed_rows import ProcessedRows
+    from srfix.recovery.facts.rows_on_disk import RowCounter
+    from srfix.recovery.facts.store_rows import StoreRows
+    from srfix.recovery.facts.stores import SuspectStore
+    from srfix.recovery.facts.survey import Survey
 
 
 _LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
@@ -24,8 +28,8 @@ def learn_rows(
     survey: Survey, suspect: SuspectStore, census: Census, count: RowCounter, streams: StreamsVersion | None
 ) -> tuple[StoreRows | None, str | None]:
     """What the rows on disk carry; None if no state directory holds the store, or, with the reason, they were not read."""
-    from srfix.recovery.facts import places_of, read_rows
-    from srfix.recovery.state import OffsetMeaning
+    from srfix.recovery.facts.rows_on_disk import places_of, read_rows
+    from srfix.recovery.state.checkpoints import OffsetMeaning
 
     places = places_of(survey.supplied.state, suspect)
     if not places:
@@ -45,7 +49,8 @@ def learn_processed(
     """The rows of a global store against its topic; None where a restore runs the processor, or where there is neither a row
     on disk nor a processor that a person has named.
     """
-    from srfix.recovery.facts import compare_rows, places_of
+    from srfix.recovery.facts.processed_rows import compare_rows
+    from srfix.recovery.facts.rows_on_disk import places_of
 
     if streams is not None and streams >= _REPROCESSES_SINCE:
         return None
@@ -69,7 +74,8 @@ def learn_processed(
 
 def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> ProcessedRows:
     """The processor of the user's own that a topology shows, or none: its name is no evidence against one."""
-    from srfix.recovery.facts import ProcessedRows, own_processor
+    from srfix.recovery.facts.processed_rows import ProcessedRows
+    from srfix.recovery.facts.table_sources import own_processor
 
     for given in survey.supplied.topologies:
         own = own_processor(given.topology, suspect.name) if given.application in (None, suspect.application) else None

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from srfix.recovery.facts import Survey, SuspectStore, table_sources
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.table_sources import table_sources
 from srfix.recovery.findings import Skipped, Weight
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
-    from srfix.recovery.state import ApplicationState, StoreOnDisk
+    from srfix.recovery.state.directory import ApplicationState
+    from srfix.recovery.state.restore_sources import StoreOnDisk
 
 
 def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
@@ -23,7 +26,7 @@ def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
     Not those that have a changelog of their own, lie in segments (window and session stores), or of which a checkpoint
     says that they restore from nowhere (logging disabled).
     """
-    from srfix.recovery.state import StoreKind
+    from srfix.recovery.state.directory import StoreKind
 
     topics = survey.topics()
     for found in survey.supplied.stores_on_disk():

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from srfix.recovery.commands import Given
-from srfix.recovery.evidence import Hypothesis, Verdict, rules
-from srfix.recovery.facts import Suspect, SuspectStore
+from srfix.recovery.evidence import rules
+from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
+from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _MOST_HYPOTHESES: Final = 5
 """Hypotheses that are told of one store."""

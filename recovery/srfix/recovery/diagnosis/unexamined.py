@@ -11,14 +11,16 @@ from typing import Final
 
 from srfix.recovery.commands import positional
 from srfix.recovery.diagnosis.learning import Counter
-from srfix.recovery.evidence import Applications
-from srfix.recovery.facts import CheckContext, Survey, newest_bodies, whole_bodies
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.facts.bodies import newest_bodies, whole_bodies
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.internal_topics import is_internal
 from srfix.serde.errors import AccessDeniedError, ClusterError
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role, Topic, subject_for
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role, Topic, subject_for
 
 _MOST_RECORDS: Final = 10_000_000
 """Records of a topic that are read where the person names no number."""

@@ -12,24 +12,16 @@ from dataclasses import replace
 from typing import Final
 
 from srfix.recovery.commands import shell_words
-from srfix.recovery.evidence import (
-    Applications,
-    Hypothesis,
-    Verdict,
-    choose,
-    committed_offsets,
-    order,
-    rules,
-    schema_similarity,
-    state_directory,
-    store_name,
-)
+from srfix.recovery.evidence import committed_offsets, rules, schema_similarity, state_directory, store_name
 from srfix.recovery.evidence import table as evidence
-from srfix.recovery.facts import Survey, Suspect, SuspectStore
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose, order
+from srfix.recovery.facts.stores import Suspect, SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import AccessDeniedError, UsageError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _OF_TOPIC: Final = frozenset(
     rule.kind for rule in (rules.ALL_FIELDS, rules.SAME_FIELDS, rules.SAME_RECORD, rules.KEY_FIELDS, rules.NO_IDS)

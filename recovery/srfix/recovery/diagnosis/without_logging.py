@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from srfix.recovery.advice import from_commit_metadata
-from srfix.recovery.facts import (
-    WITH_FIX,
-    CheckContext,
-    StoreFacts,
-    StreamsVersion,
-    Survey,
-    SuspectStore,
-    latest_own,
-    version_numbers,
-)
+from srfix.recovery.advice.streams_generation import from_commit_metadata
+from srfix.recovery.facts.internal_schemas import latest_own
+from srfix.recovery.facts.reader import WITH_FIX, CheckContext, StreamsVersion
+from srfix.recovery.facts.stores import StoreFacts, SuspectStore
+from srfix.recovery.facts.subject_state import version_numbers
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
 from srfix.serde.files import is_there
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import SchemaId, is_framed
 
 
@@ -135,7 +130,7 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
     has a checkpoint. All versions but 2.6 keep one, but for exactly-once. A copy without any file whose name begins with a
     dot shows nothing, nor does a directory that a process holds: it may write one when it closes.
     """
-    from srfix.recovery.state import is_locked
+    from srfix.recovery.state.locks import is_locked
 
     found = [
         disk

@@ -17,14 +17,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from srfix.recovery.advice import from_commit_metadata
+from srfix.recovery.advice.streams_generation import from_commit_metadata
 from srfix.recovery.evidence import rules
-from srfix.recovery.facts import Survey
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, parse, recognise
 from srfix.serde.errors import ClusterError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _STREAM_THREAD: Final = re.compile(r".+-StreamThread-\d+(?:-.+)?", re.DOTALL)
 _NUMBERED: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-.+-\d{10}(?:-store|-topic)?", re.DOTALL)

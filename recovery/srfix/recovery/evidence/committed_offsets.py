@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from srfix.recovery.evidence.rules import ANOTHER_COMMITTED, COMMITTED, NO_GLOBAL, NOT_COMMITTED
-from srfix.recovery.facts import Survey, SuspectStore
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import parse
 from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 KIND = COMMITTED.kind
 

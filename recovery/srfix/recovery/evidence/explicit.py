@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from srfix.recovery.cluster import did_you_mean
+from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.commands import shell_words
-from srfix.recovery.facts import Survey, SuspectStore
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Weight
 from srfix.serde.errors import UsageError
 

@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from srfix.serde.registry import Json, Schema
+from srfix.serde.schemas.models import Json, Schema
 
 _NUMBERS: Final = frozenset({"int", "long", "float", "double"})
 _TEXTS: Final = frozenset({"string", "bytes", "enum", "fixed"})

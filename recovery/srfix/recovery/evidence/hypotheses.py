@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from srfix.recovery.evidence import explicit, rules
-from srfix.recovery.facts import Suspect, SuspectStore
+from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.findings import Considered, Evidence, Weight
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,13 @@ from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.evidence import schema_similarity
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.rules import ROW_IDS
-from srfix.recovery.facts import Survey, SuspectStore, places_of
+from srfix.recovery.facts.rows_on_disk import places_of
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import enumerated
-from srfix.serde.registry import SchemaNotFoundError
-from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
+from srfix.serde.schemas.errors import SchemaNotFoundError
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import SchemaIdPeek
 
@@ -37,7 +39,8 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 def _ids(store: SuspectStore, survey: Survey) -> frozenset[SchemaId]:
     """The ids in the values of some rows."""
-    from srfix.recovery.state import StoreKind, some_rows
+    from srfix.recovery.state.directory import StoreKind
+    from srfix.recovery.state.some_rows import some_rows
 
     found: set[int] = set()
     for place in places_of(survey.supplied.state, store):

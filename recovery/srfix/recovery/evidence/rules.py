@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.findings import Evidence, Weight
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 COUNTED_ONCE: Final = {"given": "application", "streams-group": "application", "internal-topics": "application"}
 """Kinds that say the same: that there is such an application."""

@@ -17,15 +17,16 @@ from typing import Final
 from srfix.recovery.evidence import rules
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.field_types import can_feed, field_types
-from srfix.recovery.facts import Survey, SuspectStore
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import application_prefixes, is_internal, parse, recognise
 from srfix.serde.casing import CaseRule, folded, match_fields
 from srfix.serde.errors import AmbiguousFieldError, ClusterError, SchemaError
 from srfix.serde.formats.table import record_name
-from srfix.serde.registry import Schema, SchemaVersion
-from srfix.serde.subjects import Role, Subject, Topic, join_context, split_context, split_subject
+from srfix.serde.schemas.models import Schema, SchemaVersion
+from srfix.serde.subjects.names import Role, Subject, Topic, join_context, split_context, split_subject
 
 KIND = rules.ALL_FIELDS.kind
 

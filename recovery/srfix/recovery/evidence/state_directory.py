@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from srfix.recovery.evidence.rules import LEFT_ELSEWHERE
-from srfix.recovery.facts import Survey, SuspectStore
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Weight
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 KIND = LEFT_ELSEWHERE.kind
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.evidence.rules import AUTOMATIC_NAME, NAMED_AFTER
-from srfix.recovery.facts import Survey, SuspectStore
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
 from srfix.recovery.internal_topics import automatic_store_source
 from srfix.serde.casing import declared_name
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 KIND = AUTOMATIC_NAME.kind
 

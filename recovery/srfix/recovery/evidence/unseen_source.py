@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from srfix.recovery.commands import Given
 from srfix.recovery.evidence import schema_similarity
 from srfix.recovery.evidence.rules import ALL_FIELDS
-from srfix.recovery.facts import Survey
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Skipped
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from srfix.recovery.checks import CHECKS, CatalogueEntry
+from srfix.recovery.checks.interface import CatalogueEntry
+from srfix.recovery.checks.table import CHECKS
 
 CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(
     sorted((check.entry for check in CHECKS), key=lambda known: known.code)

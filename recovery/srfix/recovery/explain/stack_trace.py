@@ -26,7 +26,7 @@ from srfix.recovery.explain.trace_patterns import (
     topic_near,
 )
 from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, ksqldb_query, parse, recognise
-from srfix.serde.subjects import Role, Subject, Topic, subject_for
+from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
 
 _WINDOW = 24 * 1024
 """Characters on each side of the message that are read for its particulars: a chain of causes fits."""

@@ -21,7 +21,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from srfix.recovery.internal_topics import InternalTopicKind, recognise
-from srfix.serde.subjects import Role, Topic, split_subject
+from srfix.serde.subjects.names import Role, Topic, split_subject
 from srfix.serde.wire import is_schema_id
 
 

@@ -20,11 +20,11 @@ from srfix.recovery.internal_topics import (
     registration_topic,
 )
 from srfix.serde.errors import ClusterError
-from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
-    from srfix.recovery.ksqldb import KsqldbAnswers
+    from srfix.recovery.ksqldb.models import KsqldbAnswers
 
 
 _KSQLDB: Final = "_confluent-ksql-"

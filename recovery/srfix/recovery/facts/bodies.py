@@ -13,18 +13,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from srfix.recovery.census import Census, CensusProgress, PartitionCensus
-from srfix.recovery.cluster import Cluster, GaveUp, RawRecord
+from srfix.recovery.census.interface import Census, CensusProgress, PartitionCensus
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.log_reader import GaveUp
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.decoding import Deserializer, RecordDecoder
 from srfix.recovery.facts.live_records import newest_live
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import DecodeError, ResolveError, SrfixError, TrailingBytesError
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
-    from srfix.serde.resolve import ById, ResolvedSchema, Resolver
+    from srfix.serde.resolve.policies import ById, Resolver
+    from srfix.serde.resolve.resolved import ResolvedSchema
 
 
 _MOST: Final = 512
@@ -255,7 +258,7 @@ class _Judge:
     ) -> None:
         from srfix.recovery.facts.windowed_keys import key_deserializer
         from srfix.serde.deserializer import SchemaDeserializer
-        from srfix.serde.resolve import ById
+        from srfix.serde.resolve.policies import ById
 
         def make(resolver: Resolver, role: Role) -> Deserializer:
             return key_deserializer(resolver, window) if role is Role.KEY else SchemaDeserializer(resolver)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.recovery.census import Census
-from srfix.recovery.cluster import RawRecord
+from srfix.recovery.census.interface import Census
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
@@ -19,7 +19,7 @@ from srfix.recovery.internal_topics import (
     parse,
     recognise,
 )
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context, split_context, subject_for
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic, join_context, split_context, subject_for
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 

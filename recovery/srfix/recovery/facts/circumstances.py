@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from srfix.recovery.cluster import GroupState
+from srfix.recovery.cluster.answers import GroupState
 from srfix.recovery.facts.reader import WITH_FIX, Reader, StreamsVersion, range_in_words
-from srfix.serde.registry import Json
-from srfix.serde.subjects import DEFAULT_CONTEXT, Topic
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,15 +20,16 @@ from srfix.serde.errors import (
 )
 from srfix.serde.interface import ABOUT_A_PAYLOAD, Context, SerdeContext, Value
 from srfix.serde.json_values import to_json
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import Headers, SchemaId, is_schema_id, parse
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
 if TYPE_CHECKING:
-    from srfix.recovery.cluster import RawRecord
-    from srfix.serde.columns import Columns
-    from srfix.serde.resolve import ResolvedSchema, Resolver
+    from srfix.recovery.cluster.raw_record import RawRecord
+    from srfix.serde.columns.types import Columns
+    from srfix.serde.resolve.policies import Resolver
+    from srfix.serde.resolve.resolved import ResolvedSchema
 
 
 Deserializer: TypeAlias = Callable[[bytes | None, Context], Value]
@@ -142,7 +143,8 @@ class RecordDecoder:
         :param headers: of each record; None if none has any.
         :raises RegistryError: if the registry could not be asked.
         """
-        from srfix.serde.batches import BadRow, deserialize_many
+        from srfix.serde.batches.batches import deserialize_many
+        from srfix.serde.batches.rows import BadRow
 
         deserializer = self._deserializers.get(role)
         if deserializer is None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
-from srfix.serde.registry import Schema
+from srfix.serde.schemas.models import Schema
 
 _Node: TypeAlias = object
 """A schema, as Avro's JSON has it."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.registry import ReadableRegistry
-from srfix.serde.registry import EndpointNotSupportedError, SchemaNotFoundError, SchemaVersion
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.errors import EndpointNotSupportedError, SchemaNotFoundError
+from srfix.serde.schemas.models import SchemaVersion
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 

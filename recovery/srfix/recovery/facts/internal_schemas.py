@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from srfix.recovery.facts.stores import Membership, RoleFacts
 from srfix.recovery.facts.subject_state import SubjectState, VersionState
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 AskMembership: TypeAlias = Callable[[Subject, SchemaId], Membership]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.findings import Weight
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 
 _TASK: Final = r"(?:.+__)?\d+_\d+"
 _THREAD: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+"

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
-from srfix.recovery.census import Census, IdCount, RoleCensus
+from srfix.recovery.census.interface import Census, IdCount, RoleCensus
 from srfix.recovery.facts.key_sample import KeyReading, KeySample, SampledKey
 from srfix.recovery.facts.subject_state import SubjectState
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 

@@ -12,13 +12,15 @@ from enum import Enum
 from typing import Final
 from uuid import UUID
 
-from srfix.recovery.census import Census
-from srfix.recovery.cluster import Cluster, RawRecord
+from srfix.recovery.census.interface import Census
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.windowed_keys import key_deserializer, window_of
 from srfix.serde.errors import DecodeError, ResolveError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
-from srfix.serde.resolve import ResolvedSchema, Resolver
-from srfix.serde.subjects import Role
+from srfix.serde.resolve.policies import Resolver
+from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId, is_schema_id, schema_id_of
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from srfix.recovery.census import Census
+from srfix.recovery.census.interface import Census
 from srfix.recovery.facts.key_role import KeyRole, KeyStanding, key_role
 from srfix.recovery.facts.key_sample import KeySample, sample_keys
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.facts.survey import Survey
-from srfix.serde.registry import reference_texts
-from srfix.serde.resolve import ById, ResolvedSchema
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.resolve.policies import ById
+from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.schemas.references import reference_texts
+from srfix.serde.subjects.names import Role, Topic
 
 
 def keys_of_store(

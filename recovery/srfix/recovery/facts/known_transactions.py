@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from srfix.recovery.cluster import TRANSACTIONS, Cluster, GaveUp, transactional_ids
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.log_reader import GaveUp
+from srfix.recovery.cluster.transactional_ids import TRANSACTIONS, transactional_ids
 from srfix.recovery.facts.isolation import SAID_BY_DEFAULT, RestoreIsolation, by_transactional_ids, not_known
 from srfix.serde.errors import AccessDeniedError, ClusterError
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from srfix.recovery.census import Census, IdCount
-from srfix.recovery.cluster import Cluster, RawRecord
-from srfix.serde.subjects import Role
+from srfix.recovery.census.interface import Census, IdCount
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 
 

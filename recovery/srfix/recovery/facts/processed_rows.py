@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.census import Census
-from srfix.recovery.cluster import Cluster, GaveUp, RawRecord
+from srfix.recovery.census.interface import Census
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.log_reader import GaveUp
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.ids_in_words import counted
@@ -23,7 +25,7 @@ from srfix.recovery.registry import ReadableRegistry
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.same_rows import Comparing
-    from srfix.recovery.state import StoredValue
+    from srfix.recovery.state.formats.values import StoredValue
 
 
 _MOST: Final = 1_000
@@ -70,7 +72,9 @@ def compare_rows(
     :raises RegistryError: if the registry does not answer.
     """
     from srfix.recovery.facts.same_rows import Comparing
-    from srfix.recovery.state import OffsetMeaning, StoreKind, some_rows
+    from srfix.recovery.state.checkpoints import OffsetMeaning
+    from srfix.recovery.state.directory import StoreKind
+    from srfix.recovery.state.some_rows import some_rows
 
     place = next((p for p in places if p.task.is_global and p.store.kind is StoreKind.KEY_VALUE), None)
     if place is None:

@@ -15,7 +15,7 @@ from srfix.recovery.facts.survey import ask_membership
 from srfix.recovery.findings import Severity
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Subject
 from srfix.serde.wire import SchemaId
 
 

@@ -9,15 +9,15 @@ from srfix.recovery.facts.stores import Membership, RoleFacts
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import SchemaError
 from srfix.serde.printable import foreign
-from srfix.serde.registry import (
+from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     ForbiddenError,
     InvalidSchemaError,
     SubjectNotFoundError,
     VersionNotFoundError,
-    schema_references,
 )
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
+from srfix.serde.schemas.references import schema_references
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Subject, split_context
 from srfix.serde.wire import SchemaId
 
 WRITABLE_MODES = frozenset({"READWRITE"})

@@ -12,17 +12,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from srfix.recovery.census import Census
+from srfix.recovery.census.interface import Census
 from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state import OffsetMeaning
+from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.serde.files import is_there
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
-    from srfix.recovery.state import ApplicationState, RowIds, StoreDirectory, Task
+    from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
+    from srfix.recovery.state.row_ids import RowIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +71,8 @@ def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
 
     :raises LibraryMissingError: if rocksdict is not installed.
     """
-    from srfix.recovery.state import count_row_ids
-    from srfix.recovery.state.stores import open_store
+    from srfix.recovery.state.row_ids import count_row_ids
+    from srfix.recovery.state.stores.store import open_store
 
     return count_row_ids(open_store(place.state, place.task, place.store), give_up_at=give_up_at)
 
@@ -95,8 +96,8 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
 
     :raises LibraryMissingError: if rocksdict is not installed.
     """
-    from srfix.recovery.state import StoreKind
-    from srfix.recovery.state.stores import StoreFormat
+    from srfix.recovery.state.directory import StoreKind
+    from srfix.recovery.state.stores.detection import StoreFormat
 
     found: dict[Role, set[SchemaId]] = {role: set() for role in Role}
     for state in states:
@@ -144,8 +145,9 @@ class _Gathered:
 
     def add(self, place: Place, count: RowCounter) -> None:
         """Reads the store in one task."""
-        from srfix.recovery.state import StoreKind, is_locked
-        from srfix.recovery.state.stores import StoreFormat, databases
+        from srfix.recovery.state.directory import StoreKind
+        from srfix.recovery.state.locks import is_locked
+        from srfix.recovery.state.stores.detection import StoreFormat, databases
 
         where = f"task {place.task.name} in {place.state.path}"
         path = Path(place.store.path)

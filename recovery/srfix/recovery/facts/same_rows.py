@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from srfix.recovery.cluster import RawRecord
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.survey import schema_behind
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import CasingError, ResolveError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
-from srfix.serde.registry import SchemaNotFoundError
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.schemas.errors import SchemaNotFoundError
+from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import is_framed, parse
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.filled_in import FilledIn
-    from srfix.recovery.state import StoredValue
+    from srfix.recovery.state.formats.values import StoredValue
     from srfix.serde.deserializer import SchemaDeserializer
 
 
@@ -38,7 +38,7 @@ class Comparing:
 
     def __post_init__(self) -> None:
         from srfix.serde.deserializer import SchemaDeserializer
-        from srfix.serde.resolve import ById
+        from srfix.serde.resolve.policies import ById
 
         self._read = SchemaDeserializer(ById(self.registry, context=self.context))
 

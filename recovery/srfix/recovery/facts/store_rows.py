@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 
 

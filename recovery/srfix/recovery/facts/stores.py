@@ -6,16 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from srfix.recovery.census import Census
-from srfix.recovery.cluster import TopicConfigs
+from srfix.recovery.census.interface import Census
+from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.facts.bodies import Bodies
 from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
 from srfix.recovery.facts.key_role import KeyRole
 from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Skipped, Source
-from srfix.serde.registry import Schema
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import (
+    DEFAULT_CONTEXT,
+    Role,
+    Subject,
+    Topic,
+    changelog_topic,
+    join_context,
+    subject_for,
+)
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:

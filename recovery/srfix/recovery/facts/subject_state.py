@@ -7,17 +7,14 @@ from dataclasses import dataclass, field
 
 from srfix.recovery.errors import PlanError
 from srfix.recovery.registry import ReadableRegistry
-from srfix.serde.registry import (
-    Json,
-    Schema,
+from srfix.serde.schemas.errors import (
     SchemaNotFoundError,
-    SchemaVersion,
     SubjectNotFoundError,
     VersionNotFoundError,
     VersionSoftDeletedError,
-    answered_elsewhere,
 )
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.models import Json, Schema, SchemaVersion, answered_elsewhere
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId, given_schema_id
 
 

@@ -7,14 +7,10 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from srfix.recovery.cluster import (
-    TRANSACTIONS,
-    Cluster,
-    Commit,
-    GroupState,
-    RawRecord,
-    TopicConfigs,
-)
+from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.cluster.transactional_ids import TRANSACTIONS
 from srfix.recovery.facts.holders import Holder, list_holders
 from srfix.recovery.facts.isolation import SAID_BY_DEFAULT, RestoreIsolation, by_transactional_ids, not_known, said
 from srfix.recovery.facts.known_transactions import known_transactional_ids
@@ -25,19 +21,17 @@ from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry, usable
 from srfix.serde.errors import ClusterError
 from srfix.serde.formats.table import as_readers_ask
-from srfix.serde.properties import Isolation
-from srfix.serde.registries import AnyClient
-from srfix.serde.registry import (
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.registries.given import AnyClient
+from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     InvalidSchemaError,
-    Schema,
     SchemaNotFoundError,
-    SchemaVersion,
     SubjectNotFoundError,
     VersionNotFoundError,
-    answered_elsewhere,
 )
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, join_context
+from srfix.serde.schemas.models import Schema, SchemaVersion, answered_elsewhere
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic, join_context
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
 

@@ -15,7 +15,7 @@ from typing import Final
 from srfix.recovery.findings import Weight
 from srfix.recovery.internal_topics import recognise
 from srfix.recovery.topology import Processor, SourceNode, Subtopology, Topology
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _TABLE_PROCESSOR: Final = re.compile(r"KTABLE-SOURCE-\d{10}")
 _GENERATED: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-.+-\d{10}")

@@ -18,7 +18,7 @@ from srfix.serde.interface import Context, Value
 from srfix.serde.windowed import WindowKind, split
 
 if TYPE_CHECKING:
-    from srfix.serde.resolve import Resolver
+    from srfix.serde.resolve.policies import Resolver
 
 
 _LATEST_MS: Final = 4_102_444_800_000

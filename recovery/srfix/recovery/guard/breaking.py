@@ -14,7 +14,7 @@ from srfix.recovery.guard.srf016 import source_refuses
 from srfix.recovery.guard.srf018 import loses_rows
 from srfix.recovery.guard.srf019 import untransformed
 from srfix.recovery.guard.state_format import cannot_open
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 
 def on_restore(judged: JudgedStore) -> Iterator[Foretold]:

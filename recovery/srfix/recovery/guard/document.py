@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from srfix.recovery.guard.models import Certainty, Forecast, Foretold, StoreForecast, SubjectForecast
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 
 def forecast_document(forecast: Forecast, *, srfix_version: str, generated_at: str) -> dict[str, Json]:

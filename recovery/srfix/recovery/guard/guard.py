@@ -6,11 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from srfix.recovery.census import CensusEngine
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.diagnosis import Counter, find_candidates, is_global, refused_groups, weigh_all
-from srfix.recovery.evidence import Verdict
-from srfix.recovery.facts import StreamsVersion, Supplied, Survey
+from srfix.recovery.census.interface import CensusEngine
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.diagnosis.candidates import find_candidates
+from srfix.recovery.diagnosis.learning import Counter, is_global
+from srfix.recovery.diagnosis.undecided import refused_groups
+from srfix.recovery.diagnosis.weighing import weigh_all
+from srfix.recovery.evidence.hypotheses import Verdict
+from srfix.recovery.facts.reader import StreamsVersion
+from srfix.recovery.facts.supplied import Supplied
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped, Weight, is_conclusive
 from srfix.recovery.guard.breaking import on_restore, on_upgrade
 from srfix.recovery.guard.judged import JudgedStore, judge
@@ -31,7 +36,7 @@ from srfix.recovery.guard.unasked import unasked
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Subject, Topic, split_context
+from srfix.serde.subjects.names import Subject, Topic, split_context
 
 _CERTAINTIES = tuple(Certainty)
 

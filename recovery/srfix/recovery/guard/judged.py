@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from srfix.recovery.facts import Reader, StoreFacts, StreamsVersion
+from srfix.recovery.facts.reader import Reader, StreamsVersion
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Severity, Weight
 from srfix.recovery.guard.looking import RoleKnown, Sight
 from srfix.recovery.guard.models import (
@@ -19,7 +20,7 @@ from srfix.recovery.guard.models import (
     weakest,
 )
 from srfix.recovery.guard.wiring import SOURCE_BYTES, handed, loads, wirings
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject
 from srfix.serde.wire import SchemaId
 
 

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from srfix.recovery.advice import gather_hints, with_hints
-from srfix.recovery.census import Census
-from srfix.recovery.cluster import Cluster, TopicConfigs
-from srfix.recovery.diagnosis import Counter, learn
-from srfix.recovery.facts import (
-    CheckContext,
-    StoreFacts,
-    StreamsVersion,
-    SubjectState,
-    Survey,
-    SuspectStore,
-    ask_membership,
-    read_subject_state,
-)
+from srfix.recovery.advice.hints import gather_hints, with_hints
+from srfix.recovery.census.interface import Census
+from srfix.recovery.cluster.answers import TopicConfigs
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.diagnosis.learning import Counter, learn
+from srfix.recovery.facts.reader import CheckContext, StreamsVersion
+from srfix.recovery.facts.stores import StoreFacts, SuspectStore
+from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
+from srfix.recovery.facts.survey import Survey, ask_membership
 from srfix.recovery.findings import Evidence, Skipped
 from srfix.recovery.guard.models import Assumed, GuardedStore, StoreKind
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 

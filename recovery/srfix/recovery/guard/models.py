@@ -7,11 +7,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import Reader, StreamsVersion
+from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.recovery.findings import Severity, Skipped, Weight
 from srfix.recovery.guard.optimization import Optimization
-from srfix.serde.registry import Schema
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import (
+    DEFAULT_CONTEXT,
+    Role,
+    Subject,
+    Topic,
+    changelog_topic,
+    join_context,
+    subject_for,
+)
 from srfix.serde.wire import SchemaId
 
 

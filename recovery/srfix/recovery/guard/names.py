@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from srfix.recovery.facts import Reader, StreamsVersion
+from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Assumed, Certainty, PseudoTopic, SubjectForecast, Wiring, weakest
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 FOREIGN_KEY_JOINS = StreamsVersion(2, 4)
 """The first Kafka Streams with foreign-key joins (KIP-213)."""

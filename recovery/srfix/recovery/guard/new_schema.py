@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from srfix.recovery.facts import held_version, read_subject_state
+from srfix.recovery.facts.subject_state import held_version, read_subject_state
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import Sight
@@ -18,10 +18,11 @@ from srfix.recovery.guard.srf016 import CODE as POLLUTED
 from srfix.recovery.guard.srf020 import latest_cannot_read
 from srfix.recovery.guard.steps import plan_of_schema
 from srfix.recovery.guard.taking import refusal_of
-from srfix.recovery.repair.planning import ON_REQUEST
+from srfix.recovery.repair.planning.wanted import ON_REQUEST
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Schema, SubjectNotFoundError, VersionNotFoundError
-from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
+from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 _INTERNAL: Final = re.compile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from srfix.recovery.guard.looking import RoleKnown
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 
 def has_nothing_of_its_own(known: RoleKnown | None, role: Role) -> bool:

@@ -11,7 +11,7 @@ from typing import Final, cast
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.files import parse_json
 from srfix.serde.formats import avro, json_schema
-from srfix.serde.registry import Schema, SchemaReference
+from srfix.serde.schemas.models import Schema, SchemaReference
 
 _REGISTRY_KEYS: Final = frozenset(
     ("schema", "schemaType", "references", "metadata", "ruleSet", "id", "version", "subject", "guid", "ts", "deleted")

@@ -12,7 +12,7 @@ from srfix.recovery.guard.models import Certainty, Foretold, Moment, StoreKind, 
 from srfix.recovery.guard.named_ids import named_ids
 from srfix.recovery.guard.srf006 import CODE as OF_GLOBAL_STORES
 from srfix.recovery.guard.steps import plan_of_phantom
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 CODE: Final = "SRF001"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.facts import ask_membership
+from srfix.recovery.facts.survey import ask_membership
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.models import Certainty, Foretold, Moment, weakest
 from srfix.recovery.guard.named_ids import named_ids
 from srfix.recovery.guard.own_schemas import has_nothing_of_its_own
 from srfix.recovery.guard.steps import plan_of_source
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 
 CODE: Final = "SRF004"

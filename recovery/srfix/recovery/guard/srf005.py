@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.census import Census
-from srfix.recovery.facts import KeyAsymmetry, StoreFacts
+from srfix.recovery.census.interface import Census
+from srfix.recovery.facts.key_asymmetry import KeyAsymmetry
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import is_live
 from srfix.recovery.guard.models import Certainty, Foretold, Moment, weakest
 from srfix.recovery.guard.named_ids import named_ids
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 CODE: Final = "SRF005"
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.checks import why_none_registers
-from srfix.recovery.facts import NO_SUCH_QUESTION, CheckContext, Reader, StreamsVersion, SubjectState
+from srfix.recovery.checks.puts import why_none_registers
+from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
+from srfix.recovery.facts.refusals import NO_SUCH_QUESTION
+from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import RoleKnown
 from srfix.recovery.guard.models import Certainty, Foretold, Moment, weakest
 from srfix.recovery.guard.named_ids import named_ids
-from srfix.serde.registry import RegistryAnswerError, RegistryProtocolError
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
+from srfix.serde.subjects.names import Role
 
 CODE: Final = "SRF015"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.checks import where_refused
-from srfix.recovery.facts import Reader, schema_behind
+from srfix.recovery.checks.srf016 import where_refused
+from srfix.recovery.facts.reader import Reader
+from srfix.recovery.facts.survey import schema_behind
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import RoleKnown
@@ -15,7 +16,7 @@ from srfix.recovery.guard.named_ids import named_ids
 from srfix.recovery.guard.own_schemas import has_nothing_of_its_own
 from srfix.recovery.guard.srf020 import in_words
 from srfix.recovery.guard.taking import refusal_of_id
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 
 CODE: Final = "SRF016"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.checks import retention_limits
+from srfix.recovery.checks.srf018 import limits as retention_limits
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.models import Certainty, Foretold, Moment
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 CODE: Final = "SRF018"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.facts import ProcessedRows, StreamsVersion
+from srfix.recovery.facts.processed_rows import ProcessedRows
+from srfix.recovery.facts.reader import StreamsVersion
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.models import Certainty, Foretold, Moment, StoreKind
 from srfix.recovery.ids_in_words import counted
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 CODE: Final = "SRF019"
 

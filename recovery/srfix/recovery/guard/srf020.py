@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from srfix.recovery.facts import schema_behind
+from srfix.recovery.facts.survey import schema_behind
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Certainty, Foretold, Moment, NewSchema
 from srfix.recovery.guard.named_ids import named_ids
-from srfix.recovery.topic_check import unreadable
-from srfix.serde.registry import Schema, SchemaNotFoundError
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.recovery.topic_check.judging import unreadable
+from srfix.serde.schemas.errors import SchemaNotFoundError
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 CODE: Final = "SRF020"

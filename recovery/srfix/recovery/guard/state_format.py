@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.facts import StreamsVersion
+from srfix.recovery.facts.reader import StreamsVersion
 from srfix.recovery.findings import Severity
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.models import Certainty, Foretold, Moment
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 _OFFSETS_IN_ROCKSDB: Final = StreamsVersion(4, 3)
 """From here on every RocksDB has the column family `offsets`, which older versions cannot open (KIP-1035)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.guard.judged import JudgedStore
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 
 def plan_of_phantom(judged: JudgedStore, *, is_known: bool) -> Iterator[str]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.facts import Supplied, own_processor, table_sources
+from srfix.recovery.facts.supplied import Supplied
+from srfix.recovery.facts.table_sources import own_processor, table_sources
 from srfix.recovery.findings import Skipped, Weight
 from srfix.recovery.guard.models import GuardedStore, PseudoTopic, StoreKind
 from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, recognise
-from srfix.recovery.ksqldb import KsqldbAnswers, is_at_least
+from srfix.recovery.ksqldb.models import KsqldbAnswers
+from srfix.recovery.ksqldb.versions import is_at_least
 from srfix.recovery.topology import Processor, Sink, Topology
-from srfix.serde.subjects import Role, Topic
+from srfix.serde.subjects.names import Role, Topic
 
 _PSEUDO: Final = (("pk", Role.KEY), ("fk", Role.KEY), ("vh", Role.VALUE))
 """`KTableImpl` decorates the registration topic's name with these, and hands it to the serde of that role."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from srfix.recovery.facts import (
-    NO_SUCH_QUESTION,
-    Membership,
-    RoleFacts,
-    SubjectState,
-    foreseen_refusals,
-    schema_behind,
-)
+from srfix.recovery.facts.refusals import NO_SUCH_QUESTION, foreseen_refusals
+from srfix.recovery.facts.stores import Membership, RoleFacts
+from srfix.recovery.facts.subject_state import SubjectState
+from srfix.recovery.facts.survey import schema_behind
 from srfix.recovery.findings import Skipped
 from srfix.recovery.guard.looking import Sight
-from srfix.serde.registry import RegistryAnswerError, RegistryProtocolError, Schema, SchemaNotFoundError
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError, SchemaNotFoundError
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from srfix.recovery.facts import StreamsVersion
+from srfix.recovery.facts.reader import StreamsVersion
 from srfix.recovery.findings import Weight
 from srfix.recovery.guard.models import GuardedStore, StoreKind, Wiring
 from srfix.recovery.guard.optimization import Optimization
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 SOURCE_BYTES: Final = (Wiring.REUSED, Wiring.GLOBAL)
 """Where a restore loads the source topic's records as they are."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from srfix.recovery.census import IdCount, PartitionCensus, RoleCensus
+from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
 from srfix.recovery.inspect.scan import Scan
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
 
 
 def census_document(scan: Scan, *, srfix_version: str, generated_at: str, registry: str | None) -> dict[str, Json]:

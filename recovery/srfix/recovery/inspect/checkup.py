@@ -14,15 +14,18 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.facts import WRITABLE_MODES, look_up
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.facts.refusals import WRITABLE_MODES
+from srfix.recovery.facts.subject_state import look_up
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.formats.table import as_readers_ask
-from srfix.serde.registry import EndpointNotSupportedError, ForbiddenError, RegistryProbe, Schema, UnauthorizedError
-from srfix.serde.subjects import Subject
+from srfix.serde.registry.probe import RegistryProbe
+from srfix.serde.schemas.errors import EndpointNotSupportedError, ForbiddenError, UnauthorizedError
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import Subject
 
 _Answer = TypeVar("_Answer")
 _DENIED: Final = re.compile(r"(?i)authorization failed|not authorized")

@@ -12,10 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from srfix.recovery.checks import FOREIGN_KEY_JOIN, LITTER
-from srfix.recovery.cluster import Cluster, GroupListing
+from srfix.recovery.checks.srf008 import CODE as FOREIGN_KEY_JOIN
+from srfix.recovery.checks.srf009 import CODE as LITTER
+from srfix.recovery.cluster.cluster import Cluster, GroupListing
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import Survey, list_holders, orphans
+from srfix.recovery.facts.applications import orphans
+from srfix.recovery.facts.holders import list_holders
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
@@ -26,8 +29,8 @@ from srfix.recovery.internal_topics import (
     record_name_subject,
 )
 from srfix.recovery.registry import ReadableRegistry
-from srfix.serde.registry import EndpointNotSupportedError
-from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
+from srfix.serde.schemas.errors import EndpointNotSupportedError
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 
 
 class SubjectClass(Enum):

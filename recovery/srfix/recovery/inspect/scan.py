@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
-from srfix.recovery.cluster import Cluster, partitions_of
-from srfix.recovery.facts import Holders, find_holders
+from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.topic_lookup import partitions_of
+from srfix.recovery.facts.holders import Holders, find_holders
 from srfix.recovery.findings import Skipped
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import RegistryError
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Role, Topic, subject_for
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role, Topic, subject_for
 from srfix.serde.wire import SchemaId
 
 

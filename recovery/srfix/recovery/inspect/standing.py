@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from srfix.recovery.facts import WRITABLE_MODES, Holder, held_version, version_numbers
+from srfix.recovery.facts.holders import Holder
+from srfix.recovery.facts.refusals import WRITABLE_MODES
+from srfix.recovery.facts.subject_state import held_version, version_numbers
 from srfix.recovery.internal_topics import recognise
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.printable import foreign
-from srfix.serde.registry import (
+from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     InvalidSchemaError,
-    Json,
-    Schema,
     SubjectNotFoundError,
     VersionNotFoundError,
 )
-from srfix.serde.subjects import Subject, split_subject
+from srfix.serde.schemas.models import Json, Schema
+from srfix.serde.subjects.names import Subject, split_subject
 from srfix.serde.wire import SchemaId
 
 

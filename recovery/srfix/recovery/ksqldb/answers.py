@@ -14,8 +14,8 @@ from dataclasses import replace
 from srfix.recovery.errors import KsqldbError, TopologyError
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo, SourceDescription
 from srfix.recovery.topology import Topology, parse_topologies
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Topic
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Topic
 
 _BAD_STATES = ("ERROR", "UNRESPONSIVE")
 

@@ -25,17 +25,11 @@ from srfix.serde.bounds import CONNECT_SECONDS, KSQLDB_BODY_BYTES, KSQLDB_JSON_P
 from srfix.serde.errors import UsageError
 from srfix.serde.forking import PerProcess
 from srfix.serde.printable import foreign
-from srfix.serde.properties import answer_bounds
-from srfix.serde.registry import Json, Secret
-from srfix.serde.registry.http import (
-    NO_CREDENTIALS,
-    AnswerBoundError,
-    BasicAuth,
-    BoundedSession,
-    Credentials,
-    check_json_parts,
-    exchange,
-)
+from srfix.serde.properties.registry import answer_bounds
+from srfix.serde.registry.http.auth import NO_CREDENTIALS, BasicAuth, Credentials
+from srfix.serde.registry.http.bounded import AnswerBoundError, BoundedSession, check_json_parts, exchange
+from srfix.serde.registry.secret import Secret
+from srfix.serde.schemas.models import Json
 from srfix.serde.waiting import waiting
 
 _JSON: Final = "application/vnd.ksql.v1+json"

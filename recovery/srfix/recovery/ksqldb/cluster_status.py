@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from srfix.recovery.errors import KsqldbError
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Topic
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.topology import Topology
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

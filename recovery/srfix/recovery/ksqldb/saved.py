@@ -14,7 +14,7 @@ from typing import Final
 from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ksqldb.answers import merge, parse_json_answers, topology_in
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo, SourceDescription
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _PROMPT: Final = re.compile(r"^ksql>.*$", re.MULTILINE)
 _BLOCK: Final = re.compile(r"^(?=(?:ID|Name)\s*:\s*\S)", re.MULTILINE)

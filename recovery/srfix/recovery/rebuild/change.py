@@ -11,16 +11,10 @@ from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.rebuild.report import StoreTally, Tally, UnreadableRow
 from srfix.recovery.rebuild.reserialise import Change
 from srfix.recovery.rebuild.row_values import REWRITTEN, rewritten
-from srfix.recovery.state import (
-    PLAIN,
-    ROW_FAMILIES,
-    TIMESTAMPED,
-    WITH_HEADERS,
-    StoreDirectory,
-    stored_value,
-)
-from srfix.recovery.state.stores import StoreFormat, detect_format
-from srfix.recovery.state.writing import NO_TIMESTAMP, WrittenKind, stored
+from srfix.recovery.state.directory import StoreDirectory
+from srfix.recovery.state.stored_rows import PLAIN, ROW_FAMILIES, TIMESTAMPED, WITH_HEADERS, stored_value
+from srfix.recovery.state.stores.detection import StoreFormat, detect_format
+from srfix.recovery.state.writing.kinds import NO_TIMESTAMP, WrittenKind, stored
 from srfix.serde.errors import RegistryError, SrfixError, UsageError
 
 _TIME: Final = struct.Struct(">q")

@@ -7,16 +7,13 @@ from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.rebuild.change import RowChange, in_order
-from srfix.recovery.state import (
-    OFFSETS_COLUMN_FAMILY,
-    WITH_HEADERS,
-    CheckpointEntry,
-    StoreDirectory,
-    StoreOffsets,
-    opened,
-    parse_offsets,
-)
-from srfix.recovery.state.writing import Release, new_database
+from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.directory import StoreDirectory
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
+from srfix.recovery.state.rocksdb import opened
+from srfix.recovery.state.stored_rows import WITH_HEADERS
+from srfix.recovery.state.writing.database import new_database
+from srfix.recovery.state.writing.releases import Release
 from srfix.serde.errors import UsageError
 
 _CURRENT: Final = "CURRENT"

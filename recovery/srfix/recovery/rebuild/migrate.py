@@ -18,10 +18,13 @@ from srfix.recovery.rebuild.choices import OnError
 from srfix.recovery.rebuild.databases import copy_database, database_paths, refuse_open
 from srfix.recovery.rebuild.report import Tally
 from srfix.recovery.rebuild.task_folder import TaskFolder
-from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task
-from srfix.recovery.state.writing import Release, as_written_by, finished_before, staged
+from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
+from srfix.recovery.state.writing.progress import as_written_by
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.staging import finished_before, staged
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _PROCESS_METADATA: Final = "kafka-streams-process-metadata"
 _POSITIONS: Final = (Release(3, 2), Release(4, 3))

@@ -17,28 +17,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
-from srfix.recovery.cluster import RawRecord
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.rebuild.change import StoreChange
 from srfix.recovery.rebuild.choices import OnError, Until
 from srfix.recovery.rebuild.migrate import Migration, check, migrate_into
 from srfix.recovery.rebuild.report import Tally
 from srfix.recovery.rebuild.reserialise import Change
 from srfix.recovery.rebuild.task_folder import TaskFolder
-from srfix.recovery.state import ApplicationState, read_state_directory
-from srfix.recovery.state.writing import (
-    Progress,
-    Release,
-    Staging,
-    StoreToWrite,
-    checkpoint_entries,
-    finished_before,
-    staged,
-    store_writer,
-)
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.writing.progress import Progress, checkpoint_entries
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.staging import Staging, finished_before, staged
+from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import Isolation
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Topic
 
 _GLOBAL: Final = "global"
 

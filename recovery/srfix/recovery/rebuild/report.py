@@ -8,7 +8,7 @@ from typing import Final
 
 from srfix.recovery.errors import RowsUnreadableError
 from srfix.recovery.rebuild.choices import OnError
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _MOST_LISTED: Final = 20
 _SHOWN_KEY_BYTES: Final = 40

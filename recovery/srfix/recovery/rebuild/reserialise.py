@@ -10,21 +10,18 @@ from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from srfix.recovery.registry import ReadableRegistry
-from srfix.serde import (
-    AvroSerializer,
-    ById,
-    CaseRule,
-    JsonSchemaSerializer,
-    Role,
-    SchemaDeserializer,
-    SerdeContext,
-)
+from srfix.serde.casing import CaseRule
+from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import ColumnError, SchemaError, UsageError
 from srfix.serde.formats.avro import columns_from_avro
 from srfix.serde.formats.json_schema import columns_from_json_schema
-from srfix.serde.registry import Schema, reference_texts
-from srfix.serde.resolve import Resolver
-from srfix.serde.subjects import FixedSubject, Subject
+from srfix.serde.interface import SerdeContext
+from srfix.serde.resolve.policies import ById, Resolver
+from srfix.serde.schemas.models import Schema
+from srfix.serde.schemas.references import reference_texts
+from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
+from srfix.serde.subjects.names import Role, Subject
+from srfix.serde.subjects.strategies import FixedSubject
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 
 Change: TypeAlias = Callable[[bytes], bytes]
@@ -96,7 +93,7 @@ def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], cas
     try:
         columns = columns_from_avro(schema.text, names="keep", references=references)
     except (ColumnError, SchemaError):  # no record, or one that is recursive: as Avro itself resolves it
-        from srfix.serde.formats.avro.read import ReaderSchema
+        from srfix.serde.formats.avro.read.resolution import ReaderSchema
 
         reader = ReaderSchema(text=schema.text, references=references)
         return SchemaDeserializer(resolver, reader_schema=reader, times=_TIMES)

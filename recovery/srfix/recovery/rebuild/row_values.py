@@ -17,22 +17,17 @@ from typing import Final, TypeAlias
 
 from srfix.recovery.errors import FormatError
 from srfix.recovery.rebuild.reserialise import Change
-from srfix.recovery.state import PLAIN
-from srfix.recovery.state.formats import (
+from srfix.recovery.state.formats.lists import decode_list, decode_sided_value, encode_list, encode_sided_value
+from srfix.recovery.state.formats.values import decode_aggregate_with_headers, decode_timestamped, decode_with_headers
+from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,
-    decode_aggregate_with_headers,
     decode_latest,
-    decode_list,
-    decode_sided_value,
-    decode_timestamped,
     decode_versioned_key,
     decode_versioned_segment,
-    decode_with_headers,
-    encode_list,
-    encode_sided_value,
     encode_versioned_segment,
 )
-from srfix.recovery.state.stores import StoreFormat
+from srfix.recovery.state.stored_rows import PLAIN
+from srfix.recovery.state.stores.detection import StoreFormat
 
 _INDEX: Final = b"\1"
 

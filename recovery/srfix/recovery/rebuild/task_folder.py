@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.state import CheckpointEntry
-from srfix.recovery.state.writing import Release, checkpoint_text
+from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.writing.progress import checkpoint_text
+from srfix.recovery.state.writing.releases import Release
 
 _CHECKPOINT: Final = ".checkpoint"
 

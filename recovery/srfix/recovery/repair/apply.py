@@ -7,10 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from srfix.recovery.actions import Action, Register, added_versions, as_it_came, has_happened, perform, with_given_ids
+from srfix.recovery.actions.actions import (
+    Action,
+    Register,
+    added_versions,
+    as_it_came,
+    has_happened,
+    perform,
+    with_given_ids,
+)
 from srfix.recovery.clock import now
 from srfix.recovery.errors import AppliedInPartError, PlanError
-from srfix.recovery.facts import SubjectState, difference, look_up, read_subject_state
+from srfix.recovery.facts.subject_state import SubjectState, difference, look_up, read_subject_state
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.journal import Journal, open_journal, set_aside
 from srfix.recovery.repair.journal_lines import JournalState
@@ -19,8 +27,8 @@ from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.reopening import missing_registrations, reopen
 from srfix.recovery.repair.still_relaxed import still_relaxed
 from srfix.serde.errors import RegistryError, SrfixError
-from srfix.serde.registry import RegistryAnswerError
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.errors import RegistryAnswerError
+from srfix.serde.subjects.names import Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from srfix.recovery.actions import Action, Register
+from srfix.recovery.actions.actions import Action, Register
 from srfix.recovery.ids_in_words import counted
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

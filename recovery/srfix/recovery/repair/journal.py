@@ -20,13 +20,13 @@ from typing import TypeVar
 import portalocker
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import SubjectState, subject_state_document
+from srfix.recovery.facts.subject_state import SubjectState, subject_state_document
 from srfix.recovery.repair.journal_lines import SCHEMA, JournalState, chained, is_cut_first_line, replay
 from srfix.recovery.repair.plan_file import Plan, load_plan, plan_document
 from srfix.serde import bounds
 from srfix.serde.files import is_there, open_file, parse_json, read_file, refuse_what_is_no_file
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Subject
 
 _State = TypeVar("_State")
 

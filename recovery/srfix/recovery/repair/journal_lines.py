@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, cast
 
-from srfix.recovery.actions import Action, Register, has_happened_in_part, with_given_ids
+from srfix.recovery.actions.actions import Action, Register, has_happened_in_part, with_given_ids
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import SubjectState, subject_state_from
+from srfix.recovery.facts.subject_state import SubjectState, subject_state_from
 from srfix.recovery.repair.plan_file import Plan, plan_from
 from srfix.serde.files import parse_json
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId, is_schema_id
 
 SCHEMA: Final = "srfix.journal/1"

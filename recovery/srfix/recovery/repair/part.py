@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from srfix.recovery.cluster import did_you_mean
+from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.repair.plan_file import Plan
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 
 _CODE: Final = re.compile(r"(?i)srf(\d{3})")
 

@@ -12,7 +12,7 @@ from srfix.recovery.errors import PlanError
 from srfix.serde import bounds
 from srfix.serde.files import parse_json, read_file, write_whole
 from srfix.serde.printable import capitalized, printable_json
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 
 def plan_digest(document: Mapping[str, Json]) -> str:

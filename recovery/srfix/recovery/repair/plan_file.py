@@ -8,24 +8,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
-from srfix.recovery.actions import Action, Register, action_document, action_from, describe
+from srfix.recovery.actions.actions import Action, Register
+from srfix.recovery.actions.document import action_document, action_from, describe
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import (
-    Circumstances,
-    KnownStore,
-    SubjectState,
-    circumstances_document,
-    circumstances_from,
-    subject_state_document,
-    subject_state_from,
-)
+from srfix.recovery.facts.circumstances import Circumstances, KnownStore, circumstances_document, circumstances_from
+from srfix.recovery.facts.subject_state import SubjectState, subject_state_document, subject_state_from
 from srfix.recovery.html import plan_html
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
 from srfix.recovery.repair.plan_documents import document_in, plan_bytes, plan_digest, save_document, untouched
-from srfix.recovery.topic_check import TopicRead, read_document, read_from
+from srfix.recovery.topic_check.question import TopicRead, read_document, read_from
 from srfix.serde.printable import capitalized
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId, given_schema_id
 
 SCHEMA = "srfix.plan/1"

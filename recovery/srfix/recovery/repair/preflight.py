@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.actions import (
+from srfix.recovery.actions.actions import (
     DeleteVersion,
     Register,
     RestoreCompatibility,
@@ -22,21 +22,20 @@ from srfix.recovery.actions import (
     SetMode,
     SoftDelete,
 )
-from srfix.recovery.facts import WRITABLE_MODES, mode_in_force
+from srfix.recovery.facts.refusals import WRITABLE_MODES, mode_in_force
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import Plan, plan_document
 from srfix.serde.errors import RegistryError
 from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.printable import capitalized
-from srfix.serde.registry import (
+from srfix.serde.schemas.errors import (
     ForbiddenError,
     RegistryUnreachableError,
-    Schema,
     SchemaNotFoundError,
     UnauthorizedError,
-    same_content,
 )
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.models import Schema, same_content
+from srfix.serde.subjects.names import Subject
 
 _NO_VERSION = 2**31 - 1
 """The highest version number there can be: no subject has it."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.actions import (
+from srfix.recovery.actions.actions import (
     Register,
     SetCompatibility,
     SetMode,
@@ -24,7 +24,7 @@ from srfix.recovery.actions import (
 )
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import read_subject_state
+from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.journal import open_journal, set_aside
 from srfix.recovery.repair.journal_lines import JournalState

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from srfix.recovery.actions import Action, Register, SetMode, SoftDelete
+from srfix.recovery.actions.actions import Action, Register, SetMode, SoftDelete
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import SubjectState, difference, held_version, read_subject_state
+from srfix.recovery.facts.subject_state import SubjectState, difference, held_version, read_subject_state
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.journal import Journal
 from srfix.recovery.repair.journal_lines import JournalState

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, assert_never
 
-from srfix.recovery.actions import (
+from srfix.recovery.actions.actions import (
     Action,
     DeleteVersion,
     Register,
@@ -26,7 +26,7 @@ from srfix.recovery.actions import (
 )
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError, RolledBackInPartError
-from srfix.recovery.facts import SubjectState, look_up, read_subject_state
+from srfix.recovery.facts.subject_state import SubjectState, look_up, read_subject_state
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.apply import note_done, undo_wrong_id
 from srfix.recovery.repair.journal import Journal, open_journal, says_nothing
@@ -34,8 +34,8 @@ from srfix.recovery.repair.journal_lines import JournalState
 from srfix.recovery.repair.untold import Untold, refuse_untold, untold_steps
 from srfix.recovery.repair.whose_version import as_left, untold, why_theirs
 from srfix.serde.errors import RegistryError
-from srfix.serde.registry import IncompatibleSchemaError, ReferenceExistsError
-from srfix.serde.subjects import Subject, split_context
+from srfix.serde.schemas.errors import IncompatibleSchemaError, ReferenceExistsError
+from srfix.serde.subjects.names import Subject, split_context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

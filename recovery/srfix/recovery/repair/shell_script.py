@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Final, assert_never
 from urllib.parse import quote as percent_encoded
 
-from srfix.recovery.actions import (
+from srfix.recovery.actions.actions import (
     Action,
     DeleteVersion,
     Register,
@@ -27,16 +27,16 @@ from srfix.recovery.actions import (
     SetCompatibility,
     SetMode,
     SoftDelete,
-    describe,
     relaxed_fields,
     restored_fields,
 )
+from srfix.recovery.actions.document import describe
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import level_of
+from srfix.recovery.facts.subject_state import level_of
 from srfix.recovery.repair.plan_file import Plan
 from srfix.serde.printable import foreign, printable_json
-from srfix.serde.registry import Json, Schema
-from srfix.serde.registry.http import path_of
+from srfix.serde.registry.http.urls import path_of
+from srfix.serde.schemas.models import Json, Schema
 
 _HEAD: Final = r"""
 set -euf

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from srfix.recovery.actions import SetCompatibility, SetMode, has_happened_in_part, restored_fields
+from srfix.recovery.actions.actions import SetCompatibility, SetMode, has_happened_in_part, restored_fields
 from srfix.recovery.commands import positional, srfix_command
-from srfix.recovery.facts import read_subject_state
+from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.journal_lines import JournalState
 from srfix.serde.errors import RegistryError

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.actions import (
+from srfix.recovery.actions.actions import (
     Action,
     DeleteVersion,
     Register,
@@ -20,10 +20,10 @@ from srfix.recovery.actions import (
     has_happened_in_part,
 )
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import SubjectState, look_up, read_subject_state
+from srfix.recovery.facts.subject_state import SubjectState, look_up, read_subject_state
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.journal_lines import JournalState
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ registry wrote it (8.0 on); else that ours was left soft-deleted and this one is
 
 from __future__ import annotations
 
-from srfix.recovery.actions import Register, added_versions
-from srfix.recovery.facts import SubjectState, VersionState
+from srfix.recovery.actions.actions import Register, added_versions
+from srfix.recovery.facts.subject_state import SubjectState, VersionState
 from srfix.recovery.repair.journal_lines import JournalState
 
 

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from srfix.recovery.checks import BY_CODE
-from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import Bodies, StoreFacts
+from srfix.recovery.checks.table import BY_CODE
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.facts.bodies import Bodies
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Finding, Severity, Weight
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import Plan
+from srfix.recovery.repair.plan_file import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from srfix.recovery.actions import (
+from srfix.recovery.actions.actions import (
     Action,
     DeleteVersion,
     Register,
@@ -17,8 +17,8 @@ from srfix.recovery.actions import (
     SoftDelete,
 )
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.repair import Plan
-from srfix.serde.subjects import Subject
+from srfix.recovery.repair.plan_file import Plan
+from srfix.serde.subjects.names import Subject
 
 _MOST_IDS: Final = 12
 

@@ -19,7 +19,7 @@ from typing import Final
 from srfix.recovery.errors import StateDirectoryError
 from srfix.serde import bounds
 from srfix.serde.files import read_file
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _VERSION: Final = 0
 _OFFSET_UNKNOWN: Final = -4

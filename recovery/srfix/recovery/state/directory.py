@@ -18,7 +18,7 @@ from enum import Enum
 
 from srfix.recovery.state.checkpoints import Checkpoint
 from srfix.recovery.state.offsets_column_family import StoreOffsets
-from srfix.serde.subjects import Topic, changelog_topic
+from srfix.serde.subjects.names import Topic, changelog_topic
 
 
 class StoreKind(Enum):

@@ -18,8 +18,8 @@ from typing import Final
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.recovery.state.formats import decode_position
-from srfix.serde.subjects import Topic
+from srfix.recovery.state.formats.positions import decode_position
+from srfix.serde.subjects.names import Topic
 
 OFFSETS_COLUMN_FAMILY: Final = "offsets"
 """Its name (`RocksDBStore.OFFSETS_COLUMN_FAMILY_NAME`)."""

@@ -20,7 +20,7 @@ from srfix.recovery.state.rocksdb import read_column_family
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, parse_json, read_file
-from srfix.serde.subjects import changelog_topic
+from srfix.serde.subjects.names import changelog_topic
 
 _TASK: Final = re.compile(r"([0-9]+)_([0-9]+)")
 _APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9._-]+")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from srfix.recovery.findings import Weight
 from srfix.recovery.internal_topics import parse
 from srfix.recovery.state.directory import ApplicationState, StoreKind, Task
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

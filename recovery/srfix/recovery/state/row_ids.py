@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state.formats import Headers
-from srfix.recovery.state.stores import RowBatch, StateStore, StoreDamage, StoreFormat
-from srfix.serde.subjects import Role
+from srfix.recovery.state.formats.values import Headers
+from srfix.recovery.state.stores.batches import RowBatch
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.store import StateStore, StoreDamage
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, is_schema_id
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers
 

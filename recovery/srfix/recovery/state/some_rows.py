@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from srfix.recovery.state.formats import StoredValue
+from srfix.recovery.state.formats.values import StoredValue
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened
 from srfix.recovery.state.stored_rows import ROW_FAMILIES, stored_value
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from srfix.recovery.state.formats import StoredValue, decode_timestamped, decode_with_headers
+from srfix.recovery.state.formats.values import StoredValue, decode_timestamped, decode_with_headers
 
 PLAIN: Final = "default"
 """The column family of a plain store, which every database has."""

@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from srfix.recovery.cluster import Cluster, RawRecord, partitions_of
-from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state_report import Comparison, compared
-from srfix.serde.subjects import Topic
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.cluster.topic_lookup import partitions_of
+from srfix.recovery.state.stores.store import StateStore
+from srfix.recovery.state_report.difference_kinds import Comparison
+from srfix.recovery.state_report.differences import compared
+from srfix.serde.subjects.names import Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

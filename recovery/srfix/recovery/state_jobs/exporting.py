@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from srfix.recovery.facts import RecordDecoder
-from srfix.recovery.state.stores import StateStore
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.state.stores.store import StateStore
 from srfix.recovery.state_jobs.interface import PartsEngine
 from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_jobs.unfinished import new_attempt, take, unfinished_folder
-from srfix.recovery.state_report import ROWS_DECODED_TOGETHER, ExportFormat, decoded_batches, exporting, typed_columns
+from srfix.recovery.state_report.export_formats import ExportFormat
+from srfix.recovery.state_report.exporting import exporting
+from srfix.recovery.state_report.row_documents import ROWS_DECODED_TOGETHER, decoded_batches
+from srfix.recovery.state_report.typed_columns import typed_columns
 from srfix.serde.errors import UsageError
 
 

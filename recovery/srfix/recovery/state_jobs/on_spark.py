@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 from uuid import uuid4
 
-from srfix.recovery.census import failure_in_short, finished
+from srfix.recovery.census.spark_jobs import finished
+from srfix.recovery.census.spark_topic import failure_in_short
 from srfix.recovery.state_jobs.interface import Part, Result, Work
 from srfix.recovery.state_jobs.worker import FACTORY, Answer, Shipment
 from srfix.serde.errors import SparkError, SrfixError
-from srfix.serde.registry import pickled_with_secrets
-from srfix.serde.spark.errors import is_sparks, srfix_error_of
+from srfix.serde.registry.secret import pickled_with_secrets
+from srfix.serde.spark.errors.driver_errors import is_sparks, srfix_error_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

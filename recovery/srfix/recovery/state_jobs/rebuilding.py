@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.rebuild import Range, Rebuild, Tally, TopicReader, build, take_over
-from srfix.recovery.state import Task
-from srfix.recovery.state.writing import Staging
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.rebuild.rebuild import Range, Rebuild, TopicReader, build, take_over
+from srfix.recovery.rebuild.report import Tally
+from srfix.recovery.state.directory import Task
+from srfix.recovery.state.writing.staging import Staging
 from srfix.recovery.state_jobs.interface import PartsEngine
 from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_jobs.unfinished import new_attempt, take

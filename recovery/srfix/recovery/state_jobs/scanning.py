@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from srfix.recovery.facts import RecordDecoder
-from srfix.recovery.state.stores import StateStore
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.state.stores.store import StateStore
 from srfix.recovery.state_jobs.second_answers import SecondAnswers
-from srfix.recovery.state_report import DecodedRow, RowFilter, decoded_rows
+from srfix.recovery.state_report.row_documents import DecodedRow, decoded_rows
+from srfix.recovery.state_report.row_filter import RowFilter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from srfix.serde.resolve import SecondAnswered
+from srfix.serde.resolve.resolved import SecondAnswered
 
 
 class SecondAnswers:

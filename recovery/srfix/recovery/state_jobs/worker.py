@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state_jobs.interface import Work
-from srfix.serde.arrow import pyarrow
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, SrfixError
 
 if TYPE_CHECKING:

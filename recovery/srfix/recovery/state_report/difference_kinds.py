@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import repeat
 from typing import Final, NamedTuple
 
-from srfix.recovery.state.stores import StateStore
+from srfix.recovery.state.stores.store import StateStore
 from srfix.serde.wire import is_schema_id
 from srfix.serde.wire_peek import NO_PAYLOAD, SchemaIdPeek
 

@@ -20,18 +20,14 @@ from dataclasses import replace
 from itertools import islice, repeat
 from typing import Final
 
-from srfix.recovery.cluster import RawRecord
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import FormatError, StateDirectoryError
-from srfix.recovery.state.formats import (
-    SessionKey,
-    WindowStoreKey,
-    decode_session_key,
-    decode_window_store_key,
-    encode_session_key,
-    encode_window_store_key,
-)
-from srfix.recovery.state.stores import StateRow, StateStore, StoredWindow, StoreFormat
-from srfix.recovery.state.writing import in_order
+from srfix.recovery.state.formats.sessions import SessionKey, decode_session_key, encode_session_key
+from srfix.recovery.state.formats.windows import WindowStoreKey, decode_window_store_key, encode_window_store_key
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.rows import StateRow, StoredWindow
+from srfix.recovery.state.stores.store import StateStore
+from srfix.recovery.state.writing.spilled import in_order
 from srfix.recovery.state_report.difference_kinds import (
     MOST_SHOWN,
     Comparison,
@@ -42,7 +38,7 @@ from srfix.recovery.state_report.difference_kinds import (
     kind_of,
 )
 from srfix.recovery.state_report.version_differences import version_differences
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _CHUNK: Final = 1_000
 _TOMBSTONE: Final = b""

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.facts import Place
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.findings import Weight
-from srfix.recovery.state import ApplicationState, OffsetMeaning, StoreDirectory, StoreKind, Task, stores_on_disk
+from srfix.recovery.state.checkpoints import OffsetMeaning
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
+from srfix.recovery.state.restore_sources import stores_on_disk
 from srfix.recovery.state_report.listing import databases_of
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Topic
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Topic
 
 BYTES_OF_A_DATABASE: Final = (50 + 3 * 16) * 1024 * 1024
 """Of memory, at most."""

@@ -21,18 +21,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
-from srfix.recovery.facts import DecodedColumn
-from srfix.recovery.state.stores import StoredWindow
+from srfix.recovery.facts.decoding import DecodedColumn
+from srfix.recovery.state.stores.rows import StoredWindow
 from srfix.recovery.state_report.export_formats import HOLDS_TYPES, ExportFormat
 from srfix.recovery.state_report.retention import Retention
 from srfix.recovery.state_report.row_documents import SIDES, DecodedBatch, headers_document, row_document
 from srfix.recovery.state_report.typed_columns import TypedColumn
-from srfix.serde.arrow import arrow_schema
-from srfix.serde.columns import Columns
+from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.columns.types import Columns
 from srfix.serde.errors import PayloadBoundError, UsageError
 from srfix.serde.interface import Value
 from srfix.serde.json_values import JsonTexts
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 _COLUMNS: Final = {
     "task": "string",

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from srfix.recovery.cluster import StreamsMembers
+from srfix.recovery.cluster.streams_members import StreamsMembers
 from srfix.recovery.internal_topics import ksqldb_query
-from srfix.recovery.ksqldb import ServerStatus
-from srfix.recovery.state import Task
+from srfix.recovery.ksqldb.cluster_status import ServerStatus
+from srfix.recovery.state.directory import Task
 
 
 class HostRole(Enum):

@@ -10,14 +10,20 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.recovery.cluster import Cluster, RawRecord
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import FormatError
-from srfix.recovery.facts import Membership, ask_membership
+from srfix.recovery.facts.stores import Membership
+from srfix.recovery.facts.survey import ask_membership
 from srfix.recovery.registry import ReadableRegistry
-from srfix.recovery.state import Traces
-from srfix.recovery.state.formats import decode_join_side_key, decode_session_key, decode_window_store_key
-from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat
-from srfix.serde.subjects import Role, Subject, Topic, subject_for
+from srfix.recovery.state.directory import Traces
+from srfix.recovery.state.formats.lists import decode_join_side_key
+from srfix.recovery.state.formats.sessions import decode_session_key
+from srfix.recovery.state.formats.windows import decode_window_store_key
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.rows import StateRow
+from srfix.recovery.state.stores.store import StateStore
+from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
 from srfix.serde.wire import SchemaId, is_schema_id
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 

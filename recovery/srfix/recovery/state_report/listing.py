@@ -6,20 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from srfix.recovery.state import (
-    ApplicationState,
-    CheckpointEntry,
-    StoreDirectory,
-    StoreKind,
-    Task,
-    Traces,
-    Unreadable,
-    is_locked,
-)
+from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, Unreadable
+from srfix.recovery.state.locks import is_locked
 from srfix.recovery.state_report.generations import streams_by_rocksdb
 from srfix.recovery.state_report.rocksdb_options import newest_options
 from srfix.recovery.state_report.store_forms import StoreForm
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from srfix.recovery.facts import ask_membership
+from srfix.recovery.facts.survey import ask_membership
 from srfix.recovery.registry import ReadableRegistry
-from srfix.recovery.state.stores import StateRow
+from srfix.recovery.state.stores.rows import StateRow
 from srfix.serde.errors import WireError
-from srfix.serde.subjects import Role, Subject, split_context, split_subject
+from srfix.serde.subjects.names import Role, Subject, split_context, split_subject
 from srfix.serde.wire import SchemaId, parse
 
 

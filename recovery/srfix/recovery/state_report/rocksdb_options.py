@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.state import OFFSETS_COLUMN_FAMILY
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.serde import bounds
 from srfix.serde.files import read_file
 

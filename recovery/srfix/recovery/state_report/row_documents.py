@@ -7,13 +7,16 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.recovery.cluster import RawRecord
-from srfix.recovery.facts import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
-from srfix.recovery.state.formats import Headers, Side
-from srfix.recovery.state.stores import RowBatch, StateRow, StateStore
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.facts.decoding import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
+from srfix.recovery.state.formats.lists import Side
+from srfix.recovery.state.formats.values import Headers
+from srfix.recovery.state.stores.batches import RowBatch
+from srfix.recovery.state.stores.rows import StateRow
+from srfix.recovery.state.stores.store import StateStore
 from srfix.recovery.state_report.typed_columns import TypedColumn, typed_column
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
 
 ROWS_DECODED_TOGETHER: Final = 5_000
 """A batch of Arrow is worth more rows than a scan is."""

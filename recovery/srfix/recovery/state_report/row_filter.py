@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from srfix.recovery.facts import RecordDecoder
-from srfix.recovery.state.stores import StateRow, StateStore
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.state.stores.rows import StateRow
+from srfix.recovery.state.stores.store import StateStore
 from srfix.serde.json_values import to_json
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

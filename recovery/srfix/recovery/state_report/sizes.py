@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.state.stores import RowBatch, StateRow, StateStore, StoreFormat
+from srfix.recovery.state.stores.batches import RowBatch
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.rows import StateRow
+from srfix.recovery.state.stores.store import StateStore
 from srfix.recovery.state_report.listing import databases_of
 from srfix.recovery.state_report.rocksdb_log import log_that_hurts, read_logs
 from srfix.recovery.state_report.rocksdb_options import RocksDBOptions, newest_options, options_that_hurt
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import is_schema_id
 from srfix.serde.wire_peek import PeekedId, SchemaIdPeek, peek_headers
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
-from srfix.recovery.state import ApplicationState, StoreDirectory, StoreKind
-from srfix.recovery.state.stores import StoreFormat, detect_format
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind
+from srfix.recovery.state.stores.detection import StoreFormat, detect_format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

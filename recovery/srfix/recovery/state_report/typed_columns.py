@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from srfix.recovery.facts import RecordDecoder
-from srfix.serde.batches import Reason
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.serde.batches.rows import Reason
 from srfix.serde.interface import SerdeContext
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers, SchemaId
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from srfix.serde.columns import Columns
+    from srfix.serde.columns.types import Columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def typed_column(
     :raises RegistryError: if the registry could not be asked.
     :raises UsageError: if the decoder has no columns for the role, or pyarrow is not installed.
     """
-    from srfix.serde.arrow import to_arrow
+    from srfix.serde.arrow.decode import to_arrow
 
     context = SerdeContext(topic, role)
     contexts = context if headers is None else [SerdeContext(topic, role, each) for each in headers]

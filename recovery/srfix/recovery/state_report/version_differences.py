@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from srfix.recovery.cluster import RawRecord
-from srfix.recovery.state.stores import StateStore
-from srfix.recovery.state.writing import in_order
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.state.stores.store import StateStore
+from srfix.recovery.state.writing.spilled import in_order
 from srfix.recovery.state_report.difference_kinds import KEPT_SIZE, Difference, DifferenceKind, Keeping, Said, kind_of
 
 _CHUNK: Final = 1_000

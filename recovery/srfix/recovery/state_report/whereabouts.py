@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from srfix.recovery.state.stores import StateStore
+from srfix.recovery.state.stores.store import StateStore
 from srfix.recovery.state_report.hosts import TaskHost, task_of
 from srfix.recovery.state_report.key_reads import KeyRead, value_ids
 from srfix.recovery.state_report.partitions import murmur2, partition_of
 from srfix.recovery.state_report.row_filter import rows_of_key
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 from srfix.serde.wire import SchemaId
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from srfix.recovery.findings import IdAtFault
 from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, TopicFinding
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 
 def check_document(found: TopicCheck, *, srfix_version: str, generated_at: str, registry: str) -> dict[str, Json]:

@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
-from srfix.recovery.checks import at_fault
-from srfix.recovery.cluster import TopicConfigs, did_you_mean, partitions_of
+from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.checks.counting import at_fault
+from srfix.recovery.cluster.answers import TopicConfigs
+from srfix.recovery.cluster.topic_lookup import did_you_mean, partitions_of
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import Bodies, Survey, keys_under, newest_bodies, read_subject_state
+from srfix.recovery.facts.bodies import Bodies, newest_bodies
+from srfix.recovery.facts.keys_of_store import keys_under
+from srfix.recovery.facts.subject_state import read_subject_state
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
 from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck
 from srfix.recovery.topic_check.findings import findings_of
@@ -19,7 +23,7 @@ from srfix.recovery.topic_check.judging import Judge
 from srfix.recovery.topic_check.lives import Lives, Positions, as_read, standing_of
 from srfix.recovery.topic_check.question import TopicQuestion
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Role, Topic, subject_for
+from srfix.serde.subjects.names import Role, Topic, subject_for
 from srfix.serde.wire import SchemaId
 
 

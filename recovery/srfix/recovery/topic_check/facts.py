@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from srfix.recovery.census import Census
+from srfix.recovery.census.interface import Census
 from srfix.recovery.findings import Source
 from srfix.recovery.topic_check.question import TopicRead
 

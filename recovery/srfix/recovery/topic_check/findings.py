@@ -8,7 +8,10 @@ from typing import Final
 
 from srfix.recovery.checks import srf011, srf013, srf020
 from srfix.recovery.commands import Given, positional
-from srfix.recovery.facts import Bodies, Holders, SubjectState, Survey, find_holders, read_subject_state
+from srfix.recovery.facts.bodies import Bodies
+from srfix.recovery.facts.holders import Holders, find_holders
+from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, TopicFinding, Trouble
@@ -18,7 +21,7 @@ from srfix.recovery.topic_check.question import Strategy, TopicReader
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.table import record_name
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject
 from srfix.serde.wire import SchemaId
 
 _WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}

@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
-from srfix.recovery.census import Census, IdCount, PartitionCensus, RoleCensus
-from srfix.recovery.cluster import Cluster, GaveUp, RawRecord
+from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, RoleCensus
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.log_reader import GaveUp
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.topic_check.lives import Lives
 from srfix.serde.errors import WireError
-from srfix.serde.registry import EndpointNotSupportedError, SchemaNotFoundError
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.errors import EndpointNotSupportedError, SchemaNotFoundError
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, parse
 
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from srfix.recovery.facts import Membership, Survey
+from srfix.recovery.facts.stores import Membership
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.topic_check.answers import Trouble
 from srfix.recovery.topic_check.question import Strategy, TopicQuestion, TopicReader
 from srfix.serde.compatibility import incompatibilities
 from srfix.serde.errors import NoSubjectError, SchemaError
 from srfix.serde.formats.table import format_of, record_name
-from srfix.serde.registry import (
-    EndpointNotSupportedError,
-    Schema,
-    SchemaVersion,
-    SubjectNotFoundError,
-    VersionNotFoundError,
-    reference_texts,
-)
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, subject_of
+from srfix.serde.schemas.errors import EndpointNotSupportedError, SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.schemas.models import Schema, SchemaVersion
+from srfix.serde.schemas.references import reference_texts
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject
+from srfix.serde.subjects.strategies import subject_of
 from srfix.serde.wire import SchemaId
 
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from srfix.recovery.census import Census, IdCount, PartitionCensus, RoleCensus
-from srfix.serde.subjects import Role
+from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, RoleCensus
+from srfix.serde.subjects.names import Role
 
 
 class Lives(Enum):

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from srfix.recovery.facts import Holder
-from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
+from srfix.recovery.facts.holders import Holder
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 

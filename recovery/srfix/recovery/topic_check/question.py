@@ -8,24 +8,21 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import (
-    FixedSubject,
-    RecordSubject,
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import (
     Role,
     Subject,
     SubjectStrategy,
     Topic,
-    TopicRecordSubject,
-    TopicSubject,
     join_context,
     split_context,
     split_subject,
     subject_for,
 )
+from srfix.serde.subjects.strategies import FixedSubject, RecordSubject, TopicRecordSubject, TopicSubject
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import Json
+    from srfix.serde.schemas.models import Json
 
 
 class TopicReader(Enum):

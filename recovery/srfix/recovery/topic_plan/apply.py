@@ -10,7 +10,7 @@ from typing import assert_never
 
 from srfix.recovery.clock import now
 from srfix.recovery.errors import AppliedInPartError, PlanError
-from srfix.recovery.repair import Journal, open_journal_as, set_aside
+from srfix.recovery.repair.journal import Journal, open_journal_as, set_aside
 from srfix.recovery.topic_plan.document import SCHEMA as _PLAN_SCHEMA
 from srfix.recovery.topic_plan.document import digest_of_plan, topic_plan_document
 from srfix.recovery.topic_plan.ending_keys import check_expiry, expire

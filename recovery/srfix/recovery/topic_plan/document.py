@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.repair import document_in, plan_bytes, plan_digest, save_document, untouched
+from srfix.recovery.repair.plan_documents import document_in, plan_bytes, plan_digest, save_document, untouched
 from srfix.recovery.topic_plan.plan import (
     CarriedSchemaId,
     ExpireKeys,
@@ -19,9 +19,9 @@ from srfix.recovery.topic_plan.plan import (
 from srfix.serde import bounds
 from srfix.serde.files import parse_json, read_file
 from srfix.serde.printable import capitalized
-from srfix.serde.properties import Isolation
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Subject, Topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Subject, Topic
 
 SCHEMA: Final = "srfix.topic-plan/1"
 _FAMILY: Final = "srfix.topic-plan/"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.clock import now
-from srfix.recovery.cluster import RawRecord
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.topic_plan.expiry_words import expiry_playbook, expiry_price, expiry_undo, key_in_words
@@ -26,8 +26,8 @@ from srfix.recovery.topic_plan.logs import CLEANUP_POLICY, count_of, known_confi
 from srfix.recovery.topic_plan.plan import ExpireKeys, TopicPlan
 from srfix.recovery.topic_plan.rows import NewestRecord, chosen, live, partition_rows
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Topic, changelog_topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Topic, changelog_topic
 
 WHY_STOPPED: Final = "it would write to its changelog at the same time, and its rows on disk are not touched by this"
 ISOLATION: Final = Isolation.READ_UNCOMMITTED

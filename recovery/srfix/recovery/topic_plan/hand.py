@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from srfix.recovery.topic_plan.interface import NewRecord
 from srfix.serde.errors import ClusterError
-from srfix.serde.properties import ReadOnlyClient
+from srfix.serde.properties.kafka_client import ReadOnlyClient
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer

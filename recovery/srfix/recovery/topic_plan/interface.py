@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from srfix.recovery.cluster import GroupState, RawRecord, TopicConfigs
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Topic
+from srfix.recovery.cluster.answers import GroupState, TopicConfigs
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.repair import chained_lines, document_of_line, does_not_follow, read_journal_as, unreadable
+from srfix.recovery.repair.journal import read_journal_as
+from srfix.recovery.repair.journal_lines import chained_lines, document_of_line, does_not_follow, unreadable
 from srfix.recovery.topic_plan.document import topic_plan_from
 from srfix.recovery.topic_plan.plan import TopicPlan
 from srfix.serde.files import open_file
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 SCHEMA: Final = "srfix.topic-journal/1"
 _FAMILY: Final = b'"schema": "srfix.topic-journal/'

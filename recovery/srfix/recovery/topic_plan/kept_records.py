@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.cluster import RawRecord
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
 from srfix.recovery.topic_plan.plan import KeptRecords
 from srfix.serde.files import open_file, parse_json
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _SUFFIX: Final = ".records.jsonl"
 _CHUNK: Final = 1 << 20

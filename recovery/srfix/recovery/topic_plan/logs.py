@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from srfix.recovery.cluster import did_you_mean
+from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.errors import PlanError
 from srfix.recovery.topic_plan.interface import Look
 from srfix.recovery.topic_plan.rows import NewestRecord, newest_records
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Topic
 
 CLEANUP_POLICY: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import Subject, Topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Subject, Topic
 
 OUR_HEADER: Final = "srfix-expiry"
 """The header of the tombstones that a plan writes; its value tells the plan."""

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError, RolledBackInPartError
-from srfix.recovery.repair import Journal, open_journal_as, says_nothing
+from srfix.recovery.repair.journal import Journal, open_journal_as, says_nothing
 from srfix.recovery.topic_plan.apply import mark_of
 from srfix.recovery.topic_plan.ending_keys import bring_back, check_expiry
 from srfix.recovery.topic_plan.filling import others_have_written, unfill

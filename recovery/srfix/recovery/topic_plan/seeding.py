@@ -30,8 +30,9 @@ from srfix.recovery.topic_plan.plan import CarriedSchemaId, SeedChangelog, Topic
 from srfix.recovery.topic_plan.rows import NewestRecord, live, partition_rows
 from srfix.recovery.topic_plan.seed_words import seed_playbook, seed_price, seed_undo
 from srfix.serde.errors import UsageError
-from srfix.serde.properties import Isolation
-from srfix.serde.subjects import ChangelogSubject, Role, Topic, changelog_topic
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role, Topic, changelog_topic
+from srfix.serde.subjects.strategies import ChangelogSubject
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import SchemaIdPeek
 

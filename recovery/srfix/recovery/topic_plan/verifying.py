@@ -29,7 +29,7 @@ from srfix.recovery.topic_plan.kept_records import check_kept_records, kept_reco
 from srfix.recovery.topic_plan.logs import newest_of
 from srfix.recovery.topic_plan.plan import ExpireKeys, PartitionRows, SeedChangelog, TopicPlan, Work
 from srfix.recovery.topic_plan.rows import NewestRecord, digest_of, fingerprint, live
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 
 _LOG = Isolation.READ_UNCOMMITTED
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from srfix.recovery.cluster import RawRecord
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
 from srfix.recovery.topic_plan.interface import Look
 from srfix.recovery.topic_plan.kept_records import KeptRecord
 from srfix.recovery.topic_plan.plan import OUR_HEADER
 from srfix.recovery.topic_plan.rows import fingerprint, fingerprint_of
-from srfix.serde.properties import Isolation
+from srfix.serde.properties.kafka_client import Isolation
 
 
 class Whose(Enum):

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from srfix.recovery.actions import Action, Register, SetCompatibility, SetMode, SoftDelete
+from srfix.recovery.actions.actions import Action, Register, SetCompatibility, SetMode, SoftDelete
 from srfix.recovery.errors import PlanError
-from srfix.recovery.repair import Plan
-from srfix.recovery.repair.planning import Keep
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Role, Subject, Topic, changelog_topic, join_context, split_context, subject_for
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.planning.keep import Keep
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, join_context, split_context, subject_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

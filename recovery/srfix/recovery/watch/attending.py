@@ -6,23 +6,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from srfix.recovery.checks import RepairRequest, Want, Width, want_of_phantom
+from srfix.recovery.checks.interface import RepairRequest, Want, Width
+from srfix.recovery.checks.srf001 import want_of_phantom
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import (
-    Membership,
-    RoleFacts,
-    StoreFacts,
-    SubjectState,
-    Survey,
-    held_version,
-    read_subject_state,
-)
-from srfix.recovery.repair import Plan
-from srfix.recovery.repair.planning import plan_wants
+from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+from srfix.recovery.facts.subject_state import SubjectState, held_version, read_subject_state
+from srfix.recovery.facts.survey import Survey
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.planning.plan import plan_wants
 from srfix.recovery.watch.allowance import AllowedPair
 from srfix.recovery.watch.events import Deferred, Withheld
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 RELAXED: Final = "NONE"

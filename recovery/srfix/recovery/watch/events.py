@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from srfix.recovery.findings import Diagnosis
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from srfix.recovery.census import Census
-from srfix.recovery.cluster import Cluster, GaveUp, RawRecord
-from srfix.serde.subjects import Role, Topic
+from srfix.recovery.census.interface import Census
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.log_reader import GaveUp
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 

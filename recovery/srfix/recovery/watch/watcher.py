@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.recovery.clock import now
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.diagnosis import Examination
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import StoreFacts, Survey, version_numbers
+from srfix.recovery.facts.stores import StoreFacts
+from srfix.recovery.facts.subject_state import version_numbers
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, recognise
 from srfix.recovery.registry import Registry
 from srfix.recovery.watch.allowance import AllowedPair
@@ -42,8 +44,8 @@ from srfix.recovery.watch.events import (
 from srfix.recovery.watch.tail import TailedTopic, TopicChangedError
 from srfix.recovery.watch.writing import Writer
 from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, UsageError
-from srfix.serde.registry import RegistryAnswerError
-from srfix.serde.subjects import Role, Subject, Topic, split_context, split_subject
+from srfix.serde.schemas.errors import RegistryAnswerError
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 _FIRST_WAIT_S: Final = 1.0

@@ -15,21 +15,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.actions import Register, restore_config, soft_delete
+from srfix.recovery.actions.actions import Register, restore_config, soft_delete
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import held_version, read_subject_state
+from srfix.recovery.facts.subject_state import held_version, read_subject_state
 from srfix.recovery.registry import Registry
-from srfix.recovery.repair import Plan, apply_plan, default_journal_path, put_back, read_journal
-from srfix.recovery.repair.planning import Keep
+from srfix.recovery.repair.apply import apply_plan
+from srfix.recovery.repair.journal import default_journal_path, read_journal
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.planning.keep import Keep
+from srfix.recovery.repair.put_back import put_back
 from srfix.recovery.watch.allowance import AllowedPair
 from srfix.recovery.watch.attending import is_relaxed
 from srfix.recovery.watch.events import Deferred, Registered, Stopped
 from srfix.serde import bounds
 from srfix.serde.errors import RegistryError
 from srfix.serde.files import is_there
-from srfix.serde.registry import RegistryAnswerError
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.errors import RegistryAnswerError
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 _SUFFIX: Final = ".journal.jsonl"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from srfix.serde.batches import BadRow, Reason
+from srfix.serde.batches.rows import BadRow, Reason
 from srfix.serde.errors import DecodeError, SrfixError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.interface import Context
-from srfix.serde.serdes import read_from
+from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.wire import identity_of
 
 _KINDS: Final[dict[str, tuple[type[DecodeError], Reason]]] = {

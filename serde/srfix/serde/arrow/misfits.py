@@ -8,7 +8,7 @@ import decimal
 from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
-from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.errors import CoercionError, DecodeError, IncompatibleTypeError, OutOfRangeError
 from srfix.serde.java_ints import INT_MAX, LONG_MAX
 

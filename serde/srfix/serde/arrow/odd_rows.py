@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.row_wise import RowWise
-from srfix.serde.batches import Payloads
+from srfix.serde.batches.rows import Payloads
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.interface import Context
 

@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
-from srfix.serde.batches import OnError
+from srfix.serde.batches.rows import OnError
 from srfix.serde.casing import is_same
-from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import (
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.types import (
     Array,
     Column,
     Columns,

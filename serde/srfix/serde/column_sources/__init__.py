@@ -9,8 +9,3 @@
 | a Spark `StructType` or its JSON | `columns_from_spark`; back: `spark_schema` | |
 | a Python dataclass | `columns_from_dataclass` | |
 """
-
-from srfix.serde.column_sources.from_dataclass import NameOf
-from srfix.serde.column_sources.from_spark import SparkSchema, SparkStructType, columns_from_spark, spark_schema
-from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.column_sources.into_dataclass import dataclass_builder, row_class

@@ -22,7 +22,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Final, NewType, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from srfix.serde.column_sources.sources import SourceField, source_columns
-from srfix.serde.columns import (
+from srfix.serde.columns.text import print_type
+from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -41,10 +42,9 @@ from srfix.serde.columns import (
     Namespace,
     ScalarType,
     Struct,
-    print_type,
     usable_columns,
 )
-from srfix.serde.connect import NameRule
+from srfix.serde.connect.columns import NameRule
 from srfix.serde.errors import ColumnError
 
 NameOf: TypeAlias = Callable[[str], str]

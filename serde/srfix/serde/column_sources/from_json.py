@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Final, Literal, NoReturn, TypeAlias
 
 from srfix.serde.column_sources.sources import SourceField, source_columns
-from srfix.serde.columns import (
+from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -33,7 +33,7 @@ from srfix.serde.columns import (
     Struct,
     usable_columns,
 )
-from srfix.serde.connect import Dropped, Inferred, NameRule
+from srfix.serde.connect.columns import Dropped, Inferred, NameRule
 from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.java_ints import is_int, is_long
 

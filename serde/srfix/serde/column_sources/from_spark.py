@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol, TypeAlias, assert_never, runtime_checkable
 
 from srfix.serde.column_sources.sources import SourceField, source_columns
-from srfix.serde.columns import (
+from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -45,7 +45,7 @@ from srfix.serde.columns import (
     type_name,
     usable_columns,
 )
-from srfix.serde.connect import NameRule
+from srfix.serde.connect.columns import NameRule
 from srfix.serde.errors import ColumnError, SchemaError
 
 

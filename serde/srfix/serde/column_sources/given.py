@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 from srfix.serde.column_sources.from_dataclass import columns_from_dataclass
 from srfix.serde.column_sources.from_spark import SparkSchema, columns_from_spark
 from srfix.serde.column_sources.into_dataclass import row_class
-from srfix.serde.columns import Column, Columns, parse_columns, usable_columns
-from srfix.serde.connect import NameRule
+from srfix.serde.columns.text import parse_columns
+from srfix.serde.columns.types import Column, Columns, usable_columns
+from srfix.serde.connect.columns import NameRule
 from srfix.serde.errors import ColumnError
 
 GivenColumns: TypeAlias = "Columns | SparkSchema | type[Any]"

@@ -21,7 +21,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast, get_args, get_origin
 
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.column_sources.from_dataclass import NameOf, without_annotations
-from srfix.serde.columns import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, print_type
+from srfix.serde.columns.text import print_type
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, SrfixError
 
 Build: TypeAlias = "Callable[[Any], object]"

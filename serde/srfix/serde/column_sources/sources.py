@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from srfix.serde.casing import declared_name
-from srfix.serde.columns import Column, Columns, ColumnType, Namespace
-from srfix.serde.connect import NameRule
+from srfix.serde.columns.types import Column, Columns, ColumnType, Namespace
+from srfix.serde.connect.columns import NameRule
 from srfix.serde.errors import ColumnError
 
 SourceField: TypeAlias = tuple[str, ColumnType, Namespace]

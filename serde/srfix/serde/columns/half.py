@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from srfix.serde.columns.halves import check_key_columns, is_wrapped, only_column
 from srfix.serde.columns.types import Columns, Namespace, usable_columns
 from srfix.serde.errors import ColumnError
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

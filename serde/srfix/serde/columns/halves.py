@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from srfix.serde.columns.text import print_type
 from srfix.serde.columns.types import STRING, Array, Column, Columns, ColumnType, Map, Struct
 from srfix.serde.errors import ColumnError
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 
 def key_columns(columns: Columns) -> Columns:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from srfix.serde.columns import parse_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import ColumnError, UsageError
-from srfix.serde.registries import AnyClient, AnySchema, is_registry
+from srfix.serde.registries.confluent_schema import AnySchema
+from srfix.serde.registries.given import AnyClient, is_registry
 
 
 def check_no_columns(schema_str: object) -> None:

@@ -34,11 +34,12 @@ from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.confluent.types import R, T
 from srfix.serde.errors import RegistryError
 from srfix.serde.interface import Context, Row
-from srfix.serde.registries import AnyClient, AnySchema
+from srfix.serde.registries.confluent_schema import AnySchema
+from srfix.serde.registries.given import AnyClient
 
 if TYPE_CHECKING:
     from srfix.serde.casing import CaseRule
-    from srfix.serde.column_sources import GivenColumns
+    from srfix.serde.column_sources.given import GivenColumns
     from srfix.serde.confluent.config import Conf
     from srfix.serde.confluent.shape import AnyPolicy
 

@@ -24,30 +24,26 @@ from fastavro.write import LOGICAL_WRITERS
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Half, Times
+from srfix.serde.columns.half import Half
+from srfix.serde.columns.times import Times
 from srfix.serde.confluent.config import SerdeSettings
 from srfix.serde.confluent.serde import References
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats import avro
 from srfix.serde.formats.avro import AvroNode, ParsedSchema, analyse, every_node, fastavro_decoder, has_decimals, load
-from srfix.serde.formats.avro.read import (
-    CONTAINER,
-    Costs,
-    ReaderSchema,
-    check_body,
-    far_time_check,
-    guard_of,
-    text_cost,
-    usable_reader,
-)
-from srfix.serde.formats.avro.write import native_fastavro_encoder
-from srfix.serde.formats.rows import MISSING, nests_deeper
+from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
+from srfix.serde.formats.avro.read.guard import check_body, guard_of
+from srfix.serde.formats.avro.read.resolution import ReaderSchema, usable_reader
+from srfix.serde.formats.avro.read.times import far_time_check
+from srfix.serde.formats.avro.write.kernel import native_fastavro_encoder
+from srfix.serde.formats.rows.nesting import nests_deeper
+from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 from srfix.serde.printable import shortened
-from srfix.serde.serdes import decode_plan
+from srfix.serde.serdes.plans import decode_plan
 
 _Parsed: TypeAlias = "str | list[object] | dict[object, object]"
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
-from srfix.serde.columns import Times, given_times
+from srfix.serde.columns.times import Times, given_times
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
-from srfix.serde.properties import Setting, fields_of, taken_by
+from srfix.serde.properties.settings_table import Setting, fields_of, taken_by
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID
 
 Conf: TypeAlias = "Mapping[str, object] | None"

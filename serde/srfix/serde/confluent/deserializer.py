@@ -10,7 +10,9 @@ from confluent_kafka.serialization import Deserializer
 
 from srfix.serde.arguments import usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
-from srfix.serde.columns import Columns, roles_of, with_times
+from srfix.serde.columns.half import roles_of
+from srfix.serde.columns.times import with_times
+from srfix.serde.columns.types import Columns
 from srfix.serde.confluent.argument_order import check_no_columns
 from srfix.serde.confluent.config import Conf, check_callable, settings
 from srfix.serde.confluent.errors import make_confluents, missing_context
@@ -31,11 +33,16 @@ from srfix.serde.errors import (
 )
 from srfix.serde.formats.table import check_schema_type, format_of
 from srfix.serde.interface import Context, GuidSource, Row, Value
-from srfix.serde.registries import AnyClient, AnySchema, Registry, given_schema
-from srfix.serde.registry import RegistryAnswerError, Schema, SchemaNotFoundError, SchemaVersion, SubjectNotFoundError
-from srfix.serde.resolve import Resolver, words_for
-from srfix.serde.serdes import ABOUT_THE_PAYLOAD, FramedReader, read_from, record_of
-from srfix.serde.subjects import Role
+from srfix.serde.registries.confluent_schema import AnySchema, given_schema
+from srfix.serde.registries.given import AnyClient, Registry
+from srfix.serde.resolve.policies import Resolver
+from srfix.serde.resolve.resolved import words_for
+from srfix.serde.schemas.errors import RegistryAnswerError, SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.schemas.models import Schema, SchemaVersion
+from srfix.serde.serdes.framed_reader import FramedReader
+from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
+from srfix.serde.serdes.records import record_of
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing, given_schema_id, header_guid, parse, prefix_of, schema_id_header
 
 FromDict: TypeAlias = "Callable[[Value, Context], object]"

@@ -20,7 +20,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import SerializationError
 
 from srfix.serde.errors import RegistryError, ResolveError, SrfixError, UsageError
-from srfix.serde.registry import RegistryAnswerError
+from srfix.serde.schemas.errors import RegistryAnswerError
 
 
 def missing_context(called: str) -> UsageError:

@@ -23,7 +23,7 @@ from uuid import UUID
 from srfix.serde.confluent.config import described
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.interface import Context
-from srfix.serde.subjects import Role, role_of
+from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import Framing, frame_guid, header_guid, parse, prefix_id_bytes, set_header_guid
 
 

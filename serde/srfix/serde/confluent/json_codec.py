@@ -16,7 +16,7 @@ from typing import TypeAlias
 import orjson
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Half
+from srfix.serde.columns.half import Half
 from srfix.serde.confluent.config import SerdeSettings
 from srfix.serde.confluent.serde import References
 from srfix.serde.engine import Decode, Encode
@@ -24,8 +24,8 @@ from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats.json_schema import FirstMisfit, first_misfit_of
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
-from srfix.serde.registry import Json
-from srfix.serde.serdes import decode_plan
+from srfix.serde.schemas.models import Json
+from srfix.serde.serdes.plans import decode_plan
 
 JsonEncode: TypeAlias = "Callable[[object], str | bytes]"
 JsonDecode: TypeAlias = "Callable[[bytes], Value]"

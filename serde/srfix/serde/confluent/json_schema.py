@@ -25,7 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns
+from srfix.serde.column_sources.given import GivenColumns
 from srfix.serde.confluent.argument_order import in_order
 from srfix.serde.confluent.config import Conf, SerdeClass, check_callable, check_no_rules
 from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict
@@ -34,10 +34,11 @@ from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict
 from srfix.serde.confluent.shape import AnyPolicy, remade, shape_of
 from srfix.serde.confluent.types import R, T
 from srfix.serde.confluent.written_columns import written_columns
-from srfix.serde.connect import Generation, WrittenBy
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import Context
-from srfix.serde.registries import AnyClient, AnySchema
+from srfix.serde.registries.confluent_schema import AnySchema
+from srfix.serde.registries.given import AnyClient
 
 
 class JSONSerializer(ConfluentSerializer):

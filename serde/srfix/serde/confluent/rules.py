@@ -12,7 +12,8 @@ from enum import Enum
 from typing import Final
 
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Json, SchemaVersion, SchemaVersions
+from srfix.serde.schemas.models import Json, SchemaVersion
+from srfix.serde.schemas.references import SchemaVersions
 
 
 class Direction(Enum):

@@ -7,13 +7,15 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.closing import Closing
-from srfix.serde.columns import Half
+from srfix.serde.columns.half import Half
 from srfix.serde.confluent.config import SerdeClass, SerdeSettings
 from srfix.serde.confluent.strategies import strategy_of
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ResolveError, SchemaError, UsageError
-from srfix.serde.registries import AnyClient, Registry, given_registry, portable
-from srfix.serde.registry import Schema, SchemaVersion, SubjectNotFoundError, VersionNotFoundError, named_references
+from srfix.serde.registries.given import AnyClient, Registry, given_registry, portable
+from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.schemas.models import Schema, SchemaVersion
+from srfix.serde.schemas.references import named_references
 
 
 class Codec(Protocol):

@@ -20,10 +20,14 @@ from srfix.serde.confluent.written_columns import WrittenColumns
 from srfix.serde.errors import EncodeError, SchemaError, SrfixError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import Context
-from srfix.serde.registries import AnyClient, AnySchema, Registry, given_schema, register
-from srfix.serde.registry import Registration, Schema, SchemaNotFoundError, SchemaVersion, SubjectNotFoundError
-from srfix.serde.serdes import EncodeOrNone, FramedWriter, written_to
-from srfix.serde.subjects import Role, role_of
+from srfix.serde.registries.confluent_schema import AnySchema, given_schema
+from srfix.serde.registries.given import AnyClient, Registry, register
+from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.schemas.models import Registration, Schema, SchemaVersion
+from srfix.serde.serdes.framed_writer import FramedWriter
+from srfix.serde.serdes.located_errors import written_to
+from srfix.serde.serdes.plans import EncodeOrNone
+from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import Framing
 
 ToDict: TypeAlias = "Callable[[object, Context], object]"

@@ -8,13 +8,15 @@ from typing import Any, TypeAlias
 
 from srfix.serde.arguments import flag, flag_or_none, member, type_words
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns, dataclass_builder, given_columns, row_class
-from srfix.serde.columns import Columns, Half, half_of, roles_of
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.column_sources.into_dataclass import dataclass_builder, row_class
+from srfix.serde.columns.half import Half, half_of, roles_of
+from srfix.serde.columns.types import Columns
 from srfix.serde.confluent.config import SerdeSettings
 from srfix.serde.errors import ColumnError, UsageError
-from srfix.serde.registries import Registry
-from srfix.serde.resolve import ById, Resolver, UnderOneSubject
-from srfix.serde.subjects import Role
+from srfix.serde.registries.given import Registry
+from srfix.serde.resolve.policies import ById, Resolver, UnderOneSubject
+from srfix.serde.subjects.names import Role
 
 AnyPolicy: TypeAlias = "Resolver | str"
 """What the constructors take as `policy`: one of `srfix.serde`, or the word `by-id` or `one-subject`."""

@@ -24,19 +24,10 @@ from srfix.serde.confluent.config import SerdeSettings, described
 from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.hints import nearest
 from srfix.serde.interface import Context
-from srfix.serde.registries import Registry
-from srfix.serde.registry import EndpointNotSupportedError, RegistryAnswerError
-from srfix.serde.subjects import (
-    RecordSubject,
-    Role,
-    Subject,
-    SubjectStrategy,
-    TopicRecordSubject,
-    TopicSubject,
-    needs_record,
-    role_of,
-    subject_of,
-)
+from srfix.serde.registries.given import Registry
+from srfix.serde.schemas.errors import EndpointNotSupportedError, RegistryAnswerError
+from srfix.serde.subjects.names import Role, Subject, SubjectStrategy, role_of
+from srfix.serde.subjects.strategies import RecordSubject, TopicRecordSubject, TopicSubject, needs_record, subject_of
 
 KAFKA_CLUSTER_ID: Final = "subject.name.strategy.kafka.cluster.id"
 """Key of `subject.name.strategy.conf`: the namespace that associations are looked up in."""

@@ -7,15 +7,16 @@ from typing import Any
 
 from srfix.serde.arguments import flag, flag_or_none, member
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Times, roles_of
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.half import roles_of
+from srfix.serde.columns.times import Times
 from srfix.serde.confluent.config import Conf
-from srfix.serde.connect import Generation, WrittenBy
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import format_of
-from srfix.serde.registry import Schema
-from srfix.serde.serdes import ColumnPlans, EncodeOrNone
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.models import Schema
+from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
+from srfix.serde.subjects.names import Role
 
 
 class WrittenColumns:

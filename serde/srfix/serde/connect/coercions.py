@@ -33,7 +33,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
-from srfix.serde.columns import READ_AS_INTEGERS, Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde.columns.times import READ_AS_INTEGERS
+from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde.connect.java_text import double_text, float_text, plain_decimal_text
 from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType

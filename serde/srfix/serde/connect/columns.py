@@ -12,7 +12,8 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from srfix.serde.bounds import CONNECT_COLUMNS as _MAX_COLUMNS
 from srfix.serde.casing import declared_name
-from srfix.serde.columns import (
+from srfix.serde.columns.halves import only_column
+from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -32,7 +33,6 @@ from srfix.serde.columns import (
     Map,
     ScalarType,
     Struct,
-    only_column,
     usable_columns,
 )
 from srfix.serde.connect.schema import (
@@ -57,7 +57,7 @@ from srfix.serde.connect.schema import (
     timestamp,
 )
 from srfix.serde.errors import ColumnError
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 NameRule: TypeAlias = Literal["upper", "keep"]
 """`upper`: as unquoted identifiers would be (`UPPERCASE_FIELD_NAME`, the engine's default). `keep`: as the fields are

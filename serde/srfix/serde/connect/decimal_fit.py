@@ -9,7 +9,7 @@ from __future__ import annotations
 import decimal
 from typing import Final, NamedTuple
 
-from srfix.serde.columns import MAX_DIGITS
+from srfix.serde.columns.types import MAX_DIGITS
 
 NOT_FITTING: Final = (decimal.Inexact, decimal.InvalidOperation)
 """What `quantize` raises for a number that does not fit."""

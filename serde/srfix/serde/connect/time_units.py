@@ -28,7 +28,7 @@ from enum import Enum
 from typing import Final
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import ColumnType, ScalarType
+from srfix.serde.columns.types import ColumnType, ScalarType
 from srfix.serde.connect.coercions import refusal
 from srfix.serde.connect.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
 from srfix.serde.errors import IncompatibleTypeError, TimeUnitError

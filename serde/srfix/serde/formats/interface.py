@@ -29,13 +29,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, Times
-from srfix.serde.connect import Generation, Inferred, NameRule, WrittenBy
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.columns import Inferred, NameRule
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.serde.formats.avro.read import ReaderSchema
+    from srfix.serde.formats.avro.read.resolution import ReaderSchema
 
 
 class DecoderFactory(Protocol):

@@ -21,7 +21,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import (
+from srfix.serde.columns.text import print_columns
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import (
     BIGINT,
     BYTES,
     DOUBLE,
@@ -31,17 +33,18 @@ from srfix.serde.columns import (
     Columns,
     Decimal,
     ScalarType,
-    Times,
-    print_columns,
     type_name,
     usable_columns,
 )
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.read import ReaderSchema
-from srfix.serde.formats.avro.write import scalar
-from srfix.serde.formats.rows import FieldCheck, Misfit, RecordCheck, ValueCheck, bare_value, encode_error, or_none
+from srfix.serde.formats.avro.read.resolution import ReaderSchema
+from srfix.serde.formats.avro.write.scalars import scalar
+from srfix.serde.formats.rows.bare import bare_value
+from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
+from srfix.serde.formats.rows.misfit import Misfit, encode_error
+from srfix.serde.formats.rows.value_check import ValueCheck, or_none
 from srfix.serde.interface import Value
 
 SCHEMA_TYPE: str | None = None

@@ -14,7 +14,7 @@ from srfix.serde.errors import SchemaError, UsageError
 
 if TYPE_CHECKING:
     from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
-    from srfix.serde.registry import Schema
+    from srfix.serde.schemas.models import Schema
 
 
 class Format(Enum):

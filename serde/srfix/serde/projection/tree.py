@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeAlias, TypeVar
 
-from srfix.serde.columns import Column, Columns, ColumnType, Decimal, ScalarType
-from srfix.serde.connect import Coercion, ConnectType, TimeUnit
+from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType
+from srfix.serde.connect.coercions import Coercion
+from srfix.serde.connect.schema import ConnectType
+from srfix.serde.connect.time_units import TimeUnit
 from srfix.serde.errors import IncompatibleTypeError
 from srfix.serde.projection.fed import Unfed
 from srfix.serde.projection.writer_type import W, WriterField

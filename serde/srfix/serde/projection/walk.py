@@ -6,30 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from srfix.serde.casing import CaseRule, placements
-from srfix.serde.columns import (
-    Array,
-    Column,
-    Columns,
-    ColumnType,
-    Decimal,
-    Map,
-    ScalarType,
-    Struct,
-    Times,
-    only_column,
-    struct_of,
-    with_times,
-)
-from srfix.serde.connect import (
-    MILLIS,
-    TIME_NAME,
-    TimeUnit,
-    coercion_of,
-    incompatible,
-    reads_units,
-    refusal_in_unit,
-    refusal_of_values,
-)
+from srfix.serde.columns.halves import only_column, struct_of
+from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.connect.coercions import coercion_of, incompatible, refusal_of_values
+from srfix.serde.connect.schema import TIME_NAME
+from srfix.serde.connect.time_units import MILLIS, TimeUnit, reads_units, refusal_in_unit
 from srfix.serde.projection.fed import Unfed, has_rows_of_nulls, unfed
 from srfix.serde.projection.tree import (
     Absent,

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
-from srfix.serde.columns import Column, Columns, ColumnType
-from srfix.serde.connect import ConnectType, TimeUnit
+from srfix.serde.columns.types import Column, Columns, ColumnType
+from srfix.serde.connect.schema import ConnectType
+from srfix.serde.connect.time_units import TimeUnit
 
 
 class WriterType(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias
 
-from srfix.serde.columns import Column, ColumnType, Decimal
+from srfix.serde.columns.types import Column, ColumnType, Decimal
 from srfix.serde.projection.tree import Entries, Items
 from srfix.serde.projection.writer_type import W, WriterField
 

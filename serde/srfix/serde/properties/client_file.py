@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
-from srfix.serde.properties.java import STORE_NAMES, read_properties_file, resolve_references
+from srfix.serde.properties.java.file import read_properties_file
+from srfix.serde.properties.java.providers import resolve_references
+from srfix.serde.properties.java.tls import STORE_NAMES
 from srfix.serde.properties.kafka import apart, taken_by_librdkafka, to_librdkafka, together
 from srfix.serde.properties.kafka_client import DECIDED_HERE
 from srfix.serde.properties.registry import (
@@ -34,7 +36,7 @@ from srfix.serde.properties.registry import (
 from srfix.serde.property_names import is_known, shown
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import RegistryClient
+    from srfix.serde.registry.client import RegistryClient
 
 _CLIENT_PREFIXES: Final = (
     "",
@@ -143,7 +145,7 @@ class ClientFile:
         :raises UsageError: if something cannot be taken; the message says all of it.
         :raises SecretError: if a reference (`env:NAME`, `file:PATH`) among the values cannot be read.
         """
-        from srfix.serde.registry import revealed
+        from srfix.serde.registry.secret import revealed
 
         kafka, _ = settled(self.kafka, self.registry, self.problems)
         return {name: revealed(value) for name, value in kafka.items()}

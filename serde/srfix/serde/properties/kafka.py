@@ -19,7 +19,8 @@ from typing import Final
 
 from srfix.serde.casing import is_same
 from srfix.serde.errors import UsageError
-from srfix.serde.properties.java import OWN_KEY_NAMES, OWN_TRUST_NAMES, from_jaas, from_stores
+from srfix.serde.properties.java.sasl import from_jaas
+from srfix.serde.properties.java.tls import OWN_KEY_NAMES, OWN_TRUST_NAMES, from_stores
 from srfix.serde.property_names import is_librdkafkas, shown
 
 JAVA_NAMES: Final = {

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Final
 from srfix.serde.bounds import CONNECT_SECONDS, REGISTRY_READ_SECONDS, AnswerBounds, UnknownIdBounds
 from srfix.serde.casing import is_same
 from srfix.serde.errors import UsageError
-from srfix.serde.properties.java import STORE_NAMES, from_stores
+from srfix.serde.properties.java.tls import STORE_NAMES, from_stores
 from srfix.serde.properties.kafka import together
 from srfix.serde.properties.settings_table import Setting, fields_of
 from srfix.serde.property_names import shown
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import RegistryClient
-    from srfix.serde.registry.http import Auth, BasicAuth, ClientCertificate, ClientCertificateText, RetryPolicy
+    from srfix.serde.registry.client import RegistryClient
+    from srfix.serde.registry.http.auth import Auth, BasicAuth
+    from srfix.serde.registry.http.retry import RetryPolicy
+    from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateText
 
 _PREFIX: Final = "schema.registry."
 _RULE: Final = "ssl.endpoint.identification.algorithm"
@@ -262,7 +264,8 @@ def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, 
     :raises UsageError: if the settings do not go together.
     :raises SecretError: if the user information, the proxy or the key's password is a reference that cannot be read.
     """
-    from srfix.serde.registry import RegistryClient, revealed
+    from srfix.serde.registry.client import RegistryClient
+    from srfix.serde.registry.secret import revealed
 
     return RegistryClient(
         urls,
@@ -280,7 +283,7 @@ def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, 
 
 
 def _retry_policy(settings: RegistrySettings) -> RetryPolicy:
-    from srfix.serde.registry.http import RetryPolicy
+    from srfix.serde.registry.http.retry import RetryPolicy
 
     default = RetryPolicy()
     return RetryPolicy(
@@ -291,8 +294,8 @@ def _retry_policy(settings: RegistrySettings) -> RetryPolicy:
 
 
 def _client_certificate(settings: RegistrySettings) -> ClientCertificate | ClientCertificateText | None:
-    from srfix.serde.registry import Secret
-    from srfix.serde.registry.http import ClientCertificate, ClientCertificateText
+    from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateText
+    from srfix.serde.registry.secret import Secret
 
     if settings.certificate_pem is not None and settings.key_pem is not None:
         return ClientCertificateText(
@@ -310,8 +313,8 @@ def _client_certificate(settings: RegistrySettings) -> ClientCertificate | Clien
 
 
 def _auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> Auth | None:
-    from srfix.serde.registry import Secret
-    from srfix.serde.registry.http import BearerAuth
+    from srfix.serde.registry.http.auth import BearerAuth
+    from srfix.serde.registry.secret import Secret
 
     if settings.bearer_token is None:
         return _basic_auth(settings, kafka)
@@ -323,8 +326,8 @@ def _auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> Auth | None:
 
 
 def _basic_auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> BasicAuth | None:
-    from srfix.serde.registry import Secret, revealed
-    from srfix.serde.registry.http import BasicAuth
+    from srfix.serde.registry.http.auth import BasicAuth
+    from srfix.serde.registry.secret import Secret, revealed
 
     if settings.credentials_source == "SASL_INHERIT":
         try:

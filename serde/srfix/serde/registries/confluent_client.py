@@ -18,18 +18,11 @@ from typing import Any, Final, Literal, Protocol, cast, runtime_checkable
 
 from srfix.serde.errors import SecretError, SrfixError, UsageError
 from srfix.serde.registries.confluent_schema import confluent_schema, schema_from
-from srfix.serde.registry import (
-    RegisteredSchema,
-    Registration,
-    RegistryProtocolError,
-    RegistryUnreachableError,
-    Schema,
-    SchemaVersion,
-    answer_error_class,
-    note_write,
-)
-from srfix.serde.registry.http import without_user_info
-from srfix.serde.subjects import Role, Subject, context_alone
+from srfix.serde.registry.http.urls import without_user_info
+from srfix.serde.registry.unknown_ids import note_write
+from srfix.serde.schemas.errors import RegistryProtocolError, RegistryUnreachableError, answer_error_class
+from srfix.serde.schemas.models import RegisteredSchema, Registration, Schema, SchemaVersion
+from srfix.serde.subjects.names import Role, Subject, context_alone
 from srfix.serde.wire import SchemaId
 
 
@@ -210,7 +203,7 @@ class FromConfig:
             what = ", ".join(secret) or "the URL"
             raise SecretError(
                 f"The SchemaRegistryClient's configuration holds secrets ({what}), which would travel in clear. Pass a "
-                "srfix.serde.registry.RegistryClient whose password is env:NAME or file:PATH."
+                "srfix.serde.RegistryClient whose password is env:NAME or file:PATH."
             )
         return cls(dict(config))
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from srfix.serde.errors import SchemaError, UsageError
-from srfix.serde.registry import Json, Schema, SchemaReference
+from srfix.serde.schemas.models import Json, Schema, SchemaReference
 
 
 @runtime_checkable
@@ -54,7 +54,7 @@ def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], st
         return schema_from(value)
     raise UsageError(
         f"schema_str is of the type {type(value).__name__}; it must be a text, a Schema of confluent_kafka or of "
-        "srfix.serde.registry, or None."
+        "srfix.serde, or None."
     )
 
 

@@ -21,10 +21,11 @@ from typing import Any, Final, TypeAlias, cast
 from srfix.serde.closing import close_nothing
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
-from srfix.serde.properties import open_registry, registry_settings
+from srfix.serde.properties.registry import open_registry, registry_settings
 from srfix.serde.registries.confluent_client import ConfluentClient, ConfluentRegistry, FromConfig
 from srfix.serde.registries.confluent_schema import metadata_of
-from srfix.serde.registry import Registration, RegistryClient, Schema
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.schemas.models import Registration, Schema
 
 AnyClient: TypeAlias = "SchemaSource | SchemaLookup | SchemaRegistrar | ConfluentClient | Mapping[str, Any] | str"
 """What is taken wherever srfix takes a registry."""

@@ -17,33 +17,30 @@ from srfix.serde.bounds import (
 )
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import parse as _parse
-from srfix.serde.registry.errors import (
+from srfix.serde.registry.http.answer import Answer
+from srfix.serde.registry.http.auth import Auth
+from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.http.tls import (
+    ClientCertificate,
+    ClientCertificateText,
+    check_ca_file,
+    check_ca_text,
+    client_context,
+)
+from srfix.serde.registry.http.transport import Transport, TransportSettings
+from srfix.serde.registry.http.urls import parse_proxy, parse_urls, path_of
+from srfix.serde.registry.paging import paged
+from srfix.serde.registry.single_flight import SingleFlight
+from srfix.serde.registry.unknown_ids import UnknownIds, writes_sent
+from srfix.serde.schemas.errors import (
     AddressNotFoundError,
     EndpointNotSupportedError,
     RegistryAnswerError,
     RegistryProtocolError,
     SchemaNotFoundError,
 )
-from srfix.serde.registry.http import (
-    Answer,
-    Auth,
-    ClientCertificate,
-    ClientCertificateText,
-    RetryPolicy,
-    Transport,
-    TransportSettings,
-    check_ca_file,
-    check_ca_text,
-    client_context,
-    parse_proxy,
-    parse_urls,
-    path_of,
-)
-from srfix.serde.registry.models import Json, RegisteredSchema, Schema
-from srfix.serde.registry.paging import paged
-from srfix.serde.registry.single_flight import SingleFlight
-from srfix.serde.registry.unknown_ids import UnknownIds, writes_sent
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
+from srfix.serde.schemas.models import Json, RegisteredSchema, Schema
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Subject, split_context
 
 T = TypeVar("T")
 

@@ -27,17 +27,17 @@ from collections.abc import Mapping
 
 from srfix.serde.registry import parse as _parse
 from srfix.serde.registry.base import flags, schema_body
-from srfix.serde.registry.errors import (
+from srfix.serde.registry.http.urls import path_of
+from srfix.serde.registry.schema_reads import SchemaReads
+from srfix.serde.registry.settings_access import SettingsAccess
+from srfix.serde.schemas.errors import (
     RegistryAnswerError,
     SubjectNotFoundError,
     SubjectSoftDeletedError,
     VersionNotFoundError,
     VersionSoftDeletedError,
 )
-from srfix.serde.registry.http import path_of
-from srfix.serde.registry.models import Json, Registration, Schema
-from srfix.serde.registry.schema_reads import SchemaReads
-from srfix.serde.registry.settings_access import SettingsAccess
+from srfix.serde.schemas.models import Json, Registration, Schema
 from srfix.serde.wire import SchemaId, given_schema_id
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TypeVar
 
 from srfix.serde.bounds import AnswerBounds
-from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.schemas.errors import RegistryUnreachableError
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, cast
 
-from srfix.serde.registry.http import Answer
-from srfix.serde.registry.models import (
+from srfix.serde.registry.http.answer import Answer
+from srfix.serde.schemas.models import (
     CompatibilityCheck,
     Json,
     RegisteredSchema,
@@ -17,7 +17,7 @@ from srfix.serde.registry.models import (
     SubjectConfig,
     SubjectVersion,
 )
-from srfix.serde.subjects import Subject, split_context
+from srfix.serde.subjects.names import Subject, split_context
 from srfix.serde.wire import SchemaId, is_schema_id
 
 

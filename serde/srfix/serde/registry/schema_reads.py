@@ -8,15 +8,16 @@ from typing import Literal
 
 from srfix.serde.registry import parse as _parse
 from srfix.serde.registry.base import ClientBase, ask_by_id, flags, schema_body
-from srfix.serde.registry.errors import (
+from srfix.serde.registry.http.answer import Answer
+from srfix.serde.registry.http.urls import path_of
+from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     SchemaNotFoundError,
     SubjectNotFoundError,
     VersionNotFoundError,
 )
-from srfix.serde.registry.http import Answer, path_of
-from srfix.serde.registry.models import CompatibilityCheck, RegisteredSchema, Schema, SchemaVersion, SubjectVersion
-from srfix.serde.subjects import Role, Subject, context_alone, has_prefix
+from srfix.serde.schemas.models import CompatibilityCheck, RegisteredSchema, Schema, SchemaVersion, SubjectVersion
+from srfix.serde.subjects.names import Role, Subject, context_alone, has_prefix
 from srfix.serde.wire import SchemaId, given_schema_id
 
 

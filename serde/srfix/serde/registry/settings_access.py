@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import parse as _parse
 from srfix.serde.registry.base import ClientBase, flags
-from srfix.serde.registry.errors import (
+from srfix.serde.registry.http.answer import Answer
+from srfix.serde.registry.http.urls import path_of
+from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     NoSubjectCompatibilityError,
     NoSubjectModeError,
@@ -15,8 +17,7 @@ from srfix.serde.registry.errors import (
     RegistryProtocolError,
     SubjectNotFoundError,
 )
-from srfix.serde.registry.http import Answer, path_of
-from srfix.serde.registry.models import Json, SubjectConfig
+from srfix.serde.schemas.models import Json, SubjectConfig
 
 _DEFAULT_TO_GLOBAL = {"defaultToGlobal": "true"}
 _FILLED_IN = "BACKWARD"

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from srfix.serde.bounds import UnknownIdBounds
 from srfix.serde.forking import ForkLock
-from srfix.serde.registry.errors import SchemaNotFoundError
+from srfix.serde.schemas.errors import SchemaNotFoundError
 
 T = TypeVar("T")
 

@@ -32,8 +32,7 @@ from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionEr
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
 from srfix.serde.printable import capitalized
-from srfix.serde.registries import AnyClient, given_registry, is_registry
-from srfix.serde.registry import Schema
+from srfix.serde.registries.given import AnyClient, given_registry, is_registry
 from srfix.serde.resolve.question import Question
 from srfix.serde.resolve.resolved import (
     Identity,
@@ -43,16 +42,9 @@ from srfix.serde.resolve.resolved import (
     attributes_of,
     words_for,
 )
-from srfix.serde.subjects import (
-    DEFAULT_CONTEXT,
-    Role,
-    Subject,
-    SubjectStrategy,
-    TopicSubject,
-    context_alone,
-    join_context,
-    needs_record,
-)
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, SubjectStrategy, context_alone, join_context
+from srfix.serde.subjects.strategies import TopicSubject, needs_record
 from srfix.serde.wire import SchemaId
 
 

@@ -9,18 +9,18 @@ from uuid import UUID
 from srfix.serde.errors import ResolveError, SchemaError, SubjectVersionError
 from srfix.serde.formats.table import as_readers_ask, record_name
 from srfix.serde.interface import GuidSource, SchemaLookup, SchemaSource
-from srfix.serde.registry import (
+from srfix.serde.resolve.resolved import Identity, ResolvedSchema, attributes_of, words_for
+from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     RegistryAnswerError,
-    Schema,
     SchemaNotFoundError,
-    SchemaVersion,
     SubjectNotFoundError,
     VersionNotFoundError,
-    reference_texts,
 )
-from srfix.serde.resolve.resolved import Identity, ResolvedSchema, attributes_of, words_for
-from srfix.serde.subjects import Role, Subject, SubjectStrategy, context_alone, needs_record, subject_of
+from srfix.serde.schemas.models import Schema, SchemaVersion
+from srfix.serde.schemas.references import reference_texts
+from srfix.serde.subjects.names import Role, Subject, SubjectStrategy, context_alone
+from srfix.serde.subjects.strategies import needs_record, subject_of
 from srfix.serde.wire import given_schema_id
 
 _ANY_RECORD: Final = "record"

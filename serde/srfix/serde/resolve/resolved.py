@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 from srfix.serde.errors import RegistryError, SubjectVersionError
-from srfix.serde.registry import Schema
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import SchemaId
 
 Identity: TypeAlias = "SchemaId | UUID"

@@ -10,20 +10,23 @@ from uuid import UUID
 from srfix.serde.arguments import flag, flag_or_none, member
 from srfix.serde.casing import CaseRule
 from srfix.serde.closing import Closing
-from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Columns, Times, given_times, half_of, with_times
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.half import half_of
+from srfix.serde.columns.times import Times, given_times, with_times
+from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode
 from srfix.serde.formats.avro import columns_from_avro
-from srfix.serde.formats.avro.read import ReaderSchema, usable_reader
+from srfix.serde.formats.avro.read.resolution import ReaderSchema, usable_reader
 from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.interface import Context
 from srfix.serde.native import native_decoder_of
-from srfix.serde.registries import AnyClient
-from srfix.serde.resolve import ResolvedSchema, Resolver, usable_policy
+from srfix.serde.registries.given import AnyClient
+from srfix.serde.resolve.policies import Resolver, usable_policy
+from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.plans import decode_plan, validated_decode
-from srfix.serde.subjects import Role, role_of
+from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
 
 

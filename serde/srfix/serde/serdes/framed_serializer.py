@@ -20,20 +20,22 @@ from srfix.serde.arguments import (
 )
 from srfix.serde.casing import CaseRule
 from srfix.serde.closing import Closing
-from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Times, given_times, roles_of
-from srfix.serde.connect import Generation, WrittenBy
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.half import roles_of
+from srfix.serde.columns.times import Times, given_times
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, check_schema_type, schema_module_of
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
 from srfix.serde.native import NativeEncode, native_encoder_of
-from srfix.serde.registries import AnyClient, given_registry
-from srfix.serde.registry import Schema
+from srfix.serde.registries.given import AnyClient, given_registry
+from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.framed_writer import FramedWriter
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
 from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone, NoneForNull
 from srfix.serde.serdes.schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice, SettledSchema
-from srfix.serde.subjects import Role, SubjectStrategy, TopicSubject, role_of
+from srfix.serde.subjects.names import Role, SubjectStrategy, role_of
+from srfix.serde.subjects.strategies import TopicSubject
 from srfix.serde.wire import Framing, frame_guid, is_header_guid_set, prefix_id_bytes, set_header_guid
 
 TOPIC_SUBJECT: Final = TopicSubject()

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from srfix.serde.errors import ColumnError, SrfixError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, ABOUT_A_ROW, Context
-from srfix.serde.resolve import attributes_of, words_for
-from srfix.serde.subjects import role_of
+from srfix.serde.resolve.resolved import attributes_of, words_for
+from srfix.serde.subjects.names import role_of
 
 ABOUT_THE_PAYLOAD: Final = (*ABOUT_A_PAYLOAD, ColumnError)
 """What names no topic and no role yet, when reading raises it."""

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.columns import Columns, Half, ScalarType, Times, half_of, scalars_of
+from srfix.serde.columns.half import Half, half_of
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Columns, ScalarType, scalars_of
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, EncodeError
-from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of
 from srfix.serde.interface import Value
-from srfix.serde.registry import Schema
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import Role
 
 EncodeOrNone: TypeAlias = Callable[[object, bytes], "bytes | None"]
 """An `Encode` that also gives None: a row whose payload is null."""

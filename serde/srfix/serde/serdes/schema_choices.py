@@ -18,16 +18,13 @@ from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.formats.table import record_name
 from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
-from srfix.serde.registry import (
-    Schema,
-    SchemaNotFoundError,
-    SubjectNotFoundError,
-    VersionNotFoundError,
-    reference_texts,
-)
-from srfix.serde.resolve import Question
+from srfix.serde.resolve.question import Question
+from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.schemas.models import Schema
+from srfix.serde.schemas.references import reference_texts
 from srfix.serde.serdes.plans import EncodeOrNone
-from srfix.serde.subjects import Role, Subject, SubjectStrategy, needs_record, subject_of
+from srfix.serde.subjects.names import Role, Subject, SubjectStrategy
+from srfix.serde.subjects.strategies import needs_record, subject_of
 from srfix.serde.wire import SchemaId, given_schema_id
 
 MakeEncode: TypeAlias = Callable[[Schema, "tuple[str, ...]", Role], EncodeOrNone]

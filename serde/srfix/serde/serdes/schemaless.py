@@ -8,9 +8,11 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from srfix.serde.arguments import flag, flag_or_none, member, plain_row, usable_context, usable_payload
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Columns, Half, Times, given_times, half_of, roles_of, with_times
-from srfix.serde.connect import NameRule
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.half import Half, half_of, roles_of
+from srfix.serde.columns.times import Times, given_times, with_times
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.columns import NameRule
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Row, SerdeContext, Value
@@ -18,7 +20,7 @@ from srfix.serde.native import native_decoder_of
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
 from srfix.serde.serdes.records import record_of
-from srfix.serde.subjects import Role, role_of
+from srfix.serde.subjects.names import Role, role_of
 
 _Plan = TypeVar("_Plan")
 

@@ -26,13 +26,14 @@ from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackag
 from srfix.serde.printable import message
 from srfix.serde.spark.avro_limits import limits_needed, unbounded, unending
 from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.jvm import EngineChoice, JvmRead, jvm_read
+from srfix.serde.spark.jvm.engine_choice import EngineChoice
+from srfix.serde.spark.jvm.read import JvmRead, jvm_read
 from srfix.serde.spark.releases import lacks_arrow, require_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from srfix.serde.spark.read import ReadPlan
+    from srfix.serde.spark.read.plan import ReadPlan
 
 _logger: Final = logging.getLogger("srfix.serde.spark")
 

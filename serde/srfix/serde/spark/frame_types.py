@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
-from srfix.serde.column_sources import SparkSchema, SparkStructType
+from srfix.serde.column_sources.from_spark import SparkSchema, SparkStructType
 from srfix.serde.errors import SchemaError
 
 FrameType: TypeAlias = "str | Mapping[str, object]"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from srfix.serde.batches import Reason
-from srfix.serde.connect import Dropped
+from srfix.serde.batches.rows import Reason
+from srfix.serde.connect.columns import Dropped
 from srfix.serde.errors import SrfixError
 from srfix.serde.formats.table import Format
-from srfix.serde.resolve import ResolvedSchema, SecondAnswered
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
+from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import SchemaId
 
 Engine: TypeAlias = Literal["auto", "arrow", "jvm"]

@@ -14,22 +14,14 @@ from typing import TYPE_CHECKING, cast, get_args, overload
 
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.choosing import choose_engine
-from srfix.serde.spark.errors import kafka_error_of, missing_jar
+from srfix.serde.spark.errors.kafka_errors import kafka_error_of
+from srfix.serde.spark.errors.missing_jars import missing_jar
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow
-from srfix.serde.spark.read import (
-    Assignment,
-    Offsets,
-    Options,
-    Plans,
-    ReadPlan,
-    TopicsAsked,
-    kafka_options,
-    plan_given,
-    topic_plans,
-    topics_asked,
-)
+from srfix.serde.spark.read.kafka_options import Offsets, Options, kafka_options
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.topics import Assignment, Plans, TopicsAsked, plan_given, topic_plans, topics_asked
 from srfix.serde.spark.words import check_word
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession

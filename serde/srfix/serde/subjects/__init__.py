@@ -20,31 +20,3 @@ From Confluent 7.0 on a subject may stand in a context: `:.<context>:<name>`. Th
 subjects are written without it (`io.confluent.kafka.schemaregistry.utils.QualifiedSubject`). `:*:` means every
 context; only searches take it.
 """
-
-from srfix.serde.subjects.names import (
-    CHANGELOG_SUFFIX,
-    DEFAULT_CONTEXT,
-    Role,
-    Subject,
-    SubjectStrategy,
-    Topic,
-    changelog_topic,
-    context_alone,
-    has_prefix,
-    join_context,
-    role_of,
-    same_subject,
-    split_context,
-    split_subject,
-    subject_for,
-    within_context_of,
-)
-from srfix.serde.subjects.strategies import (
-    ChangelogSubject,
-    FixedSubject,
-    RecordSubject,
-    TopicRecordSubject,
-    TopicSubject,
-    needs_record,
-    subject_of,
-)

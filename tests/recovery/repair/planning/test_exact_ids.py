@@ -11,7 +11,8 @@ from srfix.recovery import AppliedInPartError, Keep, PlanError, plan_document
 from srfix.recovery.actions.actions import SetMode
 from srfix.recovery.repair.plan_file import plan_from
 from srfix.serde import Schema, Topic
-from srfix.serde.registry import Json, OperationNotPermittedError
+from srfix.serde.schemas.errors import OperationNotPermittedError
+from srfix.serde.schemas.models import Json
 from tests.recovery.repair.scene import (
     carried_out,
     dies,
@@ -155,7 +156,7 @@ class TestKilled:
         plan = world.plan(exact_ids=True)
         before = world.registry.dump()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("srfix.serde.registry.RegistryClient.set_mode", _immutable)
+            patch.setattr("srfix.serde.registry.client.RegistryClient.set_mode", _immutable)
             with pytest.raises(OperationNotPermittedError):
                 world.apply(plan, tmp_path / "journal")
         assert world.registry.dump() == before

@@ -12,15 +12,17 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry import FixtureRegistry
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Cluster, Diagnosis, Examination, Finding, Plan, Severity, Survey
-from srfix.recovery.facts import RoleFacts, StoreFacts, SuspectStore, read_subject_state
+from srfix.recovery.facts.stores import RoleFacts, StoreFacts, SuspectStore
+from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.findings import IdAtFault, Source
 from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.planning.own_schemas import every_successor_passes
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import RegistryClient, Role, Schema, SchemaError, incompatibilities
-from srfix.serde.registry import InvalidSchemaError, Json
+from srfix.serde.schemas.errors import InvalidSchemaError
+from srfix.serde.schemas.models import Json
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE, clock
 
 NAMES = ("a", "b", "c")

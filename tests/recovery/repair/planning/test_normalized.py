@@ -12,7 +12,7 @@ from srfix.fixtures.registry.schemas.canonical import canonical_avro
 from srfix.fixtures.registry.schemas.normal_avro import normalized_avro, unordered_avro
 from srfix.recovery.repair.planning.normalized import AfterNormalizing, after_normalizing, content_key
 from srfix.serde import Schema
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 JSON_SORTED = '{"properties":{"a":{"type":"string"}},"title":"J","type":"object"}'
 JSON_NOT = '{"title":"J","type":"object","properties":{"a":{"type":"string"}}}'

@@ -9,7 +9,7 @@ import pytest
 
 from srfix.recovery import Keep, PlanError, Severity, plan_document
 from srfix.recovery.checks.interface import Width
-from srfix.recovery.facts import StoreFacts
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
 from srfix.recovery.repair.plan_file import plan_from
 from srfix.recovery.repair.planning.order import by_what_they_unblock

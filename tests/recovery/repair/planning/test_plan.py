@@ -12,11 +12,11 @@ import pytest
 
 from srfix.recovery import Keep, Plan, Reader, plan_document
 from srfix.recovery.actions.actions import Register, SoftDelete
-from srfix.recovery.census import NoCensus
+from srfix.recovery.census.uncounted import NoCensus
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import ChangelogSubject, Role, Schema, Subject, Topic
-from srfix.serde.registry import IncompatibleSchemaError
+from srfix.serde.schemas.errors import IncompatibleSchemaError
 from tests.recovery.repair.scene import carried_out_and_undone, kinds, registered, seed_users, undone
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, clock, value, world_of

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.broker import EmbeddedBroker
-from srfix.fixtures.registry import Answer, Fault
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus, Plan, Supplied, verify
 from srfix.recovery.advice.playbook import Verified, upon_verification
-from srfix.recovery.census import CensusProgress
-from srfix.recovery.cluster import GroupState
+from srfix.recovery.census.interface import CensusProgress
+from srfix.recovery.cluster.answers import GroupState
 from srfix.recovery.repair.plan_file import Omission
 from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, Problem
 from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of
 from srfix.serde import Role, Schema, Subject, Topic
-from srfix.serde.registry import RegistryAnswerError
+from srfix.serde.schemas.errors import RegistryAnswerError
 from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of

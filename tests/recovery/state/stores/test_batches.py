@@ -16,12 +16,40 @@ from hypothesis import strategies as st
 
 from srfix.fixtures.state_directory import write_database
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state import formats as f
-from srfix.recovery.state import read_state_directory
+from srfix.recovery.state.formats.lists import (
+    JoinSideKey,
+    Side,
+    SidedValue,
+    encode_join_side_key,
+    encode_list,
+    encode_sided_value,
+)
+from srfix.recovery.state.formats.sessions import (
+    SessionKey,
+    encode_key_first_session_key,
+    encode_session_key,
+    encode_time_first_session_key,
+)
+from srfix.recovery.state.formats.subscriptions import CombinedKey, encode_combined_key
+from srfix.recovery.state.formats.values import encode_aggregate_with_headers, encode_timestamped, encode_with_headers
+from srfix.recovery.state.formats.versioned import (
+    VersionedKey,
+    VersionedRecord,
+    encode_latest,
+    encode_versioned_key,
+    encode_versioned_segment,
+)
+from srfix.recovery.state.formats.windows import (
+    WindowStoreKey,
+    encode_key_first_window_key,
+    encode_time_first_window_key,
+    encode_window_store_key,
+)
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
-from srfix.recovery.state.stores import StateRow, StateStore, StoreFormat, open_stores
-from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS
-from srfix.recovery.state.stores.rows import decoder
+from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
+from srfix.recovery.state.stores.rows import StateRow, decoder
+from srfix.recovery.state.stores.store import StateStore, open_stores
 
 NEWEST_FIRST: Final = (WITH_HEADERS, WINDOW_WITH_HEADERS, SESSION_WITH_HEADERS, TIMESTAMPED, PLAIN)
 FAMILIES: Final = {
@@ -64,25 +92,25 @@ def values(draw: st.DrawFn, form: StoreFormat, family: str) -> bytes:
     if form is StoreFormat.TIME_FIRST_SESSION:
         return payload
     if (form is StoreFormat.TIME_FIRST_WINDOW and family == PLAIN) or family == TIMESTAMPED:
-        return f.encode_timestamped(payload, draw(STAMPS))
+        return encode_timestamped(payload, draw(STAMPS))
     if family == SESSION_WITH_HEADERS:
-        return f.encode_aggregate_with_headers(payload, draw(HEADERS))
-    return payload if family == PLAIN else f.encode_with_headers(payload, draw(STAMPS), draw(HEADERS))
+        return encode_aggregate_with_headers(payload, draw(HEADERS))
+    return payload if family == PLAIN else encode_with_headers(payload, draw(STAMPS), draw(HEADERS))
 
 
 @st.composite
 def versioned(draw: st.DrawFn) -> tuple[bytes, bytes]:
     key, payload = draw(KEYS), draw(st.binary(max_size=3))
     if draw(st.booleans()):
-        latest = f.VersionedRecord(payload=payload, valid_from_ms=draw(TIMES), valid_to_ms=None)
-        return f.encode_versioned_key(f.VersionedKey(key=key, segment=-1)), f.encode_latest(latest)
+        latest = VersionedRecord(payload=payload, valid_from_ms=draw(TIMES), valid_to_ms=None)
+        return encode_versioned_key(VersionedKey(key=key, segment=-1)), encode_latest(latest)
     times = sorted(draw(st.lists(st.integers(0, 2**40), min_size=2, max_size=4, unique=True)), reverse=True)
     records = [
-        f.VersionedRecord(payload=draw(st.sampled_from([payload, None])), valid_from_ms=begin, valid_to_ms=end)
+        VersionedRecord(payload=draw(st.sampled_from([payload, None])), valid_from_ms=begin, valid_to_ms=end)
         for end, begin in pairwise(times)
     ]
-    segment = f.VersionedKey(key=key, segment=draw(st.sampled_from([0, 1, 255, 2**40])))
-    return f.encode_versioned_key(segment), f.encode_versioned_segment(records)
+    segment = VersionedKey(key=key, segment=draw(st.sampled_from([0, 1, 255, 2**40])))
+    return encode_versioned_key(segment), encode_versioned_segment(records)
 
 
 @st.composite
@@ -92,26 +120,26 @@ def stored(draw: st.DrawFn, form: StoreFormat, family: str, start_ms: int) -> li
         return [draw(versioned())]
     key = draw(KEYS)
     if form is StoreFormat.LIST_VALUE:
-        sides = draw(st.permutations(list(f.Side)))
-        sided = [f.SidedValue(payload=draw(st.binary(max_size=3)), side=side) for side in sides]
-        at = f.JoinSideKey(key=key, timestamp_ms=draw(TIMES), side=f.Side.LEFT)
-        return [(f.encode_join_side_key(at), f.encode_list([f.encode_sided_value(each) for each in sided]))]
+        sides = draw(st.permutations(list(Side)))
+        sided = [SidedValue(payload=draw(st.binary(max_size=3)), side=side) for side in sides]
+        at = JoinSideKey(key=key, timestamp_ms=draw(TIMES), side=Side.LEFT)
+        return [(encode_join_side_key(at), encode_list([encode_sided_value(each) for each in sided]))]
     value = draw(values(form, family))
     if form is StoreFormat.SUBSCRIPTION:
-        return [(f.encode_combined_key(f.CombinedKey(foreign_key=draw(KEYS), primary_key=key)), value)]
+        return [(encode_combined_key(CombinedKey(foreign_key=draw(KEYS), primary_key=key)), value)]
     if form.is_key_value:
         return [(key, value)]
     time_ms = start_ms + draw(TIMES)
     if form.is_of_sessions:
-        session = f.SessionKey(key=key, start_ms=max(time_ms - draw(TIMES), 0), end_ms=time_ms)
+        session = SessionKey(key=key, start_ms=max(time_ms - draw(TIMES), 0), end_ms=time_ms)
         if form is StoreFormat.TIME_FIRST_SESSION:
-            return [(f.encode_time_first_session_key(session), value), (f.encode_key_first_session_key(session), b"")]
-        return [(f.encode_session_key(session), value)]
+            return [(encode_time_first_session_key(session), value), (encode_key_first_session_key(session), b"")]
+        return [(encode_session_key(session), value)]
     number = draw(st.integers(0, 2)) if form is StoreFormat.JOIN_WINDOW else 0
-    window = f.WindowStoreKey(key=key, start_ms=time_ms, sequence_number=number)
+    window = WindowStoreKey(key=key, start_ms=time_ms, sequence_number=number)
     if form is StoreFormat.TIME_FIRST_WINDOW:
-        return [(f.encode_time_first_window_key(window), value), (f.encode_key_first_window_key(window), b"")]
-    return [(f.encode_window_store_key(window), value)]
+        return [(encode_time_first_window_key(window), value), (encode_key_first_window_key(window), b"")]
+    return [(encode_window_store_key(window), value)]
 
 
 @st.composite
@@ -220,9 +248,9 @@ def sought(store: StateStore, rows: list[StateRow], data: st.DataObject) -> None
 
 
 def test_a_short_key_hides_no_version_behind_it(tmp_path: Path) -> None:
-    key = f.encode_versioned_key(f.VersionedKey(key=b"k", segment=-1))
-    latest = f.VersionedRecord(payload=b"v", valid_from_ms=7, valid_to_ms=None)
-    rows = {b"\0": b"", b"\2\3": b"", key: f.encode_latest(latest)}
+    key = encode_versioned_key(VersionedKey(key=b"k", segment=-1))
+    latest = VersionedRecord(payload=b"v", valid_from_ms=7, valid_to_ms=None)
+    rows = {b"\0": b"", b"\2\3": b"", key: encode_latest(latest)}
     store = opened(tmp_path, StoreFormat.VERSIONED, [Database(0, {PLAIN: rows})])
     assert [(row.value, row.timestamp_ms) for row in store.rows_of(b"k")] == [(b"v", 7)]
     assert [row.key for row in store.range(b"a", b"k")] == [row.key for row in store.prefix(b"k")] == [b"k"]
@@ -230,7 +258,7 @@ def test_a_short_key_hides_no_version_behind_it(tmp_path: Path) -> None:
 
 def test_the_last_window_of_a_segment_is_in_it(tmp_path: Path) -> None:
     databases = [
-        Database(start, {PLAIN: {f.encode_window_store_key(f.WindowStoreKey(key=b"k", start_ms=at)): b"v"}})
+        Database(start, {PLAIN: {encode_window_store_key(WindowStoreKey(key=b"k", start_ms=at)): b"v"}})
         for start, at in ((0, SEGMENT_MS - 1), (SEGMENT_MS, SEGMENT_MS))
     ]
     store = opened(tmp_path, StoreFormat.PLAIN_WINDOW, databases)

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.state import ApplicationState, read_state_directory
-from srfix.recovery.state.formats import Side
-from srfix.recovery.state.stores import StateRow, StateStore, StoredWindow, StoreFormat, open_stores
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.formats.lists import Side
+from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.rows import StateRow, StoredWindow
+from srfix.recovery.state.stores.store import StateStore, open_stores
 
 DATA = Path(__file__).parents[1] / "data" / "kinds"
 VERSIONS = ["2.6.3", "3.9.2", "4.3.1", "4.3.1-headers"]

@@ -14,10 +14,12 @@ from typing import Any, Final
 
 import pytest
 
-from srfix.recovery.state import OFFSETS_COLUMN_FAMILY
-from srfix.recovery.state.formats import Headers
+from srfix.recovery.state.formats.values import Headers
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind, store_writer
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 
 DATA: Final = Path(__file__).parents[1] / "data" / "restored"
 RESTORED: Final[dict[str, dict[str, Any]]] = {

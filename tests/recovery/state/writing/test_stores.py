@@ -9,21 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery import StateDirectoryError
-from srfix.recovery.state import read_state_directory
 from srfix.recovery.state.checkpoints import CheckpointEntry, OffsetMeaning, parse_checkpoint
+from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED
-from srfix.recovery.state.writing import (
-    Progress,
-    Release,
-    StoreToWrite,
-    WrittenKind,
-    as_written_by,
-    checkpoint_entries,
-    checkpoint_text,
-    store_writer,
-)
-from srfix.recovery.state.writing.kinds import segment_time
+from srfix.recovery.state.writing.kinds import WrittenKind, segment_time
+from srfix.recovery.state.writing.progress import Progress, as_written_by, checkpoint_entries, checkpoint_text
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 from srfix.serde import Topic, UsageError
 
 RELEASES = ("2.5.1", "2.6.3", "2.7.0", "3.9.2", "4.2.0", "4.3.1")

@@ -11,12 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery import StateDirectoryError
-from srfix.recovery.state import PLAIN
-from srfix.recovery.state.formats import versioned_segment_interval_ms
+from srfix.recovery.state.formats.versioned import versioned_segment_interval_ms
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stores import StoreFormat
+from srfix.recovery.state.stored_rows import PLAIN
+from srfix.recovery.state.stores.detection import StoreFormat
 from srfix.recovery.state.stores.rows import StateRow, decoder
-from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind, store_writer
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 
 RETENTION_MS = 60_000
 INTERVAL_MS = 20_000

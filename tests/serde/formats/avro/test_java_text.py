@@ -8,7 +8,7 @@ import pytest
 
 from srfix.serde import Schema
 from srfix.serde.formats.table import as_readers_ask
-from srfix.serde.registry import SchemaReference
+from srfix.serde.schemas.models import SchemaReference
 
 LONG = '{"type":"record","name":"U","namespace":"a","fields":[{"name":"id","type":"long"}]}'
 

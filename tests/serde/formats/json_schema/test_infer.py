@@ -16,7 +16,7 @@ from srfix.serde.connect.columns import Dropped
 from srfix.serde.connect.schema import ConnectType
 from srfix.serde.formats.json_schema.connect import connect_schema
 from srfix.serde.formats.json_schema.infer import infer_json_schema
-from srfix.serde.registry.references import ReferenceText
+from srfix.serde.schemas.references import ReferenceText
 
 _DATE = "org.apache.kafka.connect.data.Date"
 _ONE_OF = "IO.CONFLUENT.CONNECT.JSON.ONEOF.FIELD"

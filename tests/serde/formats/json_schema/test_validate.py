@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError, SrfixError, TruncatedBodyError, UsageError
 from srfix.serde.formats.json_schema.validate import validator
-from srfix.serde.registry.references import ReferenceText
+from srfix.serde.schemas.references import ReferenceText
 
 _ORDER = (
     '{"type":"object","properties":{"id":{"type":"integer"},"lines":{"type":"array","items":{"type":"string"}}},'

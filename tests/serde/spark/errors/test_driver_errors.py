@@ -15,7 +15,7 @@ from srfix.serde.errors import (
     SrfixError,
     WorkerPackageError,
 )
-from srfix.serde.registry.errors import RegistryUnreachableError
+from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.spark.errors import driver_errors
 from srfix.serde.spark.errors.driver_errors import BAD_ROW_END, clear_errors, srfix_error_of
 
@@ -46,7 +46,7 @@ class TestRaisedOnAWorker:
             RuntimeError(
                 "An exception was thrown from the Python worker.\nTraceback (most recent call last):\n"
                 '  File "x.py", line 1, in f\n'
-                "srfix.serde.registry.errors.RegistryUnreachableError: The registry http://r:8081 cannot be reached.\n"
+                "srfix.serde.schemas.errors.RegistryUnreachableError: The registry http://r:8081 cannot be reached.\n"
                 "\n\tat org.apache.spark.api.python"
             )
         )

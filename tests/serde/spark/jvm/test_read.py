@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import CaseRule, EngineRefusedError, Reason, ResolveError, SubjectVersionError
-from srfix.serde.columns import ColumnType
 from srfix.serde.columns.text import print_type
+from srfix.serde.columns.types import ColumnType
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import PlannedRefusal, PlannedSchema
 from srfix.serde.spark.jvm.fixes import Bounds, EntriesToMap, OfFields, OfItems, OfValues, makes

@@ -16,8 +16,8 @@ from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import BIGINT, STRING, Array, Column, Columns, Map, Struct
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, IncompatibleTypeError
 from srfix.serde.formats.table import Format, schema_module_of
-from srfix.serde.registry.models import Schema
 from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.schemas.models import Schema
 from srfix.serde.spark.interface import Feed
 from srfix.serde.spark.read.feeds import Feeds, planned_feeds
 from srfix.serde.wire import SchemaId

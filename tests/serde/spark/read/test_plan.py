@@ -24,10 +24,10 @@ from srfix.serde.errors import (
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryAnswerError
-from srfix.serde.registry.models import Schema, SchemaReference
 from srfix.serde.resolve.policies import DualSubject, UnderOneSubject
 from srfix.serde.resolve.resolved import SecondAnswered
+from srfix.serde.schemas.errors import RegistryAnswerError
+from srfix.serde.schemas.models import Schema, SchemaReference
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import NEWEST, plan_read

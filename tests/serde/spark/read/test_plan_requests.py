@@ -10,7 +10,7 @@ import pytest
 
 from srfix.serde import RegistryError, Schema, TopicSubject, UnderOneSubject
 from srfix.serde.bounds import PLANNING_REQUESTS
-from srfix.serde.registry.models import RegisteredSchema, SchemaVersion
+from srfix.serde.schemas.models import RegisteredSchema, SchemaVersion
 from srfix.serde.spark import plan_read
 from srfix.serde.spark.read.plan_registry import Asked, side_by_side
 from tests.serde.avro_schemas import record

@@ -18,10 +18,10 @@ from srfix.serde.errors import NoSubjectError, ResolveError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext, Serializer
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.models import RegisteredSchema, Schema
 from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
+from srfix.serde.schemas.errors import RegistryUnreachableError
+from srfix.serde.schemas.models import RegisteredSchema, Schema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import plan_read

@@ -14,8 +14,8 @@ from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.errors import IncompatibleSchemaError
-from srfix.serde.registry.models import Schema
+from srfix.serde.schemas.errors import IncompatibleSchemaError
+from srfix.serde.schemas.models import Schema
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.subjects.names import Role

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from srfix.cli.output import Block, Heading, ItemList, Paragraph
+from srfix.cli.output.interface import Block, Heading, ItemList, Paragraph
 from srfix.recovery.commands import Given
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis
 from srfix.recovery.ids_in_words import counted

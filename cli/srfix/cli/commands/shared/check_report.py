@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from srfix.cli.commands.shared.diagnosis_words import skipped_lines
-from srfix.cli.output import Block, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table
 from srfix.recovery.ids_in_words import counted, listed
-from srfix.recovery.topic_check import AskedId, RoleAnswer, Strategy, TopicCheck, TopicReader, Trouble
-from srfix.serde.subjects import Role
+from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, Trouble
+from srfix.recovery.topic_check.question import Strategy, TopicReader
+from srfix.serde.subjects.names import Role
 
 _MOST_IDS: Final = 20
 """Ids of a table without --details."""

@@ -8,10 +8,10 @@ from typing import Final
 from srfix.cli.commands.shared.advice import advice_blocks, ignored_line, secrets_to_add
 from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
 from srfix.cli.commands.shared.pictures import picture_of
-from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph, Table
-from srfix.recovery.checks import BY_CODE
+from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import Given
-from srfix.recovery.facts import StoreFacts
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Considered, Diagnosis, Evidence, Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
 

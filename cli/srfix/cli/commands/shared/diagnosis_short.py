@@ -10,19 +10,21 @@ from srfix.cli.commands.shared.diagnosis_details import MOST_SOURCES, finding_in
 from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
 from srfix.cli.commands.shared.pictures import picture_of
 from srfix.cli.commands.shared.session import ClusterSession
-from srfix.cli.output import Block, Commands, FieldList, Folded, Heading, ItemList, Paragraph
-from srfix.recovery.advice import either
-from srfix.recovery.checks import BY_CODE
+from srfix.cli.output.interface import Block, Commands, FieldList, Folded, Heading, ItemList, Paragraph
+from srfix.recovery.advice.playbook import either
+from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import Given
-from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import StoreFacts
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Diagnosis, Finding, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.repair.planning import ONLY_ON_REQUEST, make_plan
-from srfix.recovery.report import InShort, StoreInShort, ids_in_short, in_short
+from srfix.recovery.repair.planning.plan import make_plan
+from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
+from srfix.recovery.report.in_short import InShort, StoreInShort, in_short
+from srfix.recovery.report.places import ids_in_short
 from srfix.serde.errors import SrfixError
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 _MOST_IDS: Final = 200
 """Ids at fault of which a plan is made to count its writes."""

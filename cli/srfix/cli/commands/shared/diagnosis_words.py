@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from srfix.cli.output import Tone, Verdict
+from srfix.cli.output.interface import Tone, Verdict
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair.planning import ONLY_ON_REQUEST
-from srfix.serde.subjects import Role
+from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
+from srfix.serde.subjects.names import Role
 
 _MOST_NAMES: Final = 5
 """Names in one line."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from srfix.cli.output import Block, FieldList, Heading, ItemList, Paragraph, Table
-from srfix.recovery.guard import Certainty, Forecast, Foretold, StoreKind
+from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.recovery.guard.models import Certainty, Forecast, Foretold, StoreKind
 from srfix.recovery.ids_in_words import counted, enumerated
 
 _NOTHING = "-"

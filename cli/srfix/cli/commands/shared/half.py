@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.options import choice_of, handing_over
+from srfix.cli.options.groups import choice_of, handing_over
 from srfix.serde import bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Times
-from srfix.serde.connect import Generation, WrittenBy
+from srfix.serde.columns.times import Times
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 from srfix.serde.formats.table import Format
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.serde.columns import Columns
+    from srfix.serde.columns.types import Columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,8 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
 
     :raises ColumnError: if the columns cannot be read, or cannot be those of this half.
     """
-    from srfix.serde.column_sources import given_columns
-    from srfix.serde.columns import half_of as half_of_columns
+    from srfix.serde.column_sources.given import given_columns
+    from srfix.serde.columns.half import half_of as half_of_columns
 
     if columns is None:
         # A key's schema is the type of one column, whatever it is (`DefaultSchemaInjector`).

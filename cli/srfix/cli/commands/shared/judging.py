@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import Gate, Selection
-from srfix.cli.output import Block, OutputFormat, Paragraph, Report, write_report
+from srfix.cli.options.gate import Gate
+from srfix.cli.options.options import Selection
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report
+from srfix.cli.output.rendering import write_report
 from srfix.recovery.baseline import Compared, Known, compare, load_baseline, save_baseline, worst
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.severity import Severity
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 if TYPE_CHECKING:
     from srfix.recovery.findings import Diagnosis, Finding
-    from srfix.recovery.guard import Foretold
-    from srfix.recovery.topic_check import TopicFinding
+    from srfix.recovery.guard.models import Foretold
+    from srfix.recovery.topic_check.answers import TopicFinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

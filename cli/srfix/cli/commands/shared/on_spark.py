@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 
 from srfix.cli.commands.shared.spark_session import SessionOfCommand
-from srfix.cli.options import CensusEngineChoice
-from srfix.recovery.census import Census, CensusProgress, CensusRequest, SparkCensus
+from srfix.cli.options.engine import CensusEngineChoice
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
+from srfix.recovery.census.spark import SparkCensus
 from srfix.recovery.registry import Registry
-from srfix.recovery.repair import PlannedFinding
-from srfix.recovery.repair.verify import Event, EveryRowOnSpark
-from srfix.serde.properties import to_java
+from srfix.recovery.repair.plan_file import PlannedFinding
+from srfix.recovery.repair.verify.events import Event
+from srfix.recovery.repair.verify.on_spark import EveryRowOnSpark
+from srfix.serde.properties.kafka_java import to_java
 from srfix.serde.windowed import WindowKind
 
 

@@ -7,8 +7,8 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from srfix.cli.output import say, show_json
-from srfix.serde.batches import reason_of
+from srfix.cli.output.speaking import say, show_json
+from srfix.serde.batches.rows import reason_of
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from srfix.cli.output import CarriedId, Picture
-from srfix.recovery.facts import StoreFacts
+from srfix.cli.output.interface import CarriedId, Picture
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import Plan
-from srfix.recovery.report import ranges
-from srfix.serde.subjects import Subject, split_context, subject_for
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.report.places import ranges
+from srfix.serde.subjects.names import Subject, split_context, subject_for
 
 
 def picture_of(finding: Finding, facts: Iterable[StoreFacts]) -> Iterator[Picture]:

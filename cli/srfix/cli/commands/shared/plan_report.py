@@ -10,7 +10,7 @@ from typing import Final
 from srfix.cli.commands.shared.advice import secrets_to_add
 from srfix.cli.commands.shared.pictures import picture_before
 from srfix.cli.connection import servers_shown
-from srfix.cli.output import (
+from srfix.cli.output.interface import (
     Block,
     Commands,
     FieldList,
@@ -23,13 +23,14 @@ from srfix.cli.output import (
     Tone,
     Verdict,
 )
-from srfix.recovery.actions import Action, Register, describe
-from srfix.recovery.advice import until_repaired
+from srfix.recovery.actions.actions import Action, Register
+from srfix.recovery.actions.document import describe
+from srfix.recovery.advice.playbook import until_repaired
 from srfix.recovery.commands import Given, positional
-from srfix.recovery.facts import SubjectState
+from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import Plan, plan_document
-from srfix.recovery.report import writes_in_short
+from srfix.recovery.repair.plan_file import Plan, plan_document
+from srfix.recovery.report.plan_in_short import writes_in_short
 
 _FEW_STEPS: Final = 12
 """Steps that stand unfolded where a format can fold."""

@@ -10,9 +10,9 @@ from dataclasses import replace
 import click
 
 from srfix.cli.connection import Connection
-from srfix.cli.output import say
+from srfix.cli.output.speaking import say
 from srfix.cli.redaction import Redactor
-from srfix.recovery.repair import Plan
+from srfix.recovery.repair.plan_file import Plan
 from srfix.serde.errors import SrfixError
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from srfix.cli.output import say
+from srfix.cli.output.speaking import say
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import RegistryClient
-    from srfix.serde.resolve import Resolver, SecondAnswered
-    from srfix.serde.subjects import Role, SubjectStrategy
+    from srfix.serde.registry.client import RegistryClient
+    from srfix.serde.resolve.policies import Resolver
+    from srfix.serde.resolve.resolved import SecondAnswered
+    from srfix.serde.subjects.names import Role, SubjectStrategy
 
 
 BY_ID: Final = "by-id"
@@ -46,8 +47,9 @@ class PolicyChoice:
         :param on_second: is told where a second subject answered; None says it on standard error.
         :raises UsageError: if the options contradict each other.
         """
-        from srfix.serde.resolve import ById, DualSubject, UnderOneSubject
-        from srfix.serde.subjects import DEFAULT_CONTEXT, TopicSubject, split_context
+        from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
+        from srfix.serde.subjects.names import DEFAULT_CONTEXT, split_context
+        from srfix.serde.subjects.strategies import TopicSubject
 
         first = self._first(roles)
         second = None if self.second_subject is None else _named(self.second_subject, roles, option="--second-subject")
@@ -74,7 +76,7 @@ class PolicyChoice:
 
     def _first(self, roles: tuple[Role, ...]) -> SubjectStrategy | None:
         """The subject that is named, or that of the store; None if neither is."""
-        from srfix.serde.subjects import ChangelogSubject
+        from srfix.serde.subjects.strategies import ChangelogSubject
 
         if self.subject is not None:
             return _named(self.subject, roles, option="--subject")
@@ -86,7 +88,8 @@ class PolicyChoice:
 
 
 def _named(subject: str, roles: tuple[Role, ...], *, option: str) -> SubjectStrategy:
-    from srfix.serde.subjects import FixedSubject, Role, split_subject, subject_for
+    from srfix.serde.subjects.names import Role, split_subject, subject_for
+    from srfix.serde.subjects.strategies import FixedSubject
 
     split = split_subject(subject)
     if len(roles) == 1:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.cli.output import Block, ItemList
-from srfix.recovery.actions import Register
+from srfix.cli.output.interface import Block, ItemList
+from srfix.recovery.actions.actions import Register
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.repair import Plan
+from srfix.recovery.repair.plan_file import Plan
 
 _FEW_SUBJECTS: Final = 4
 """Subjects that stand with their ids."""

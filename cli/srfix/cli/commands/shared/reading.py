@@ -10,15 +10,17 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, schema_module_of
 from srfix.serde.interface import Context, Value
-from srfix.serde.registry import Schema
-from srfix.serde.subjects import Role
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import Deserializer
-    from srfix.serde.columns import Columns, Times
-    from srfix.serde.resolve import ResolvedSchema, Resolver
+    from srfix.recovery.facts.decoding import Deserializer
+    from srfix.serde.columns.times import Times
+    from srfix.serde.columns.types import Columns
+    from srfix.serde.resolve.policies import Resolver
+    from srfix.serde.resolve.resolved import ResolvedSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class DecodeOptions:
 
     def check(self, *, of_records: bool) -> None:
         """:raises UsageError: if the options contradict each other."""
-        from srfix.serde.columns import key_columns
+        from srfix.serde.columns.halves import key_columns
 
         if self.columns is not None and not key_columns(self.columns) and len(self.roles) > 1 and self.wrap is False:
             raise UsageError("--unwrapped with both roles needs columns that say which is the KEY.")
@@ -87,7 +89,7 @@ class DecodeOptions:
         return as_row
 
     def _bare(self, resolver: Resolver, role: Role) -> Deserializer:
-        from srfix.serde.columns import key_columns
+        from srfix.serde.columns.halves import key_columns
         from srfix.serde.deserializer import (
             AvroDeserializer,
             JsonDeserializer,
@@ -147,12 +149,12 @@ class _Given:
         self._schema = schema
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        from srfix.serde.resolve import ResolvedSchema
+        from srfix.serde.resolve.resolved import ResolvedSchema
 
         return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self._schema)
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        from srfix.serde.resolve import ResolvedSchema
+        from srfix.serde.resolve.resolved import ResolvedSchema
 
         return ResolvedSchema(schema_id=_ANY, schema=self._schema)
 

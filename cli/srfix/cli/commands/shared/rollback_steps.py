@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from srfix.recovery.actions import describe, why_nothing_is_undone
-from srfix.recovery.repair import Left, Plan, Undone
-from srfix.serde.registry import Json
+from srfix.recovery.actions.document import describe, why_nothing_is_undone
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.rollback import Left, Undone
+from srfix.serde.schemas.models import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,16 +10,23 @@ from typing import TYPE_CHECKING
 
 from srfix.cli.commands.shared.strangers import strangers
 from srfix.cli.connection import Connection
-from srfix.cli.options import SPARK, CensusEngineChoice, EvidenceOptions, Hurry, Selection, given_options
-from srfix.cli.output import say
-from srfix.recovery.census import CensusEngine, CensusProgress, LocalCensus
-from srfix.recovery.cluster import Cluster, did_you_mean
-from srfix.recovery.diagnosis import Examination, acknowledge, diagnose, unused_patterns
-from srfix.recovery.facts import CheckContext, Reader, StreamsVersion, Survey
+from srfix.cli.options.engine import SPARK, CensusEngineChoice
+from srfix.cli.options.evidence import EvidenceOptions
+from srfix.cli.options.given import given_options
+from srfix.cli.options.options import Hurry, Selection
+from srfix.cli.output.speaking import say
+from srfix.recovery.census.interface import CensusEngine, CensusProgress
+from srfix.recovery.census.local import LocalCensus
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.topic_lookup import did_you_mean
+from srfix.recovery.diagnosis.acknowledged import acknowledge, unused_patterns
+from srfix.recovery.diagnosis.diagnose import Examination, diagnose
+from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
+from srfix.recovery.facts.survey import Survey
 
 if TYPE_CHECKING:
     from srfix.cli.commands.shared.on_spark import OnSpark
-    from srfix.recovery.census import ProcessCensus
+    from srfix.recovery.census.processes import ProcessCensus
 
 _TIMEOUT_S = 15.0
 """How long one question to the cluster may take, unless `socket.timeout.ms` says less."""
@@ -180,7 +187,7 @@ def open_cluster(
 
             engine = OnSpark(choice, kafka, stack, timeout_s=timeout_s, quiet=quiet)
         elif choice is not None and choice.processes > 1:
-            from srfix.recovery.census import ProcessCensus
+            from srfix.recovery.census.processes import ProcessCensus
 
             engine = ProcessCensus(kafka, processes=choice.processes, timeout_s=timeout_s)
         else:

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from srfix.cli.options import CensusEngineChoice
-from srfix.cli.output import say
+from srfix.cli.options.engine import CensusEngineChoice
+from srfix.cli.output.speaking import say
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.progress import JobProgress
 from srfix.serde.spark.watching import watch_jobs
@@ -56,7 +56,7 @@ class SessionOfCommand:
         :raises SparkError: if Java is missing, or Spark does not start.
         """
         if self._started is None:
-            from srfix.serde.spark.session import start_session
+            from srfix.serde.spark.session.session import start_session
 
             master = self._choice.master
             is_connect = master is not None and master.startswith("sc://")

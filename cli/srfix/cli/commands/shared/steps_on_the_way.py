@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from srfix.cli.output import say_on_the_way
-from srfix.recovery.actions import Action
-from srfix.recovery.repair import Plan
+from srfix.cli.output.speaking import say_on_the_way
+from srfix.recovery.actions.actions import Action
+from srfix.recovery.repair.plan_file import Plan
 
 _MOST_STEPS: Final = 40
 """Steps of which each has its line."""

@@ -10,18 +10,22 @@ from pathlib import Path
 import click
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output import Block, FieldList, ItemList, OutputFormat, Paragraph, Report, Table, say, write_report
-from srfix.fixtures.broker import EmbeddedBroker
+from srfix.cli.output.interface import Block, FieldList, ItemList, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.registry.http import FixtureRegistry
-from srfix.recovery.cluster import Cluster
+from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import srfix_command
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import SubjectVersionError
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import RegistryClient
-from srfix.serde.resolve import DualSubject, SecondAnswered, UnderOneSubject
-from srfix.serde.subjects import ChangelogSubject, TopicSubject, changelog_topic
+from srfix.serde.registry.client import RegistryClient
+from srfix.serde.resolve.policies import DualSubject, UnderOneSubject
+from srfix.serde.resolve.resolved import SecondAnswered
+from srfix.serde.subjects.names import changelog_topic
+from srfix.serde.subjects.strategies import ChangelogSubject, TopicSubject
 
 _KEY = "u1"
 """The user whose row is read: written twice, the second time under the newer schema."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from srfix.cli.options import Selection
-from srfix.recovery.facts import Supplied, SuspectStore
+from srfix.cli.options.options import Selection
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.ids_in_words import enumerated
 
 

@@ -13,46 +13,30 @@ from srfix.cli.commands.shared.plan_target import complain
 from srfix.cli.commands.shared.session import open_cluster, patience_s
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options import given_options
-from srfix.cli.output import (
-    Block,
-    Commands,
-    Declined,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    confirm,
-    say,
-    say_on_the_way,
-    write_report,
-)
-from srfix.recovery.cluster import Cluster
+from srfix.cli.options.given import given_options
+from srfix.cli.output.interface import Block, Commands, Heading, ItemList, OutputFormat, Paragraph, Report
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import Declined, confirm, say, say_on_the_way
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.errors import AppliedInPartError, RolledBackInPartError
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import require_digest_of
-from srfix.recovery.topic_plan import (
-    KafkaHand,
-    StepReport,
-    TopicAlreadyApplied,
+from srfix.recovery.repair.sign_off import require_digest_of
+from srfix.recovery.topic_plan.apply import TopicAlreadyApplied, TopicJournalSetAside, TopicStepDone, apply_topic_plan
+from srfix.recovery.topic_plan.document import digest_of_plan
+from srfix.recovery.topic_plan.hand import KafkaHand
+from srfix.recovery.topic_plan.journal import read_topic_journal
+from srfix.recovery.topic_plan.kept_records import kept_records_path
+from srfix.recovery.topic_plan.plan import TopicPlan, TopicStep, describe
+from srfix.recovery.topic_plan.reports import StepReport
+from srfix.recovery.topic_plan.rollback import (
     TopicAlreadyRolledBack,
-    TopicJournalSetAside,
-    TopicPlan,
-    TopicStep,
-    TopicStepDone,
     TopicStepLeft,
     TopicStepUndone,
-    apply_topic_plan,
-    describe,
-    digest_of_plan,
-    kept_records_path,
-    read_topic_journal,
     roll_back_topic_plan,
 )
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _WRITE_S = 60.0
 

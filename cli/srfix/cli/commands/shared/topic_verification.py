@@ -15,25 +15,18 @@ from srfix.cli.commands.shared.judging import write_unless_quiet
 from srfix.cli.commands.shared.session import open_cluster
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Report, Table, say
+from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Table
+from srfix.cli.output.speaking import say
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import default_journal_path, require_digest_of
-from srfix.recovery.topic_plan import (
-    Applied,
-    TopicCheck,
-    TopicJournalState,
-    TopicOutcome,
-    TopicPlan,
-    digest_of_plan,
-    is_topic_journal,
-    is_topic_plan,
-    kept_records_path,
-    load_topic_plan,
-    read_topic_journal,
-    verify_topic_plan,
-)
+from srfix.recovery.repair.journal import default_journal_path
+from srfix.recovery.repair.sign_off import require_digest_of
+from srfix.recovery.topic_plan.document import digest_of_plan, is_topic_plan, load_topic_plan
+from srfix.recovery.topic_plan.journal import TopicJournalState, is_topic_journal, read_topic_journal
+from srfix.recovery.topic_plan.kept_records import kept_records_path
+from srfix.recovery.topic_plan.plan import TopicPlan
+from srfix.recovery.topic_plan.verifying import Applied, TopicCheck, TopicOutcome, verify_topic_plan
 from srfix.serde.errors import UsageError
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _TAKEN: Final = frozenset(
     {

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output import Block, Folded, Heading, ItemList, Paragraph, Table
+from srfix.cli.output.interface import Block, Folded, Heading, ItemList, Paragraph, Table
 from srfix.cli.version import version
 from srfix.recovery.findings import ApplicationAdvice, advice_document
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair import Plan
-from srfix.recovery.repair.verify import Confirmed, Event, NotLookedAt, Problem, tally
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Subject
+from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem, tally
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Subject
 
 _MOST_PROBLEMS: Final = 2
 """Problems that are told without --details."""
@@ -127,7 +127,7 @@ def _by_id(events: Sequence[Event]) -> Iterator[Block]:
 def verification_document(
     plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice], *, verified: bool
 ) -> dict[str, Json]:
-    from srfix.recovery.repair.verify import Confirmed, NotLookedAt, tally
+    from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, tally
 
     return {
         "schema": "srfix.verification/1",

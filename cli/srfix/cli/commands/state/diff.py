@@ -15,26 +15,24 @@ from srfix.cli.commands.state.rows_shown import in_characters, span, time_of
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
-    SPARK,
-    CensusEngineChoice,
-    connection_options,
-    output_option,
-    quiet_option,
-    task_engine_options,
-)
-from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
+from srfix.cli.options.gate import quiet_option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.recovery.state import ApplicationState
-    from srfix.recovery.state.stores import StateStore, StoreFormat
-    from srfix.recovery.state_jobs import ToCompare
-    from srfix.recovery.state_report import Comparison
-    from srfix.serde.subjects import Topic
+    from srfix.recovery.state.directory import ApplicationState
+    from srfix.recovery.state.stores.detection import StoreFormat
+    from srfix.recovery.state.stores.store import StateStore
+    from srfix.recovery.state_jobs.comparing import ToCompare
+    from srfix.recovery.state_report.difference_kinds import Comparison
+    from srfix.serde.subjects.names import Topic
 
 
 _END: Final = "end"
@@ -74,11 +72,12 @@ def diff(
     have, is not known: no difference. Exit code 1 if something differs or the store is damaged, else 2 if not everything is
     known or was looked at.
     """
-    from srfix.cli.commands.shared import open_cluster, patience_s, write_unless_quiet
+    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.cli.commands.shared.session import open_cluster, patience_s
     from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
-    from srfix.recovery.state_jobs import CompareWork, ranges_to_compare
-    from srfix.recovery.state_report import diff_document
-    from srfix.serde.subjects import Topic
+    from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
+    from srfix.recovery.state_report.differences import diff_document
+    from srfix.serde.subjects.names import Topic
 
     found = choice.one_store(for_workers(directory, engine))
     application, first = found[0]
@@ -132,7 +131,7 @@ def diff(
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:
     """The topic that the directory names for a store."""
-    from srfix.recovery.state_report import topic_of
+    from srfix.recovery.state_report.estimates import topic_of
 
     topic, candidates = topic_of(application, store.directory, store.task)
     if topic is None:
@@ -144,8 +143,8 @@ def _topic(application: ApplicationState, store: StateStore) -> Topic:
 
 
 def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) -> Iterator[str]:
-    from srfix.recovery.state.stores import StoreFormat
-    from srfix.recovery.state_report import DifferenceKind
+    from srfix.recovery.state.stores.detection import StoreFormat
+    from srfix.recovery.state_report.difference_kinds import DifferenceKind
 
     for each in done:
         where = f"task {each.store.task.name}"
@@ -161,7 +160,7 @@ def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) 
 
 
 def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
-    from srfix.recovery.state_report import DifferenceKind
+    from srfix.recovery.state_report.difference_kinds import DifferenceKind
 
     yield Table(
         ("task", "same", *(kind.value for kind in DifferenceKind)),
@@ -189,7 +188,7 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
 
 def _key(form: StoreFormat, key: bytes) -> str:
     """With its window, where it has one."""
-    from srfix.recovery.state_report import in_window
+    from srfix.recovery.state_report.differences import in_window
 
     key, window = in_window(form, key)
     return in_characters(key) if window is None else f"{in_characters(key)}, {span(window.start_ms, window.end_ms)}"

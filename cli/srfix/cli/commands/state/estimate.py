@@ -12,14 +12,17 @@ from srfix.cli.commands.state.not_read import shut_places
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import connection_options, output_option, quiet_option
-from srfix.cli.output import Block, OutputFormat, Paragraph, Report, Table, say
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.gate import quiet_option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
-    from srfix.recovery.state_report import RestoreEstimate
+    from srfix.recovery.state_report.estimates import RestoreEstimate
 
 
 @command()
@@ -43,8 +46,9 @@ def estimate(
     alone; tasks of one thread restore one after another, and RocksDB's writing comes on top of a measured rate. Exit code 2
     if not every store could be looked at.
     """
-    from srfix.cli.commands.shared import open_cluster, write_unless_quiet
-    from srfix.recovery.state_report import estimate_document, estimate_restore, topic_of
+    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.cli.commands.shared.session import open_cluster
+    from srfix.recovery.state_report.estimates import estimate_document, estimate_restore, topic_of
 
     unseen: list[str] = []
     found: list[tuple[str, RestoreEstimate]] = []

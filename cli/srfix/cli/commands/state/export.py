@@ -21,17 +21,19 @@ from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import SPARK, CensusEngineChoice, choice_of, connection_options, task_engine_options
-from srfix.cli.output import say, show
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
+from srfix.cli.options.groups import choice_of
+from srfix.cli.output.speaking import say, show
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.state_report import ExportFormat
+from srfix.recovery.state_report.export_formats import ExportFormat
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.reading import RowReading
-    from srfix.recovery.state import ApplicationState
-    from srfix.recovery.state.stores import StateStore
-    from srfix.recovery.state_report import Write
+    from srfix.recovery.state.directory import ApplicationState
+    from srfix.recovery.state.stores.store import StateStore
+    from srfix.recovery.state_report.exporting import Write
 
 
 @command()
@@ -81,7 +83,10 @@ def export(
     precedes the damage is in the file. With --engine spark the files take their names together, when all are complete.
     """
     from srfix.cli.commands.state.on_spark import for_workers
-    from srfix.recovery.state_report import ROWS_DECODED_TOGETHER, Retention, decoded_batches, exporting, typed_columns
+    from srfix.recovery.state_report.exporting import exporting
+    from srfix.recovery.state_report.retention import Retention
+    from srfix.recovery.state_report.row_documents import ROWS_DECODED_TOGETHER, decoded_batches
+    from srfix.recovery.state_report.typed_columns import typed_columns
 
     on_spark = engine.engine == SPARK
     if form is None and not on_spark:
@@ -136,7 +141,8 @@ def _on_spark(
     is_typed: bool,
 ) -> ExitCode:
     from srfix.cli.commands.state.on_spark import WatchedParts, tell_notes
-    from srfix.recovery.state_jobs import SecondAnswers, export_on_spark
+    from srfix.recovery.state_jobs.exporting import export_on_spark
+    from srfix.recovery.state_jobs.second_answers import SecondAnswers
 
     application, first = found[0]
     second = SecondAnswers()
@@ -171,7 +177,7 @@ def _told(
     rows: int,
     failed: int,
 ) -> ExitCode:
-    from srfix.cli.commands.shared import not_decoded
+    from srfix.cli.commands.shared.payloads import not_decoded
 
     for path in paths:
         show(str(path))

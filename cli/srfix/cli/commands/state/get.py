@@ -19,14 +19,17 @@ from srfix.cli.commands.state.reading import reading_options, retention_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import connection_options, output_option
-from srfix.cli.output import OutputFormat, say
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import OutputFormat
+from srfix.cli.output.speaking import say
 from srfix.recovery.ids_in_words import counted
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.reading import RowReading
-    from srfix.recovery.state.stores import StateRow, StateStore
-    from srfix.serde.registry import Json
+    from srfix.recovery.state.stores.rows import StateRow
+    from srfix.recovery.state.stores.store import StateStore
+    from srfix.serde.schemas.models import Json
 
 
 @command()
@@ -53,9 +56,10 @@ def get(
     tasks are looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or the
     store is damaged.
     """
-    from srfix.cli.commands.shared import not_decoded
+    from srfix.cli.commands.shared.payloads import not_decoded
     from srfix.cli.commands.state.rows_shown import write_rows
-    from srfix.recovery.state_report import decoded_rows, keys_that_read_as, rows_of_key
+    from srfix.recovery.state_report.row_documents import decoded_rows
+    from srfix.recovery.state_report.row_filter import keys_that_read_as, rows_of_key
 
     found = choice.one_store(directory)
     application = found[0][0].application

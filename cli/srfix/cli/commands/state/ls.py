@@ -11,15 +11,19 @@ import click
 from srfix.cli.completion import path_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import config_option, output_option, quiet_option
-from srfix.cli.output import Block, FieldList, Heading, OutputFormat, Report, Table, say
+from srfix.cli.options.connecting import config_option
+from srfix.cli.options.gate import quiet_option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import Block, FieldList, Heading, OutputFormat, Report, Table
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
 
 if TYPE_CHECKING:
-    from srfix.recovery.state import ApplicationState, CheckpointEntry, StoreDirectory, Task
-    from srfix.recovery.state_report import StoreForm
+    from srfix.recovery.state.checkpoints import CheckpointEntry
+    from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
+    from srfix.recovery.state_report.store_forms import StoreForm
 
 
 _USE = {True: "yes", False: "no", None: "not known"}
@@ -37,9 +41,10 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     whether a process has it open; per store the form of its rows, with a question mark where only its name or some rows
     show it. Exit code 1 if a store cannot be opened, else 2 if not everything could be looked at.
     """
-    from srfix.cli.commands.shared import write_unless_quiet
-    from srfix.recovery.state import read_state_directory, shut_folders
-    from srfix.recovery.state_report import forms_of, listing_document, unreadable_stores
+    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.recovery.state.reading import read_state_directory, shut_folders
+    from srfix.recovery.state_report.listing import listing_document
+    from srfix.recovery.state_report.store_forms import forms_of, unreadable_stores
 
     applications = read_state_directory(Path(directory))
     forms = {path: form for each in applications for path, form in forms_of(each).items()}
@@ -72,7 +77,7 @@ def _is_unseen(application: ApplicationState, form: StoreForm) -> bool:
 
 
 def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreForm]) -> Iterator[Block]:
-    from srfix.recovery.state_report import generation_of, is_task_in_use
+    from srfix.recovery.state_report.listing import generation_of, is_task_in_use
 
     for application in applications:
         generation = generation_of(application)
@@ -100,7 +105,7 @@ def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreF
 
 
 def _row(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> tuple[str, ...]:
-    from srfix.recovery.state_report import databases_of
+    from srfix.recovery.state_report.listing import databases_of
 
     offsets = "in the checkpoint" if task.checkpoint is not None else "none"
     if store.offsets is not None:

@@ -21,13 +21,15 @@ from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import connection_options, option, output_option
-from srfix.cli.output import OutputFormat
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import OutputFormat
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.written import ValuesAnew
-    from srfix.serde.registry import Json
+    from srfix.serde.schemas.models import Json
 
 
 @command()
@@ -69,10 +71,13 @@ def migrate(
     """
     from srfix.cli.commands.state.stopping import tidying_up
     from srfix.cli.commands.state.written import show_written
-    from srfix.recovery.rebuild import Migration, OnError, StoreChange
-    from srfix.recovery.rebuild import migrate as migrate_state
-    from srfix.recovery.state import read_state_directory
-    from srfix.recovery.state.writing import Release, WrittenKind
+    from srfix.recovery.rebuild.change import StoreChange
+    from srfix.recovery.rebuild.choices import OnError
+    from srfix.recovery.rebuild.migrate import Migration
+    from srfix.recovery.rebuild.migrate import migrate as migrate_state
+    from srfix.recovery.state.reading import read_state_directory
+    from srfix.recovery.state.writing.kinds import WrittenKind
+    from srfix.recovery.state.writing.releases import Release
 
     values.check()
     if store is None and (values.subject is not None or kind is not None):

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output import say
+from srfix.cli.output.speaking import say
 from srfix.recovery.errors import NotPermittedError
 from srfix.recovery.ids_in_words import enumerated
 
 if TYPE_CHECKING:
-    from srfix.recovery.state import ApplicationState
-    from srfix.recovery.state.stores import StateStore
+    from srfix.recovery.state.directory import ApplicationState
+    from srfix.recovery.state.stores.store import StateStore
 
 
 SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
@@ -77,7 +77,7 @@ def not_read(
 
 def not_closed(found: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
     """A line for each application whose tasks do not say how far they are, so that rows may have been lost with its memory."""
-    from srfix.recovery.state.stores import databases
+    from srfix.recovery.state.stores.detection import databases
 
     tasks: dict[str, dict[str, None]] = {}
     for application, store in found:

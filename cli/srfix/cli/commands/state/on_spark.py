@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from srfix.cli.options import SPARK, CensusEngineChoice
-from srfix.cli.output import say
+from srfix.cli.options.engine import SPARK, CensusEngineChoice
+from srfix.cli.output.speaking import say
 
 if TYPE_CHECKING:
-    from srfix.recovery.state_jobs import Part, Result, Work
+    from srfix.recovery.state_jobs.interface import Part, Result, Work
 
 
 class WatchedParts:
@@ -22,13 +22,13 @@ class WatchedParts:
     """
 
     def __init__(self, choice: CensusEngineChoice, stack: ExitStack) -> None:
-        from srfix.cli.commands.shared import SessionOfCommand
+        from srfix.cli.commands.shared.spark_session import SessionOfCommand
 
         self._started = SessionOfCommand(choice, stack, has_jars=False)
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
         """See `PartsEngine.run`."""
-        from srfix.recovery.state_jobs import PartsOnSpark
+        from srfix.recovery.state_jobs.on_spark import PartsOnSpark
 
         if not parts:
             return []

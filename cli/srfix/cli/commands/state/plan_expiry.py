@@ -9,8 +9,14 @@ import click
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import Duration, connection_options, given_options, option, output_option
-from srfix.cli.output import OutputFormat, say, write_report
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.duration import Duration
+from srfix.cli.options.given import given_options
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import OutputFormat
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 
 
 @command("plan-expiry")
@@ -60,19 +66,15 @@ def plan_expiry(
     The plan says how many keys, how old, which for example. The records are kept beside it, so that `srfix rollback` can write
     them again. `srfix apply FILE` carries it out; a key that was written meanwhile is left.
     """
-    from srfix.cli.commands.shared import open_cluster
+    from srfix.cli.commands.shared.session import open_cluster
     from srfix.cli.commands.state.seed_changelog import refuse_existing
     from srfix.cli.commands.state.topic_plan_report import topic_plan_report
-    from srfix.recovery.topic_plan import (
-        ExpireKeys,
-        ExpiryRequest,
-        kept_records_path,
-        save_topic_plan,
-    )
-    from srfix.recovery.topic_plan import (
-        plan_expiry as planned,
-    )
-    from srfix.serde.subjects import Topic
+    from srfix.recovery.topic_plan.document import save_topic_plan
+    from srfix.recovery.topic_plan.expiring import ExpiryRequest
+    from srfix.recovery.topic_plan.expiring import plan_expiry as planned
+    from srfix.recovery.topic_plan.kept_records import kept_records_path
+    from srfix.recovery.topic_plan.plan import ExpireKeys
+    from srfix.serde.subjects.names import Topic
 
     refuse_existing(path, kept_records_path(path))
     with open_cluster(connection) as (cluster, _engine):

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.commands.shared.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
 from srfix.cli.connection import Connection
-from srfix.cli.options import SPARK, CensusEngineChoice, handing_over
+from srfix.cli.options.engine import SPARK, CensusEngineChoice
+from srfix.cli.options.groups import handing_over
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared import DecodeOptions
-    from srfix.recovery.facts import RecordDecoder
-    from srfix.serde.resolve import Resolver, SecondAnswered
-    from srfix.serde.subjects import Role
+    from srfix.cli.commands.shared.reading import DecodeOptions
+    from srfix.recovery.facts.decoding import RecordDecoder
+    from srfix.serde.resolve.policies import Resolver
+    from srfix.serde.resolve.resolved import SecondAnswered
+    from srfix.serde.subjects.names import Role
 
 
 _BY_SCHEMA: Final = "schema"
@@ -54,8 +56,9 @@ class RowReading:
         :param on_second: is told where a second subject answered; None says it on standard error.
         :raises UsageError: if the options contradict each other.
         """
-        from srfix.cli.commands.shared import NoRegistry, PolicyChoice
-        from srfix.serde.subjects import Role
+        from srfix.cli.commands.shared.policy import PolicyChoice
+        from srfix.cli.commands.shared.reading import NoRegistry
+        from srfix.serde.subjects.names import Role
 
         halves = {
             role: _options(role, form, columns)
@@ -83,8 +86,8 @@ class RowReading:
 
 
 def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions:
-    from srfix.cli.commands.shared import DecodeOptions
-    from srfix.serde.column_sources import given_columns
+    from srfix.cli.commands.shared.reading import DecodeOptions
+    from srfix.serde.column_sources.given import given_columns
 
     if form == Format.KAFKA.value and columns is None:
         raise UsageError(f'The format kafka needs its column: --{role.value}-columns "ID BIGINT", say.')
@@ -102,7 +105,7 @@ def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions
 
 
 def _made(resolver: Resolver, halves: dict[Role, DecodeOptions]) -> RecordDecoder:
-    from srfix.recovery.facts import RecordDecoder
+    from srfix.recovery.facts.decoding import RecordDecoder
 
     return RecordDecoder(
         resolver, roles=tuple(halves), make=lambda asking, role: halves[role].deserializer(asking, role)

@@ -21,27 +21,21 @@ from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import (
-    SPARK,
-    CensusEngineChoice,
-    choice_of,
-    connection_options,
-    isolation_of,
-    isolation_option,
-    option,
-    output_option,
-    task_engine_options,
-)
-from srfix.cli.output import OutputFormat, say
-from srfix.recovery.rebuild import Until
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
+from srfix.cli.options.groups import choice_of, option
+from srfix.cli.options.options import isolation_of, isolation_option, output_option
+from srfix.cli.output.interface import OutputFormat
+from srfix.cli.output.speaking import say
+from srfix.recovery.rebuild.choices import Until
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.written import ValuesAnew
-    from srfix.recovery.rebuild import Build
-    from srfix.recovery.state import ApplicationState
-    from srfix.recovery.state_jobs import SecondAnswers
-    from srfix.serde.registry import Json
+    from srfix.recovery.rebuild.rebuild import Build
+    from srfix.recovery.state.directory import ApplicationState
+    from srfix.recovery.state_jobs.second_answers import SecondAnswers
+    from srfix.serde.schemas.models import Json
 
 
 @command()
@@ -115,16 +109,19 @@ def rebuild(
     what came after. The directory is there whole, or not at all; nothing is registered, no topic is written to. Interrupted, or
     told to end (SIGTERM), it removes what it has written and ends in 130.
     """
-    from srfix.cli.commands.shared import open_cluster
+    from srfix.cli.commands.shared.session import open_cluster
     from srfix.cli.commands.state.on_spark import for_workers
     from srfix.cli.commands.state.stopping import tidying_up
     from srfix.cli.commands.state.written import show_written
-    from srfix.recovery.facts import restore_isolation
-    from srfix.recovery.rebuild import OnError, Rebuild
-    from srfix.recovery.rebuild import rebuild as rebuild_store
-    from srfix.recovery.state.writing import Release, StoreToWrite, WrittenKind
-    from srfix.recovery.state_jobs import SecondAnswers
-    from srfix.serde.subjects import Topic
+    from srfix.recovery.facts.known_transactions import restore_isolation
+    from srfix.recovery.rebuild.choices import OnError
+    from srfix.recovery.rebuild.rebuild import Rebuild
+    from srfix.recovery.rebuild.rebuild import rebuild as rebuild_store
+    from srfix.recovery.state.writing.kinds import WrittenKind
+    from srfix.recovery.state.writing.releases import Release
+    from srfix.recovery.state.writing.stores import StoreToWrite
+    from srfix.recovery.state_jobs.second_answers import SecondAnswers
+    from srfix.serde.subjects.names import Topic
 
     if kind is None:
         raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
@@ -196,10 +193,10 @@ def rebuild(
 def _builder(
     engine: CensusEngineChoice, connection: Connection, second: SecondAnswers | None, stack: ExitStack
 ) -> Build:
-    from srfix.cli.commands.shared import patience_s
+    from srfix.cli.commands.shared.session import patience_s
     from srfix.cli.commands.state.on_spark import WatchedParts, tell_notes
-    from srfix.recovery.rebuild import build
-    from srfix.recovery.state_jobs import BuildOnSpark
+    from srfix.recovery.rebuild.rebuild import build
+    from srfix.recovery.state_jobs.rebuilding import BuildOnSpark
 
     if second is None:
         return build
@@ -210,7 +207,7 @@ def _builder(
 
 
 def _state(beside_dir: str | None, application: str) -> ApplicationState | None:
-    from srfix.recovery.state import read_state_directory
+    from srfix.recovery.state.reading import read_state_directory
 
     if beside_dir is None:
         return None

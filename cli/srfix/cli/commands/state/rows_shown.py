@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from srfix.cli.output import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Table, show_json, write_report
-from srfix.recovery.state_report import SIDES
+from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import show_json
+from srfix.recovery.state_report.row_documents import SIDES
 from srfix.serde.json_values import to_json
 from srfix.serde.printable import is_printable
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts import DecodedPart
-    from srfix.recovery.state.stores import StateStore
-    from srfix.recovery.state_report import DecodedRow, Retention
+    from srfix.recovery.facts.decoding import DecodedPart
+    from srfix.recovery.state.stores.store import StateStore
+    from srfix.recovery.state_report.retention import Retention
+    from srfix.recovery.state_report.row_documents import DecodedRow
 
 
 def write_rows(
@@ -31,7 +34,8 @@ def write_rows(
 
     :param stores: where they are read; of one that is damaged, or may not be read, no row is not known to be there or not.
     """
-    from srfix.recovery.state_report import Retention, row_document
+    from srfix.recovery.state_report.retention import Retention
+    from srfix.recovery.state_report.row_documents import row_document
 
     retention = None if retention_ms is None else Retention(retention_ms)
 
@@ -89,7 +93,7 @@ def span(start_ms: int | None, end_ms: int | None) -> str:
 
 def time_of(time_ms: int | None) -> str:
     """A time in ISO 8601; a dash for none."""
-    from srfix.recovery.facts import iso_time
+    from srfix.recovery.facts.decoding import iso_time
 
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
 

@@ -20,15 +20,18 @@ from srfix.cli.commands.state.reading import reading_options, refuse_retention_o
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import SPARK, CensusEngineChoice, connection_options, output_option, task_engine_options
-from srfix.cli.output import OutputFormat, say
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import OutputFormat
+from srfix.cli.output.speaking import say
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.reading import RowReading
-    from srfix.recovery.state_report import DecodedRow
+    from srfix.recovery.state_report.row_documents import DecodedRow
 
 
 @command()
@@ -78,11 +81,14 @@ def scan(
     is damaged; what precedes the damage is printed. With --engine spark every task is read up to --limit rows, and what they
     hold comes to this process before it is printed.
     """
-    from srfix.cli.commands.shared import not_decoded
+    from srfix.cli.commands.shared.payloads import not_decoded
     from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
     from srfix.cli.commands.state.rows_shown import write_rows
-    from srfix.recovery.state_jobs import ScanWork, SecondAnswers
-    from srfix.recovery.state_report import RowFilter, decoded_rows, rows_not_registered
+    from srfix.recovery.state_jobs.scanning import ScanWork
+    from srfix.recovery.state_jobs.second_answers import SecondAnswers
+    from srfix.recovery.state_report.not_registered import rows_not_registered
+    from srfix.recovery.state_report.row_documents import decoded_rows
+    from srfix.recovery.state_report.row_filter import RowFilter
 
     if not_registered is not None and engine.engine == SPARK:
         raise UsageError(

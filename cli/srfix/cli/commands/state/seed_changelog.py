@@ -11,14 +11,19 @@ import click
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import connection_options, given_options, isolation_of, isolation_option, option, output_option
-from srfix.cli.output import OutputFormat, say, write_report
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.given import given_options
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import isolation_of, isolation_option, output_option
+from srfix.cli.output.interface import OutputFormat
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
 
 if TYPE_CHECKING:
-    from srfix.recovery.topic_plan import Registered
-    from srfix.serde.registry import RegistryClient
+    from srfix.recovery.topic_plan.seeding import Registered
+    from srfix.serde.registry.client import RegistryClient
     from srfix.serde.wire import SchemaId
 
 
@@ -63,11 +68,12 @@ def seed_changelog(
     each key below the committed offset, as it is. With a registry it says which schema ids the store's reader will not find.
     The application must be stopped.
     """
-    from srfix.cli.commands.shared import open_cluster
+    from srfix.cli.commands.shared.session import open_cluster
     from srfix.cli.commands.state.topic_plan_report import topic_plan_report
-    from srfix.recovery.facts import restore_isolation
-    from srfix.recovery.topic_plan import SeedRequest, plan_seed, save_topic_plan
-    from srfix.serde.subjects import Topic
+    from srfix.recovery.facts.known_transactions import restore_isolation
+    from srfix.recovery.topic_plan.document import save_topic_plan
+    from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
+    from srfix.serde.subjects.names import Topic
 
     refuse_existing(path)
     named_store, _, topic = source.rpartition("=")  # a topic's name holds none
@@ -103,8 +109,8 @@ def refuse_existing(path: Path, *beside: Path) -> None:
     :param beside: what is written beside the plan.
     :raises UsageError: if something stands where it would go.
     """
-    from srfix.recovery.repair import is_journal
-    from srfix.recovery.topic_plan import is_topic_journal
+    from srfix.recovery.repair.journal import is_journal
+    from srfix.recovery.topic_plan.journal import is_topic_journal
 
     if is_journal(path) or is_topic_journal(path):
         raise UsageError(
@@ -119,8 +125,8 @@ def refuse_existing(path: Path, *beside: Path) -> None:
 
 
 def _asking(registry: RegistryClient) -> Registered:
-    from srfix.recovery.facts import look_up
-    from srfix.serde.registry import SchemaNotFoundError
+    from srfix.recovery.facts.subject_state import look_up
+    from srfix.serde.schemas.errors import SchemaNotFoundError
 
     def is_registered(subject: str, schema_id: SchemaId) -> bool | None:
         try:

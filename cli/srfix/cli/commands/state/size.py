@@ -14,15 +14,18 @@ from srfix.cli.commands.state.choosing import (
 from srfix.cli.commands.state.not_read import not_read, read_so_far
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import config_option, output_option, quiet_option
-from srfix.cli.output import Bars, Block, Heading, ItemList, OutputFormat, Report, Table, say
+from srfix.cli.options.connecting import config_option
+from srfix.cli.options.gate import quiet_option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import Bars, Block, Heading, ItemList, OutputFormat, Report, Table
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
-    from srfix.recovery.state_report import StoreSize
-    from srfix.serde.subjects import Role
+    from srfix.recovery.state_report.sizes import StoreSize
+    from srfix.serde.subjects.names import Role
 
 
 @command()
@@ -38,8 +41,8 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     compaction that is switched off. Kafka Streams lets the LOG tell of errors alone, unless a RocksDBConfigSetter changes that.
     Exit code 1 if a store is damaged.
     """
-    from srfix.cli.commands.shared import write_unless_quiet
-    from srfix.recovery.state_report import size_document, size_of
+    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.recovery.state_report.sizes import size_document, size_of
 
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
     parts = list(choice.stores(directory))
@@ -89,7 +92,7 @@ def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
 
 
 def _row(each: StoreSize) -> tuple[str, ...]:
-    from srfix.serde.subjects import Role
+    from srfix.serde.subjects.names import Role
 
     is_unread = each.store.is_shut and not each.entries
     bytes_ = each.key_bytes + each.value_bytes
@@ -121,6 +124,6 @@ def _ids(each: StoreSize, role: Role) -> str:
 
 
 def _time(time_ms: int | None) -> str:
-    from srfix.recovery.facts import iso_time
+    from srfix.recovery.facts.decoding import iso_time
 
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from srfix.cli.output import say
+from srfix.cli.output.speaking import say
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def tidying_up(target: Path) -> Iterator[None]:
 
 
 def _left(target: Path, *, was_there: bool) -> str:
-    from srfix.recovery.state.writing import unfinished_path
+    from srfix.recovery.state.writing.staging import unfinished_path
 
     if target.exists() and not was_there:
         return f"{target} is whole all the same. The same command once more shows what is in it, and tidies up."

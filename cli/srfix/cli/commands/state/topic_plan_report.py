@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from srfix.cli.output import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
+from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
 from srfix.recovery.commands import Given, positional
 
 if TYPE_CHECKING:
-    from srfix.recovery.topic_plan import TopicPlan
+    from srfix.recovery.topic_plan.plan import TopicPlan
 
 
 def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
@@ -19,13 +19,13 @@ def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
 
     :param path: where the plan is saved.
     """
-    from srfix.recovery.topic_plan import topic_plan_document
+    from srfix.recovery.topic_plan.document import topic_plan_document
 
     return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, given)))
 
 
 def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
-    from srfix.recovery.topic_plan import ExpireKeys, SeedChangelog, describe
+    from srfix.recovery.topic_plan.plan import ExpireKeys, SeedChangelog, describe
 
     work = plan.work
     if not plan.steps:

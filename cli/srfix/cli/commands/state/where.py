@@ -18,8 +18,13 @@ from srfix.cli.commands.state.not_read import not_read, read_so_far, shut_stores
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
-from srfix.cli.options import KsqldbServers, connection_options, ksqldb_options, option, output_option, quiet_option
-from srfix.cli.output import Block, FieldList, OutputFormat, Paragraph, Report, Table, say
+from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.evidence import KsqldbServers, ksqldb_options
+from srfix.cli.options.gate import quiet_option
+from srfix.cli.options.groups import option
+from srfix.cli.options.options import output_option
+from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import enumerated
@@ -27,10 +32,10 @@ from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.looking import KeyLook
-    from srfix.recovery.cluster import Cluster
-    from srfix.recovery.state.stores import StateStore
-    from srfix.recovery.state_report import Whereabouts
-    from srfix.serde.subjects import Topic
+    from srfix.recovery.cluster.cluster import Cluster
+    from srfix.recovery.state.stores.store import StateStore
+    from srfix.recovery.state_report.whereabouts import Whereabouts
+    from srfix.serde.subjects.names import Topic
 
 
 @command()
@@ -67,10 +72,13 @@ def where(
     ids of the row, and of the topic's newest record of the key, whatever its window, are looked up under the store's subjects.
     Exit code 1 if the key is not where it is looked for, lies elsewhere, or cannot be read by whoever looks the version up.
     """
-    from srfix.cli.commands.shared import open_cluster, write_unless_quiet
+    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.cli.commands.shared.session import open_cluster
     from srfix.cli.commands.state.looking import KeyLook
-    from srfix.recovery.state_report import is_failing, topic_of, where_document, whereabouts
-    from srfix.serde.subjects import Topic
+    from srfix.recovery.state_report.estimates import topic_of
+    from srfix.recovery.state_report.key_reads import is_failing
+    from srfix.recovery.state_report.whereabouts import where_document, whereabouts
+    from srfix.serde.subjects.names import Topic
 
     if partitions is not None and topic is not None:
         raise UsageError("--partitions and --topic exclude each other: give one of them.")
@@ -123,7 +131,8 @@ def where(
 
 
 def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:
-    from srfix.recovery.state_report import murmur2, task_of
+    from srfix.recovery.state_report.hosts import task_of
+    from srfix.recovery.state_report.partitions import murmur2
 
     yield FieldList(
         (

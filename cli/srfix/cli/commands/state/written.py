@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.commands.shared.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
 from srfix.cli.completion import path_completion
-from srfix.cli.options import handing_over, option
-from srfix.cli.output import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table, say, write_report
+from srfix.cli.options.groups import handing_over, option
+from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table
+from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.rebuild import OnError
-from srfix.recovery.state.writing import WrittenKind
+from srfix.recovery.rebuild.choices import OnError
+from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.recovery.rebuild import Reserialiser
-    from srfix.serde.registry import Json, RegistryClient
-    from srfix.serde.resolve import Resolver, SecondAnswered
-    from srfix.serde.subjects import SubjectStrategy
+    from srfix.recovery.rebuild.reserialise import Reserialiser
+    from srfix.serde.registry.client import RegistryClient
+    from srfix.serde.resolve.policies import Resolver
+    from srfix.serde.resolve.resolved import SecondAnswered
+    from srfix.serde.schemas.models import Json
+    from srfix.serde.subjects.names import SubjectStrategy
 
 
 SCHEMA: Final = "srfix.state-written/1"
@@ -102,8 +106,9 @@ class ValuesAnew:
         :raises UsageError: if there is no subject to fall back to.
         :raises RegistryError: if the registry does not answer, or has no such subject.
         """
-        from srfix.recovery.rebuild import Reserialiser
-        from srfix.serde.subjects import ChangelogSubject, Subject
+        from srfix.recovery.rebuild.reserialise import Reserialiser
+        from srfix.serde.subjects.names import Subject
+        from srfix.serde.subjects.strategies import ChangelogSubject
 
         if self.subject is None:
             return None
@@ -122,8 +127,9 @@ class ValuesAnew:
         source: str | None,
         on_second: Callable[[SecondAnswered], None] | None,
     ) -> Resolver:
-        from srfix.serde.resolve import ById, DualSubject, UnderOneSubject
-        from srfix.serde.subjects import FixedSubject, Role, subject_for
+        from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
+        from srfix.serde.subjects.names import Role, subject_for
+        from srfix.serde.subjects.strategies import FixedSubject
 
         assert self.subject is not None
         first = changelog if self.read_subject is None else FixedSubject(value=self.read_subject)

@@ -28,7 +28,7 @@ from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, printable
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import Json
+    from srfix.serde.schemas.models import Json
 
 _DOCUMENT: Final = re.compile(r"srfix\.([a-z-]+)/\d+")
 

@@ -23,18 +23,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from srfix.recovery.facts import RoleFacts, SubjectState, look_up
+from srfix.recovery.facts.stores import RoleFacts
+from srfix.recovery.facts.subject_state import SubjectState, look_up
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.planning.normalized import AfterNormalizing, after_normalizing
-from srfix.serde.registry import (
-    Json,
-    Schema,
-    SchemaNotFoundError,
-    SchemaVersion,
-    SubjectNotFoundError,
-    VersionNotFoundError,
-)
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.schemas.models import Json, Schema, SchemaVersion
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 _GIVES_METADATA = ("defaultMetadata", "overrideMetadata")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from srfix.recovery.actions import Action
+from srfix.recovery.actions.actions import Action
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import Survey, list_holders
+from srfix.recovery.facts.holders import list_holders
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.cost import Cost, cost_of
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from srfix.recovery.actions import DeleteVersion
-from srfix.recovery.census import CensusEngine, CensusRequest
-from srfix.recovery.checks import LITTER
-from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import Holder, SubjectState, Survey, list_holders, read_subject_state
+from srfix.recovery.actions.actions import DeleteVersion
+from srfix.recovery.census.interface import CensusEngine, CensusRequest
+from srfix.recovery.checks.srf009 import CODE as LITTER
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.facts.holders import Holder, list_holders
+from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.repair.plan_file import Omission
 from srfix.serde.errors import ClusterError
-from srfix.serde.registry import EndpointNotSupportedError
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.schemas.errors import EndpointNotSupportedError
+from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import SchemaId
 
 

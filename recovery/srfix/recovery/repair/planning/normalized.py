@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from srfix.serde.registry import Json, Schema
+from srfix.serde.schemas.models import Json, Schema
 
 _OF_AVRO: Final = frozenset(
     {

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import StoreFacts
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Finding
 from srfix.recovery.repair.planning.repairs import SubjectRepair
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 _STOPPED: Final = frozenset({"Empty", "Dead"})
 """States of a group without members: its threads have died, or somebody stopped it."""

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from srfix.recovery.facts import VersionState
+from srfix.recovery.facts.subject_state import VersionState
 from srfix.serde.bounds import SCHEMA_CACHE
 from srfix.serde.compatibility import incompatibilities
 from srfix.serde.errors import SchemaError
-from srfix.serde.registry import Json, Schema
+from srfix.serde.schemas.models import Json, Schema
 from srfix.serde.wire import SchemaId
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from importlib.metadata import version
 
-from srfix.recovery.actions import (
+from srfix.recovery.actions.actions import (
     Action,
     Register,
     RestoreCompatibility,
@@ -15,13 +15,17 @@ from srfix.recovery.actions import (
     SetMode,
     SoftDelete,
 )
-from srfix.recovery.advice import playbook
-from srfix.recovery.census import CensusEngine
-from srfix.recovery.checks import BY_CODE, PassedOver, Want, Width
+from srfix.recovery.advice.playbook import playbook
+from srfix.recovery.census.interface import CensusEngine
+from srfix.recovery.checks.interface import PassedOver, Want, Width
+from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.clock import now
-from srfix.recovery.diagnosis import Examination
+from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import CheckContext, StoreFacts, Survey, concerned
+from srfix.recovery.facts.circumstances import concerned
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.stores import StoreFacts
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Severity
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.repair.planning.limit import cost_within
@@ -31,7 +35,7 @@ from srfix.recovery.repair.planning.order import by_what_they_unblock
 from srfix.recovery.repair.planning.price import price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide, repairs
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import Subject, Topic, split_context, split_subject
+from srfix.serde.subjects.names import Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 

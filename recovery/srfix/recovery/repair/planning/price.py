@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from srfix.recovery.checks import Owner, Width, srf016
+from srfix.recovery.checks import srf016
+from srfix.recovery.checks.interface import Owner, Width
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.repair.planning.repairs import SubjectRepair
-from srfix.recovery.topic_check import TopicFacts
+from srfix.recovery.topic_check.facts import TopicFacts
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 
 
 def price(repairs: Collection[SubjectRepair], *, width: Width) -> Iterator[str]:

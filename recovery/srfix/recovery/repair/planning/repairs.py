@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from srfix.recovery.checks import Owner, PassedOver, Want, Width
-from srfix.recovery.diagnosis import Examination
-from srfix.recovery.facts import (
-    CheckContext,
-    Membership,
-    RoleFacts,
-    StoreFacts,
-    Survey,
-    foreseen_refusals,
-    own_versions,
-)
+from srfix.recovery.checks.interface import Owner, PassedOver, Want, Width
+from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.facts.internal_schemas import own_versions
+from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.refusals import foreseen_refusals
+from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import Omission
@@ -30,17 +26,11 @@ from srfix.recovery.repair.planning.keep import Keep
 from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.repair.planning.soft_deletion import not_found_once_deleted
 from srfix.recovery.repair.planning.wanted import wanted
-from srfix.recovery.topic_check import TopicFacts
+from srfix.recovery.topic_check.facts import TopicFacts
 from srfix.serde.formats.table import as_readers_ask
-from srfix.serde.registry import (
-    Json,
-    RegistryAnswerError,
-    RegistryProtocolError,
-    Schema,
-    answered_elsewhere,
-    same_content,
-)
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject
+from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
+from srfix.serde.schemas.models import Json, Schema, answered_elsewhere, same_content
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Subject
 from srfix.serde.wire import SchemaId
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
-from srfix.recovery.actions import Register, SoftDelete
-from srfix.recovery.facts import SubjectState, Survey, look_up
+from srfix.recovery.actions.actions import Register, SoftDelete
+from srfix.recovery.facts.subject_state import SubjectState, look_up
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.registry import GivenRegistry, usable
 from srfix.recovery.repair.plan_file import Plan
 from srfix.serde.formats.table import as_readers_ask
-from srfix.serde.registry import SchemaVersion
+from srfix.serde.schemas.models import SchemaVersion
 
 _MOST_PROBED: Final = 5
 """Soft-deleted subjects of which one is looked for whose text tells."""

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from importlib.metadata import version
 
-from srfix.recovery.checks import Owner, PassedOver, Want, Width, srf020
+from srfix.recovery.checks import srf020
+from srfix.recovery.checks.interface import Owner, PassedOver, Want, Width
 from srfix.recovery.clock import now
 from srfix.recovery.commands import Given
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import Membership, RoleFacts, Survey, read_subject_state
+from srfix.recovery.facts.stores import Membership, RoleFacts
+from srfix.recovery.facts.subject_state import read_subject_state
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Severity, Source
 from srfix.recovery.repair.plan_file import Omission, Plan
 from srfix.recovery.repair.planning.limit import cost_within
 from srfix.recovery.repair.planning.plan import actions_of, planned_finding, planned_ids
 from srfix.recovery.repair.planning.price import price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide
-from srfix.recovery.topic_check import Origin, TopicCheck, TopicFacts, TopicFinding, TopicReader
+from srfix.recovery.topic_check.answers import TopicCheck, TopicFinding
+from srfix.recovery.topic_check.facts import TopicFacts
+from srfix.recovery.topic_check.origin import Origin
+from srfix.recovery.topic_check.question import TopicReader
 from srfix.serde.errors import UsageError
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects import Topic, join_context, subject_for
+from srfix.serde.subjects.names import Topic, join_context, subject_for
 from srfix.serde.wire import SchemaId
 
 

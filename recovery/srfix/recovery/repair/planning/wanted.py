@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks import BY_CODE, CHECKS, PassedOver, RepairRequest, Want, Width
-from srfix.serde.subjects import Role
+from srfix.recovery.checks.interface import PassedOver, RepairRequest, Want, Width
+from srfix.recovery.checks.table import BY_CODE, CHECKS
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.diagnosis import Examination
-    from srfix.recovery.facts import CheckContext, RoleFacts, StoreFacts, Survey
+    from srfix.recovery.diagnosis.diagnose import Examination
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.recovery.facts.survey import Survey
 
 
 ON_REQUEST: Final = {check.code: check.repair.also for check in CHECKS if check.repair and check.repair.also}
@@ -41,7 +44,7 @@ def wanted(
 
 
 def _without_census(facts: StoreFacts, said: CheckContext, request: RepairRequest) -> Iterator[Want | PassedOver]:
-    from srfix.recovery.advice import gather_hints, with_hints
+    from srfix.recovery.advice.hints import gather_hints, with_hints
 
     topic = None if facts.source is None else facts.source.topic
     context = with_hints(said, gather_hints(facts.store, request.survey, topic))
@@ -53,7 +56,8 @@ def _without_census(facts: StoreFacts, said: CheckContext, request: RepairReques
 
 def _roles_without_census(facts: StoreFacts, survey: Survey) -> Iterator[RoleFacts]:
     """The values always; the keys only where a key schema was registered: else their serde asks no registry."""
-    from srfix.recovery.facts import RoleFacts, read_subject_state
+    from srfix.recovery.facts.stores import RoleFacts
+    from srfix.recovery.facts.subject_state import read_subject_state
 
     for role in Role:
         known = facts.roles.get(role)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from srfix.recovery.actions import DeleteVersion
-from srfix.recovery.facts import read_subject_state, schema_behind
+from srfix.recovery.actions.actions import DeleteVersion
+from srfix.recovery.facts.subject_state import read_subject_state
+from srfix.recovery.facts.survey import schema_behind
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.verify.events import Confirmed, Event, Problem
-from srfix.serde.registry import SchemaNotFoundError
+from srfix.serde.schemas.errors import SchemaNotFoundError
 
 
 def deleted(actions: Iterable[DeleteVersion], registry: ReadableRegistry) -> Iterator[Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from srfix.serde.subjects import Subject
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from srfix.recovery.actions import Register
-from srfix.recovery.checks import answered_through
-from srfix.recovery.facts import Membership, ask_membership, look_up
+from srfix.recovery.actions.actions import Register
+from srfix.recovery.checks.counting import answered_through
+from srfix.recovery.facts.stores import Membership
+from srfix.recovery.facts.subject_state import look_up
+from srfix.recovery.facts.survey import ask_membership
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.serde.formats.table import as_readers_ask
-from srfix.serde.registry import Schema, same_content
-from srfix.serde.subjects import Subject
+from srfix.serde.schemas.models import Schema, same_content
+from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 _ANOTHER_REGISTRY = "is this the plan's registry? Check --registry"

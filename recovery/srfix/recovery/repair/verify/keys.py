@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from srfix.recovery.census import Census
+from srfix.recovery.census.interface import Census
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts import KeyRole, Survey, SuspectStore, asymmetry, keys_of_store, read_subject_state
+from srfix.recovery.facts.key_asymmetry import asymmetry
+from srfix.recovery.facts.key_role import KeyRole
+from srfix.recovery.facts.keys_of_store import keys_of_store
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.subject_state import read_subject_state
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import NotLookedAt, Problem
-from srfix.serde.subjects import Role, split_context
+from srfix.serde.subjects.names import Role, split_context
 
 
 def keys_of(finding: PlannedFinding, census: Census, survey: Survey) -> KeyRole:

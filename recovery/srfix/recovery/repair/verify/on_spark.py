@@ -12,15 +12,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from srfix.recovery.census import Census, PartitionCensus, SparkTopics, finished, latest_sql
+from srfix.recovery.census.interface import Census, PartitionCensus
+from srfix.recovery.census.spark_jobs import finished
+from srfix.recovery.census.spark_sql import latest_sql
+from srfix.recovery.census.spark_topic import SparkTopics
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
-from srfix.serde.batches import Reason
-from srfix.serde.resolve import DualSubject, Resolver, UnderOneSubject
-from srfix.serde.spark.worker import JudgedReader
-from srfix.serde.subjects import FixedSubject, Role, Subject, subject_for, within_context_of
+from srfix.serde.batches.rows import Reason
+from srfix.serde.resolve.policies import DualSubject, Resolver, UnderOneSubject
+from srfix.serde.spark.worker.judge import JudgedReader
+from srfix.serde.subjects.names import Role, Subject, subject_for, within_context_of
+from srfix.serde.subjects.strategies import FixedSubject
 from srfix.serde.windowed import Window, WindowKind, join
 
 if TYPE_CHECKING:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from srfix.recovery.checks import UPGRADE
-from srfix.recovery.facts import NO_SUCH_QUESTION, SubjectState, latest_own, read_subject_state
+from srfix.recovery.checks.srf004 import CODE as UPGRADE
+from srfix.recovery.facts.internal_schemas import latest_own
+from srfix.recovery.facts.refusals import NO_SUCH_QUESTION
+from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.keys import store_of
-from srfix.serde.registry import RegistryAnswerError, RegistryProtocolError
+from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 from srfix.serde.wire import SchemaId
 
 

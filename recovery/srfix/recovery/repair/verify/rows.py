@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
-from srfix.recovery.census import Census
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.facts import Deserializer, LiveRecord, Membership, key_deserializer, newest_live
+from srfix.recovery.census.interface import Census
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.facts.decoding import Deserializer
+from srfix.recovery.facts.live_records import LiveRecord, newest_live
+from srfix.recovery.facts.stores import Membership
+from srfix.recovery.facts.windowed_keys import key_deserializer
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import PlannedFinding
@@ -19,9 +22,10 @@ from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import DecodeError, ResolveError, SchemaError, WireError
 from srfix.serde.formats.table import format_of
 from srfix.serde.interface import SerdeContext
-from srfix.serde.registry import InvalidSchemaError
-from srfix.serde.resolve import UnderOneSubject
-from srfix.serde.subjects import FixedSubject, Role
+from srfix.serde.resolve.policies import UnderOneSubject
+from srfix.serde.schemas.errors import InvalidSchemaError
+from srfix.serde.subjects.names import Role
+from srfix.serde.subjects.strategies import FixedSubject
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 

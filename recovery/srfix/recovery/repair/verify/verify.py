@@ -6,19 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from srfix.recovery.actions import DeleteVersion
-from srfix.recovery.advice import Verified
-from srfix.recovery.census import Census, CensusEngine, CensusProgress, CensusRequest
-from srfix.recovery.cluster import Cluster
-from srfix.recovery.facts import (
-    Circumstances,
-    KeyRole,
-    SubjectState,
-    Supplied,
-    Survey,
-    SuspectStore,
-    read_subject_state,
-)
+from srfix.recovery.actions.actions import DeleteVersion
+from srfix.recovery.advice.playbook import Verified
+from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.facts.circumstances import Circumstances
+from srfix.recovery.facts.key_role import KeyRole
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
+from srfix.recovery.facts.supplied import Supplied
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
@@ -29,10 +26,11 @@ from srfix.recovery.repair.verify.keys import keys_missed, keys_of, left_open, s
 from srfix.recovery.repair.verify.puts import next_put
 from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
 from srfix.recovery.repair.verify.topics import look_again, topic_events
-from srfix.recovery.topic_check import Strategy, TopicCheck, TopicRead
-from srfix.serde.properties import Isolation
-from srfix.serde.registry import Json
-from srfix.serde.subjects import Role, Subject, Topic
+from srfix.recovery.topic_check.answers import TopicCheck
+from srfix.recovery.topic_check.question import Strategy, TopicRead
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 

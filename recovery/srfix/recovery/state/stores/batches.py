@@ -9,7 +9,8 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Final, TypeAlias, TypeVar, cast
 
-from srfix.recovery.state.formats import Headers, Side
+from srfix.recovery.state.formats.lists import Side
+from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
 from srfix.recovery.state.stores.rows import StateRow, StoredWindow

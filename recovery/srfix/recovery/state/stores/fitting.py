@@ -10,21 +10,18 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state.formats import (
-    decode_combined_key,
-    decode_join_side_key,
+from srfix.recovery.state.formats.lists import decode_join_side_key, decode_list, decode_sided_value
+from srfix.recovery.state.formats.sessions import (
     decode_key_first_session_key,
-    decode_key_first_window_key,
-    decode_latest,
-    decode_list,
     decode_session_key,
-    decode_sided_value,
-    decode_subscription,
     decode_time_first_session_key,
+)
+from srfix.recovery.state.formats.subscriptions import decode_combined_key, decode_subscription
+from srfix.recovery.state.formats.values import decode_timestamped
+from srfix.recovery.state.formats.versioned import decode_latest, decode_versioned_key, decode_versioned_segment
+from srfix.recovery.state.formats.windows import (
+    decode_key_first_window_key,
     decode_time_first_window_key,
-    decode_timestamped,
-    decode_versioned_key,
-    decode_versioned_segment,
     decode_window_store_key,
 )
 from srfix.recovery.state.stored_rows import stored_value

@@ -7,26 +7,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state.formats import (
-    LATEST_SEGMENT,
+from srfix.recovery.state.formats.lists import Side, decode_join_side_key, decode_list, decode_sided_value
+from srfix.recovery.state.formats.sessions import decode_session_key, decode_time_first_session_key
+from srfix.recovery.state.formats.subscriptions import decode_combined_key
+from srfix.recovery.state.formats.values import (
     Headers,
-    Side,
     StoredValue,
     decode_aggregate_with_headers,
-    decode_combined_key,
-    decode_join_side_key,
-    decode_latest,
-    decode_list,
-    decode_session_key,
-    decode_sided_value,
-    decode_time_first_session_key,
-    decode_time_first_window_key,
     decode_timestamped,
-    decode_versioned_key,
-    decode_versioned_segment,
-    decode_window_store_key,
     decode_with_headers,
 )
+from srfix.recovery.state.formats.versioned import (
+    LATEST_SEGMENT,
+    decode_latest,
+    decode_versioned_key,
+    decode_versioned_segment,
+)
+from srfix.recovery.state.formats.windows import decode_time_first_window_key, decode_window_store_key
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
 

@@ -18,12 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state.formats import (
-    decode_key_first_session_key,
-    decode_key_first_window_key,
-    encode_time_first_session_key,
-    encode_time_first_window_key,
-)
+from srfix.recovery.state.formats.sessions import decode_key_first_session_key, encode_time_first_session_key
+from srfix.recovery.state.formats.windows import decode_key_first_window_key, encode_time_first_window_key
 from srfix.recovery.state.rocksdb import OpenedDatabase
 from srfix.recovery.state.stores.detection import StoreFormat
 

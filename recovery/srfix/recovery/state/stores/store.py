@@ -21,7 +21,7 @@ from srfix.recovery.state.stores.reading import Note, look_up, read_batches
 from srfix.recovery.state.stores.rows import StateRow
 from srfix.recovery.state.stores.seeking import Where, everywhere, of_key, of_keys, of_times, with_prefix
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _MOST_DAMAGES: Final = 20
 """Damages that are kept; all are counted."""

@@ -32,20 +32,24 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
-from srfix.recovery.state.formats import (
-    Headers,
+from srfix.recovery.state.formats.sessions import (
     decode_session_key,
-    decode_window_store_key,
-    encode_aggregate_with_headers,
     encode_key_first_session_key,
-    encode_key_first_window_key,
     encode_time_first_session_key,
-    encode_time_first_window_key,
+)
+from srfix.recovery.state.formats.values import (
+    Headers,
+    encode_aggregate_with_headers,
     encode_timestamped,
     encode_with_headers,
 )
+from srfix.recovery.state.formats.windows import (
+    decode_window_store_key,
+    encode_key_first_window_key,
+    encode_time_first_window_key,
+)
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
-from srfix.recovery.state.stores import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
+from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
 
 NO_TIMESTAMP: Final = -1
 """What Kafka Streams gives a row whose timestamp nobody knows (`ConsumerRecord.NO_TIMESTAMP`)."""

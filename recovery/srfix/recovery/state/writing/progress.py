@@ -9,7 +9,7 @@ from typing import Final
 
 from srfix.recovery.state.checkpoints import CheckpointEntry, OffsetMeaning
 from srfix.recovery.state.writing.releases import Release
-from srfix.serde.subjects import Topic
+from srfix.serde.subjects.names import Topic
 
 _LONG: Final = struct.Struct(">q")
 _VERSION: Final = "0"

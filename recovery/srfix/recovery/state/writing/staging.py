@@ -28,7 +28,7 @@ from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.writing.database import sync
 from srfix.serde import bounds
 from srfix.serde.files import parse_json, read_file, write_whole
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _SUFFIX: Final = ".srfix-unfinished"
 _SCHEMA: Final = "srfix unfinished state, form 1"

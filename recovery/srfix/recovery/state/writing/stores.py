@@ -10,7 +10,8 @@ from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.recovery.state.formats import Headers, versioned_segment_interval_ms
+from srfix.recovery.state.formats.values import Headers
+from srfix.recovery.state.formats.versioned import versioned_segment_interval_ms
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.writing.database import DatabaseWriter, new_database
 from srfix.recovery.state.writing.kinds import NO_TIMESTAMP, WrittenKind, segment_time, stored, stored_keys

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.state.formats import (
+from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,
     VersionedKey,
     VersionedRecord,

@@ -13,28 +13,26 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from srfix.serde.columns import ScalarType
-from srfix.serde.connect import (
+from srfix.serde.columns.types import ScalarType
+from srfix.serde.connect.columns import NO_PRECISION
+from srfix.serde.connect.schema import (
     DATE_NAME,
     DECIMAL_NAME,
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
     LOCAL_TIMESTAMP_NAME,
-    NANOS,
-    NO_PRECISION,
     TIME_NAME,
     TIMESTAMP_NAME,
     ConnectField,
     ConnectSchema,
     ConnectType,
-    column_of,
     complete,
     primitive,
-    time_unit,
 )
+from srfix.serde.connect.time_units import NANOS, column_of, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.schema import AvroNode, describe, load, whole
-from srfix.serde.formats.rows import MISSING
+from srfix.serde.formats.rows.value_check import MISSING
 
 UNION_NAME: Final = "io.confluent.connect.avro.Union"
 """The name of the STRUCT that stands for a union of several types (`AvroData.AVRO_TYPE_UNION`)."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from typing import Final, TypeAlias
 
-from srfix.serde.connect import (
+from srfix.serde.connect.columns import NO_PRECISION
+from srfix.serde.connect.schema import (
     DATE_NAME,
     DECIMAL_NAME,
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
     LOCAL_TIMESTAMP_NAME,
-    NO_PRECISION,
     TIME_NAME,
     TIMESTAMP_NAME,
     ConnectSchema,

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from srfix.serde.columns import Columns
-from srfix.serde.connect import Inferred, NameRule, columns_of
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.columns import Inferred, NameRule, columns_of
 from srfix.serde.formats.avro.connect import connect_schema
 from srfix.serde.formats.avro.schema import AvroNode
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 
 def map_entry_types(node: AvroNode) -> tuple[AvroNode, AvroNode] | None:

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from srfix.serde.columns import Columns, half_of, require_string_keys
-from srfix.serde.connect import (
-    ConnectField,
-    ConnectSchema,
-    ConnectType,
-    Generation,
-    WrittenBy,
-    connect_of,
-    has_connect_properties,
-    map_of,
-    optional,
-)
+from srfix.serde.columns.half import half_of
+from srfix.serde.columns.halves import require_string_keys
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.columns import connect_of
+from srfix.serde.connect.generations import Generation, WrittenBy, has_connect_properties
+from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, map_of, optional
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats.avro.connect_text import avro_text
 from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, avro_names, check_name, split_full_name
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 
 def internal_schema(

@@ -17,9 +17,9 @@ from decimal import Decimal
 from secrets import token_hex
 from typing import Final
 
-from srfix.serde.connect import double_text
+from srfix.serde.connect.java_text import double_text
 from srfix.serde.errors import SchemaError
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 _PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _TYPES = _PRIMITIVES | {"record", "enum", "array", "map", "union", "fixed"}

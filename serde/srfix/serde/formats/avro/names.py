@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from srfix.serde.casing import upper_camel
-from srfix.serde.columns import Column, Columns
+from srfix.serde.columns.types import Column, Columns
 from srfix.serde.errors import ColumnError, SchemaError
 
 _Json: TypeAlias = "str | int | list[_Json] | dict[str, _Json] | None"

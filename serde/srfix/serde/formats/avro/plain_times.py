@@ -6,8 +6,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from srfix.serde.columns import ScalarType
-from srfix.serde.connect import ConnectType, column_of, time_unit
+from srfix.serde.columns.types import ScalarType
+from srfix.serde.connect.schema import ConnectType
+from srfix.serde.connect.time_units import column_of, time_unit
 from srfix.serde.formats.avro.schema import AvroNode
 
 CONNECT_TYPES: Final = {"int": ConnectType.INT32, "long": ConnectType.INT64}

@@ -19,7 +19,7 @@ import fastavro
 
 from srfix.serde.bounds import AVRO_SCHEMA_LEVELS, payload_bounds
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.rows import MISSING
+from srfix.serde.formats.rows.value_check import MISSING
 
 # AvroData (Connect) knows these four; every other logical type is its underlying type there, and in columns
 # here.

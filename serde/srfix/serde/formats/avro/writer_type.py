@@ -6,14 +6,17 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
-from srfix.serde.columns import Column, Columns, ColumnType, Decimal, ScalarType, Struct
-from srfix.serde.connect import NO_PRECISION, ConnectType, TimeUnit, connect_type_of, time_unit
+from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType, Struct
+from srfix.serde.connect.coercions import connect_type_of
+from srfix.serde.connect.columns import NO_PRECISION
+from srfix.serde.connect.schema import ConnectType
+from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.connect import to_connect, union_field_name
 from srfix.serde.formats.avro.infer import map_entry_types
 from srfix.serde.formats.avro.names import avro_fields
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, describe, nullable_branch
-from srfix.serde.projection import WriterField
+from srfix.serde.projection.writer_type import WriterField
 
 _SAME: Final = {
     ScalarType.BOOLEAN: ("boolean", None),

@@ -11,7 +11,17 @@ import decimal
 from typing import Final, TypeAlias
 
 from srfix.serde.casing import CaseRule, match_keys
-from srfix.serde.columns import STRING, Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, has_decimals
+from srfix.serde.columns.types import (
+    STRING,
+    Array,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+    has_decimals,
+)
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
 from srfix.serde.formats.json.budget import Budget, Shapes
@@ -19,7 +29,7 @@ from srfix.serde.formats.json.kernel import native_column_decoder
 from srfix.serde.formats.json.parse import parse, parse_exact, parse_from
 from srfix.serde.formats.json.scalars import MISSING, Convert, Misread, exact_type, scalar_reader
 from srfix.serde.interface import Row, Value
-from srfix.serde.projection import has_rows_of_nulls, unfed
+from srfix.serde.projection.fed import has_rows_of_nulls, unfed
 
 _Step: TypeAlias = tuple[str, str, type | None, Convert]
 """Column, key, the Python type that is taken as it is, and what else is done with its value."""

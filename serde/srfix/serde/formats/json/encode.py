@@ -26,7 +26,8 @@ from typing import Final
 import orjson
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import (
+from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -43,29 +44,19 @@ from srfix.serde.columns import (
     Map,
     ScalarType,
     Struct,
-    Times,
     type_name,
-    with_times,
 )
-from srfix.serde.connect import NOT_FITTING, decimal_fit, decimal_text, double_text
+from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
+from srfix.serde.connect.java_text import decimal_text, double_text
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError
 from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.write import scalar
+from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.json.text import Raw, compact_bytes
-from srfix.serde.formats.rows import (
-    Convert,
-    FieldCheck,
-    Misfit,
-    RecordCheck,
-    ValueCheck,
-    array_check,
-    bare_value,
-    encode_error,
-    entries_check,
-    map_check,
-    or_none,
-)
+from srfix.serde.formats.rows.bare import bare_value
+from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
+from srfix.serde.formats.rows.misfit import Misfit, encode_error
+from srfix.serde.formats.rows.value_check import Convert, ValueCheck, or_none
 
 # What orjson writes otherwise than Jackson: control characters beyond the short escapes, and beyond U+FFFF.
 _CONTROL: Final = b"\\u00"

@@ -7,12 +7,13 @@ Reading is `KsqlJsonDeserializer`, writing is Connect's `JsonConverter` with `sc
 from __future__ import annotations
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, Times, with_times
+from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.json.decode import column_decoder, plain_decoder
 from srfix.serde.formats.json.encode import column_encoder, plain_encoder
-from srfix.serde.formats.rows import check_json_columns
+from srfix.serde.formats.rows.bare import check_json_columns
 
 SCHEMA_TYPE: str | None = None
 """JSON has no schema in a registry."""

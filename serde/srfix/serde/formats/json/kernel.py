@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule, are_distinct, match_keys
-from srfix.serde.columns import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
+from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.engine import Decode
 from srfix.serde.errors import CasingError
 from srfix.serde.formats.json.budget import Budget

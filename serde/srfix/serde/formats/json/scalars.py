@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from srfix.serde.columns import (
+from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -38,7 +38,8 @@ from srfix.serde.columns import (
     Decimal,
     ScalarType,
 )
-from srfix.serde.connect import NOT_FITTING, DecimalFit, decimal_fit, decimal_text
+from srfix.serde.connect.decimal_fit import NOT_FITTING, DecimalFit, decimal_fit
+from srfix.serde.connect.java_text import decimal_text
 from srfix.serde.errors import CoercionError, OutOfRangeError
 from srfix.serde.formats.json.numbers import (
     INT_BITS,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from srfix.serde.connect import decimal_text, double_text
+from srfix.serde.connect.java_text import decimal_text, double_text
 
 _Quote: TypeAlias = Callable[[str], str]
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from srfix.serde.bounds import JSON_SCHEMA_LEVELS as _MAX_DEPTH
 from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_SCHEMAS
-from srfix.serde.connect import ConnectField, ConnectSchema, ConnectType, complete, optional, primitive, struct
+from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, complete, optional, primitive, struct
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.json_schema.documents import reference_name
 from srfix.serde.formats.json_schema.load import load

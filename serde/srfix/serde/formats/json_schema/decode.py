@@ -28,8 +28,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, ColumnType, ScalarType, Times, has_decimals
-from srfix.serde.connect import ConnectSchema, ConnectType
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Columns, ColumnType, ScalarType, has_decimals
+from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, PayloadBoundError
 from srfix.serde.formats.json import Budget, cost_of_default, parse, parse_exact
@@ -37,7 +38,9 @@ from srfix.serde.formats.json_schema.kernel import native_connect_decoder
 from srfix.serde.formats.json_schema.leaves import InexactError, Read, leaf, wrong_node
 from srfix.serde.formats.json_schema.writer_type import JsonType
 from srfix.serde.interface import Row, Value
-from srfix.serde.projection import Entries, Fields, Items, Projected, Projection, Refused, Scalar, WriterField, project
+from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
+from srfix.serde.projection.walk import project
+from srfix.serde.projection.writer_type import WriterField
 
 _Step: TypeAlias = tuple[str, str, type | None, bool, Read, bool]
 """Field, column, the Python type that is taken as it is, whether null is, what reads anything else, and whether it also

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urljoin
 
 from srfix.serde.bounds import JSON_SCHEMA_LEVELS as MAX_DEPTH
 from srfix.serde.errors import SchemaError
-from srfix.serde.registry import ReferenceText
+from srfix.serde.schemas.references import ReferenceText
 
 Object: TypeAlias = "dict[str, object]"
 """A JSON object."""

@@ -15,30 +15,17 @@ from collections.abc import Callable
 from typing import Final
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Array, Column, Columns, ColumnType, Map, Struct, Times, type_name, with_times
-from srfix.serde.connect import (
-    DATE_NAME,
-    DECIMAL_NAME,
-    TIME_NAME,
-    TIMESTAMP_NAME,
-    ConnectSchema,
-    ConnectType,
-    connect_schema_of,
-)
+from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, Struct, type_name
+from srfix.serde.connect.columns import connect_schema_of
+from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectSchema, ConnectType
 from srfix.serde.engine import Encode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.json import check_encoder, column_check
 from srfix.serde.formats.json_schema.connect import is_required, is_union
-from srfix.serde.formats.rows import (
-    Convert,
-    FieldCheck,
-    Misfit,
-    RecordCheck,
-    ValueCheck,
-    array_check,
-    entries_check,
-    map_check,
-)
+from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
+from srfix.serde.formats.rows.misfit import Misfit
+from srfix.serde.formats.rows.value_check import Convert, ValueCheck
 
 _LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
 

@@ -11,19 +11,22 @@ import json
 from typing import Final
 
 from srfix.serde.casing import CaseRule, match_keys
-from srfix.serde.columns import Columns, Times, half_of, with_times
-from srfix.serde.connect import Generation, WrittenBy, connect_of
+from srfix.serde.columns.half import half_of
+from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.columns import connect_of
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.json import column_decoder, column_encoder, plain_decoder, plain_encoder
 from srfix.serde.formats.json_schema.connect import connect_schema
 from srfix.serde.formats.json_schema.decode import connect_decoder
 from srfix.serde.formats.json_schema.encode import under_encoder
 from srfix.serde.formats.json_schema.infer import infer_json_schema
 from srfix.serde.formats.json_schema.text import schema_text
-from srfix.serde.formats.rows import check_json_columns
-from srfix.serde.subjects import Role
+from srfix.serde.formats.rows.bare import check_json_columns
+from srfix.serde.subjects.names import Role
 
 SCHEMA_TYPE: Final = "JSON"
 """The schemaType that registries know the format by."""

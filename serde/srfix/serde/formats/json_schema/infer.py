@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from srfix.serde.columns import Columns
-from srfix.serde.connect import Inferred, NameRule, columns_of
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.columns import Inferred, NameRule, columns_of
 from srfix.serde.formats.json_schema.connect import connect_schema
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 
 def infer_json_schema(

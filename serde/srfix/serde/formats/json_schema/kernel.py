@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from srfix.serde.columns import Decimal
-from srfix.serde.connect import DATE_NAME, DECIMAL_NAME, TIME_NAME, Coercion, ConnectType
+from srfix.serde.columns.types import Decimal
+from srfix.serde.connect.coercions import Coercion
+from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.formats.json import MOST_DIGITS, Description, NativePart, NotTakenError, native_decoder, number, price
 from srfix.serde.formats.json_schema.writer_type import JsonType
-from srfix.serde.projection import Entries, Fields, Items, Projected, Projection, Refused, Scalar
+from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
 
 _BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16, ConnectType.INT32: 32, ConnectType.INT64: 64}
 

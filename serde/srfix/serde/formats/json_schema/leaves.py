@@ -7,23 +7,15 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from srfix.serde.columns import ColumnType, Decimal, ScalarType, type_name
-from srfix.serde.connect import (
-    DATE_NAME,
-    DECIMAL_NAME,
-    DECIMAL_SCALE,
-    TIME_NAME,
-    Coerce,
-    ConnectSchema,
-    ConnectType,
-    coercion,
-)
+from srfix.serde.columns.types import ColumnType, Decimal, ScalarType, type_name
+from srfix.serde.connect.coercions import Coerce, coercion
+from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, DECIMAL_SCALE, TIME_NAME, ConnectSchema, ConnectType
 from srfix.serde.errors import CoercionError, SchemaError
-from srfix.serde.formats.avro.read import decimal_of_bytes
+from srfix.serde.formats.avro.read.finish import decimal_of_bytes
 from srfix.serde.formats.json import base64_bytes, double_of_number, integer_of_number
 from srfix.serde.interface import Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
-from srfix.serde.projection import Scalar
+from srfix.serde.projection.tree import Scalar
 
 Read: TypeAlias = Callable[[object], Value]
 """A JSON node → a value."""

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final, TypeAlias
 
-from srfix.serde.connect import DECIMAL_NAME, ConnectSchema, ConnectType
+from srfix.serde.connect.schema import DECIMAL_NAME, ConnectSchema, ConnectType
 from srfix.serde.formats.json_schema.order import hash_map_order
 
 _OWN: Final = "io.confluent.connect.json"

@@ -19,9 +19,9 @@ from srfix.serde.errors import DecodeError, EncodeError, SchemaError, UsageError
 from srfix.serde.formats.interface import Validate
 from srfix.serde.formats.json import parse_exact
 from srfix.serde.formats.json_schema.documents import reference_name
-from srfix.serde.formats.rows import nests_deeper
+from srfix.serde.formats.rows.nesting import nests_deeper
 from srfix.serde.printable import shortened
-from srfix.serde.registry import Json
+from srfix.serde.schemas.models import Json
 
 if TYPE_CHECKING:
     import jsonschema_rs

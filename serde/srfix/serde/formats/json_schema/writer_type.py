@@ -6,20 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.serde.columns import Column, Columns, ColumnType, Decimal, ScalarType
-from srfix.serde.connect import (
-    DECIMAL_NAME,
-    DECIMAL_PRECISION,
-    DECIMAL_SCALE,
-    NO_PRECISION,
-    ConnectSchema,
-    ConnectType,
-    TimeUnit,
-    connect_schema_of,
-    time_unit,
-)
+from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType
+from srfix.serde.connect.columns import NO_PRECISION, connect_schema_of
+from srfix.serde.connect.schema import DECIMAL_NAME, DECIMAL_PRECISION, DECIMAL_SCALE, ConnectSchema, ConnectType
+from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.formats.json_schema.connect import is_union
-from srfix.serde.projection import WriterField
+from srfix.serde.projection.writer_type import WriterField
 
 _LOGICAL: Final = "org.apache.kafka.connect.data."
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from srfix.serde.columns import Columns, only_column, require_string_keys, usable_columns
+from srfix.serde.columns.halves import only_column, require_string_keys
+from srfix.serde.columns.types import Columns, usable_columns
 from srfix.serde.formats.rows.misfit import Misfit
 
 

@@ -114,7 +114,7 @@ def _refuse_without_store(given: Mapping[str, str], prefix: str) -> None:
 
 
 def _password(config: Mapping[str, str], name: str) -> str | None:
-    from srfix.serde.registry import revealed
+    from srfix.serde.registry.secret import revealed
 
     return revealed(config[name]) if name in config else None
 

@@ -8,10 +8,10 @@ from typing import Final, cast
 
 from srfix.serde.errors import RegistryError
 from srfix.serde.printable import foreign, is_printable, one_line
-from srfix.serde.registry.errors import RegistryProtocolError, answer_error_class
 from srfix.serde.registry.http.auth import Credentials
 from srfix.serde.registry.http.urls import without_user_info
-from srfix.serde.registry.models import Json
+from srfix.serde.schemas.errors import RegistryProtocolError, answer_error_class
+from srfix.serde.schemas.models import Json
 
 _BEGINNING = 80
 """Printable characters of a foreign body that a message shows."""

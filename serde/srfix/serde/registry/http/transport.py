@@ -13,7 +13,6 @@ import requests
 
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.forking import ForkLock, PerProcess
-from srfix.serde.registry.errors import RegistryUnreachableError
 from srfix.serde.registry.http.answer import Answer
 from srfix.serde.registry.http.auth import NO_CREDENTIALS
 from srfix.serde.registry.http.bounded import AnswerBoundError, check_json_parts, exchange
@@ -22,8 +21,9 @@ from srfix.serde.registry.http.retry import RetryPolicy, retry_after_s
 from srfix.serde.registry.http.session import RegistrySession
 from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateText
 from srfix.serde.registry.http.urls import Endpoint, request_url
-from srfix.serde.registry.models import Json
 from srfix.serde.registry.unknown_ids import note_write
+from srfix.serde.schemas.errors import RegistryUnreachableError
+from srfix.serde.schemas.models import Json
 from srfix.serde.waiting import waiting
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.property_names import names_servers
 from srfix.serde.registry.http.auth import Auth, BasicAuth
 from srfix.serde.registry.secret import Secret
-from srfix.serde.subjects import DEFAULT_CONTEXT
+from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from srfix.serde.registry import pickled_with_secrets
+from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._pyspark.types import struct_type
-from srfix.serde.spark.read import ReadPlan
+from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.releases import require_arrow
 from srfix.serde.wire import schema_id_header
 

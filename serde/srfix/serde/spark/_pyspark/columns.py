@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.serde.batches import Reason
+from srfix.serde.batches.rows import Reason
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.engines import Decoding, decoding_of
@@ -17,8 +17,8 @@ from srfix.serde.spark._pyspark.frames import failure
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
 from srfix.serde.spark._pyspark.jvm import in_words
 from srfix.serde.spark.interface import OnBadRow, reason_columns
-from srfix.serde.spark.jvm import EngineChoice
-from srfix.serde.spark.read import ReadPlan
+from srfix.serde.spark.jvm.engine_choice import EngineChoice
+from srfix.serde.spark.read.plan import ReadPlan
 
 _NO_BINARY: Final = (
     "from_registry was given a column of the type {}, and payloads are binary: read them as they came, before any cast."

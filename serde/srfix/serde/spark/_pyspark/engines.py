@@ -9,12 +9,13 @@ from functools import partial
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from srfix.serde.batches import Reason
+from srfix.serde.batches.rows import Reason
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback
 from srfix.serde.spark._pyspark.jvm import Judged, judged, jvm_rows, jvm_rows_or_raised
 from srfix.serde.spark._pyspark.strict import is_pythons
-from srfix.serde.spark.jvm import EngineChoice, JvmRead
-from srfix.serde.spark.read import ReadPlan
+from srfix.serde.spark.jvm.engine_choice import EngineChoice
+from srfix.serde.spark.jvm.read import JvmRead
+from srfix.serde.spark.read.plan import ReadPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
-from srfix.serde.batches import Reason
-from srfix.serde.column_sources import spark_schema
-from srfix.serde.columns import Columns
+from srfix.serde.batches.rows import Reason
+from srfix.serde.column_sources.from_spark import spark_schema
+from srfix.serde.columns.types import Columns
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
@@ -21,11 +21,11 @@ from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_b
 from srfix.serde.spark._pyspark.jvm import in_words
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
 from srfix.serde.spark._pyspark.types import struct_type
-from srfix.serde.spark.errors import BAD_ROW_END
+from srfix.serde.spark.errors.driver_errors import BAD_ROW_END
 from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
-from srfix.serde.spark.read import ReadPlan
-from srfix.serde.subjects import Role
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.subjects.names import Role
 
 _FRAMED: Final = "_srfix_framed"
 _MADE: Final = "_srfix_made_"

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from srfix.serde.errors import MalformedHeaderError, WireError
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import PREFIX_GUID_SIZE, header_guid, schema_id_header
 
 PAYLOAD: Final = "payload"

@@ -7,10 +7,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from srfix.serde.errors import EngineRefusedError
-from srfix.serde.registry import pickled_with_secrets
+from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.spark.worker import FACTORY, JudgedReader
+from srfix.serde.spark.worker.judge import FACTORY, JudgedReader
 
 _VERDICT = StructType([StructField("reason", StringType()), StructField("message", StringType())])
 

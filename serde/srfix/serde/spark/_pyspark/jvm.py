@@ -20,24 +20,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StructType
 
-from srfix.serde.batches import Reason
+from srfix.serde.batches.rows import Reason
 from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, UnknownMagicByteError, WireError
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON
 from srfix.serde.spark._pyspark.types import struct_type
-from srfix.serde.spark.errors import missing_jar
-from srfix.serde.spark.jvm import (
-    AFTER,
-    ROW,
-    Bounds,
-    EntriesToMap,
-    Fix,
-    JvmRead,
-    JvmShape,
-    OfFields,
-    OfItems,
-    OfValues,
-    makes,
-)
+from srfix.serde.spark.errors.missing_jars import missing_jar
+from srfix.serde.spark.jvm.fixes import Bounds, EntriesToMap, Fix, OfFields, OfItems, OfValues, makes
+from srfix.serde.spark.jvm.read import AFTER, ROW, JvmRead, JvmShape
 from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from srfix.serde.spark.errors import is_sparks
+from srfix.serde.spark.errors.driver_errors import is_sparks
 
 _PROBES: Final = 4
 _MOST_SAID: Final = 200

@@ -17,20 +17,11 @@ from pyspark.sql.types import StructType
 from srfix.serde.errors import UsageError
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._pyspark.types import struct_type
-from srfix.serde.spark.source import (
-    BatchRead,
-    SourceFrame,
-    SourceOptions,
-    StreamRead,
-    StreamReads,
-    Use,
-    batch_read,
-    columns_of_topics,
-    frame_of,
-    source_options,
-    spark_json,
-    stream_read,
-)
+from srfix.serde.spark.source.frame import SourceFrame, frame_of, spark_json
+from srfix.serde.spark.source.names import Use
+from srfix.serde.spark.source.options import SourceOptions, source_options
+from srfix.serde.spark.source.reads import BatchRead, StreamRead
+from srfix.serde.spark.source.topics import StreamReads, batch_read, columns_of_topics, stream_read
 
 if TYPE_CHECKING:
     import pyarrow as pa

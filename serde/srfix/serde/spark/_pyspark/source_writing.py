@@ -12,7 +12,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.releases import lacks_source_stream_writer
-from srfix.serde.spark.source import Use, planned_write, source_options
+from srfix.serde.spark.source.names import Use
+from srfix.serde.spark.source.options import source_options
+from srfix.serde.spark.source.write import planned_write
 
 if TYPE_CHECKING:
     import pyarrow as pa

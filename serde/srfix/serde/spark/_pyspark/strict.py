@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from srfix.serde.casing import are_distinct
-from srfix.serde.column_sources import spark_schema
-from srfix.serde.columns import Array, Columns, ColumnType, Map, ScalarType, Struct
+from srfix.serde.column_sources.from_spark import spark_schema
+from srfix.serde.columns.types import Array, Columns, ColumnType, Map, ScalarType, Struct
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.releases import arrow_or
 

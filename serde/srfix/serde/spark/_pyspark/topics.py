@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from srfix.serde.batches import Reason
-from srfix.serde.column_sources import spark_schema
+from srfix.serde.batches.rows import Reason
+from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.errors import EngineRefusedError, UsageError
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
@@ -26,7 +26,8 @@ from srfix.serde.spark._pyspark.jvm import in_words
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
-from srfix.serde.spark.read import ReadPlan, TopicPlans
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.topics import TopicPlans
 
 _PART: Final = "_srfix_topic_"
 _NO_PLAN: Final = (

@@ -12,12 +12,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import to_avro
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from srfix.serde.batches import Reason
+from srfix.serde.batches.rows import Reason
 from srfix.serde.spark._pyspark.frames import is_bad_row
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.frame_types import quoted, sql_text
 from srfix.serde.spark.interface import ReasonColumns, reason_columns
-from srfix.serde.spark.write import FrameRow, JvmWrite, WritePlan, bad_row_words
+from srfix.serde.spark.write.frame_row import FrameRow, bad_row_words
+from srfix.serde.spark.write.jvm import JvmWrite
+from srfix.serde.spark.write.plan import WritePlan
 
 _ENCODED = StructType([StructField("payload", BinaryType()), StructField("message", StringType())])
 _PAYLOAD = "_srfix_encoded_payload"

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from srfix.serde import errors
-from srfix.serde.batches import Reason
+from srfix.serde.batches.rows import Reason
 from srfix.serde.errors import BadRowError, EngineRefusedError, SparkError, SrfixError, WorkerPackageError
-from srfix.serde.registry import errors as registry_errors
+from srfix.serde.schemas import errors as registry_errors
 from srfix.serde.spark.errors.kafka_errors import kafka_error_of
 from srfix.serde.spark.errors.missing_jars import missing_jar
 from srfix.serde.spark.releases import lacks_source

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias, cast
 
 from srfix.serde.formats.avro import AvroNode, map_entry_types, nullable_branch
-from srfix.serde.formats.rows import MISSING
+from srfix.serde.formats.rows.value_check import MISSING
 
 Json: TypeAlias = object
 

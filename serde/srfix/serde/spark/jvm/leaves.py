@@ -28,10 +28,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.serde.columns import Decimal, ScalarType
-from srfix.serde.connect import DECIMAL_NAME, MICROS, MILLIS, TIME_NAME, Coercion, ConnectType
+from srfix.serde.columns.types import Decimal, ScalarType
+from srfix.serde.connect.coercions import Coercion
+from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
+from srfix.serde.connect.time_units import MICROS, MILLIS
 from srfix.serde.formats.avro import AvroNode
-from srfix.serde.projection import Scalar
+from srfix.serde.projection.tree import Scalar
 from srfix.serde.spark.jvm.fixes import Bounds, Fix
 
 _MAX_PRECISION: Final = 38

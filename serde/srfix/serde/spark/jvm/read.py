@@ -18,15 +18,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.batches import Reason, reason_of
+from srfix.serde.batches.rows import Reason, reason_of
 from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
-from srfix.serde.columns import Half
+from srfix.serde.columns.half import Half
 from srfix.serde.errors import ColumnError, EngineRefusedError, SrfixError
 from srfix.serde.formats.avro import AvroType
-from srfix.serde.formats.avro.read import resolved_root
+from srfix.serde.formats.avro.read.resolution import resolved_root
 from srfix.serde.formats.table import Format, check_schema_type
-from srfix.serde.projection import project
-from srfix.serde.serdes import decode_plan
+from srfix.serde.projection.walk import project
+from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.spark.interface import PlannedSchema
 from srfix.serde.spark.jvm.fixes import Fix
 from srfix.serde.spark.jvm.projection import Json, Schemas, Unrepresentable, record, schemas
@@ -34,7 +34,7 @@ from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
 
 if TYPE_CHECKING:
-    from srfix.serde.spark.read import ReadPlan
+    from srfix.serde.spark.read.plan import ReadPlan
 
 MAX_SHAPES: Final = 30
 """Beyond about this many branches Spark's generated code gets too large, and slow."""

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Iterator
 from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.batches import reason_of
+from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import print_columns, print_type
+from srfix.serde.columns.text import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
 from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.read import has_hints, left_to_python
+from srfix.serde.formats.avro.read.decoder import left_to_python
+from srfix.serde.formats.avro.read.resolution import has_hints
 from srfix.serde.formats.table import Format
-from srfix.serde.resolve import ById, DualSubject, PlannablePolicy, UnderOneSubject
+from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
-from srfix.serde.spark.jvm import jvm_read
+from srfix.serde.spark.jvm.read import jvm_read
 
 if TYPE_CHECKING:
     from srfix.serde.spark.read.plan import ReadPlan

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.serde.casing import CaseRule, match_keys
-from srfix.serde.columns import Half, Times, type_name
-from srfix.serde.connect import as_written
+from srfix.serde.columns.half import Half
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import type_name
+from srfix.serde.connect.time_units import as_written
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, TimeUnitError
 from srfix.serde.formats.avro import AvroType
-from srfix.serde.formats.avro.read import ReaderSchema, resolved_root
+from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
 from srfix.serde.formats.json_schema import JsonType, connect_schema
 from srfix.serde.formats.table import Format
-from srfix.serde.projection import Entries, Fields, Items, Projected, Projection, Refused, Scalar, W, project
-from srfix.serde.resolve import ResolvedSchema
+from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
+from srfix.serde.projection.walk import project
+from srfix.serde.projection.writer_type import W
+from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.spark.interface import Feed
 
 _SHOWN_CHARACTERS: Final = 40

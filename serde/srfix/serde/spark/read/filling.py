@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from srfix.serde.batches import reason_of
-from srfix.serde.columns import Half
+from srfix.serde.batches.rows import reason_of
+from srfix.serde.columns.half import Half
 from srfix.serde.errors import (
     CasingError,
     ColumnError,
@@ -17,8 +17,9 @@ from srfix.serde.errors import (
     SrfixError,
 )
 from srfix.serde.formats.table import check_schema_type, format_of
-from srfix.serde.resolve import PlannablePolicy, ResolvedSchema, SecondAnswered
-from srfix.serde.serdes import decode_plan
+from srfix.serde.resolve.policies import PlannablePolicy
+from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
+from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.feeds import Feeds, planned_feeds
 from srfix.serde.spark.read.plan_registry import Asked, listed, side_by_side

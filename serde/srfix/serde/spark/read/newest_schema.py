@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Half, Times, half_of
-from srfix.serde.connect import (
-    ConnectField,
-    ConnectSchema,
-    ConnectType,
-    Dropped,
-    Inferred,
-    columns_of,
-    reads_units,
-    struct,
-)
+from srfix.serde.columns.half import Half, half_of
+from srfix.serde.columns.times import Times
+from srfix.serde.connect.columns import Dropped, Inferred, columns_of
+from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, struct
+from srfix.serde.connect.time_units import reads_units
 from srfix.serde.errors import SchemaError, SrfixError, UsageError
 from srfix.serde.formats.avro import connect as _avro_connect
 from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.read import ReaderSchema, has_hints
+from srfix.serde.formats.avro.read.resolution import ReaderSchema, has_hints
 from srfix.serde.formats.json_schema import connect as _json_schema_connect
 from srfix.serde.formats.table import Format, check_schema_type, format_of
-from srfix.serde.registry import SchemaVersion, reference_texts
+from srfix.serde.schemas.models import SchemaVersion
+from srfix.serde.schemas.references import reference_texts
 from srfix.serde.spark.interface import NewestSchema
 from srfix.serde.spark.read.plan_registry import Asked
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.subjects.names import Role, Subject
 
 _UNIONS = (_avro_connect.UNION_NAME, _json_schema_connect.UNION_NAME)
 

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from srfix.serde.bounds import PayloadBounds, payload_bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import spark_schema
-from srfix.serde.columns import Columns, Times, print_columns
+from srfix.serde.column_sources.from_spark import spark_schema
+from srfix.serde.columns.text import print_columns
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import (
     AvroDeserializer,
     JsonDeserializer,
@@ -25,14 +27,14 @@ from srfix.serde.deserializer import (
     KafkaDeserializer,
     SchemaDeserializer,
 )
-from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.json_schema import reference_name
 from srfix.serde.formats.table import Format
 from srfix.serde.html import preformatted
 from srfix.serde.interface import Deserializer
-from srfix.serde.registries import AnyClient, usable_registry
-from srfix.serde.resolve import Resolver
-from srfix.serde.serdes import FramedDeserializer
+from srfix.serde.registries.given import AnyClient, usable_registry
+from srfix.serde.resolve.policies import Resolver
+from srfix.serde.serdes.framed_deserializer import FramedDeserializer
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.digest import digest_of
 from srfix.serde.spark.read.explain import explanation
@@ -41,7 +43,7 @@ from srfix.serde.spark.read.kept import Kept
 from srfix.serde.spark.read.plan_registry import Asked, PlanRegistry
 from srfix.serde.spark.read.planned_resolver import PlannedResolver
 from srfix.serde.spark.read.summary import summary
-from srfix.serde.subjects import Role, Subject
+from srfix.serde.subjects.names import Role, Subject
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

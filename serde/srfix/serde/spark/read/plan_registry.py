@@ -13,9 +13,10 @@ from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 from srfix.serde.bounds import PLANNING_REQUESTS
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import SerdeRegistry
-from srfix.serde.registry import RegisteredSchema, Schema, SchemaVersion, SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.schemas.models import RegisteredSchema, Schema, SchemaVersion
 from srfix.serde.spark.interface import ListedVersion
-from srfix.serde.subjects import DEFAULT_CONTEXT, Subject, split_context
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Subject, split_context
 from srfix.serde.wire import SchemaId
 
 _T = TypeVar("_T")

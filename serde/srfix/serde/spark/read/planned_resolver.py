@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from srfix.serde.resolve import ResolvedSchema, Resolver
-from srfix.serde.subjects import Role
+from srfix.serde.resolve.policies import Resolver
+from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.subjects.names import Role
 
 
 class PlannedResolver:

@@ -7,17 +7,18 @@ from typing import Final, cast, get_args
 
 from srfix.serde.arguments import type_words
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns, given_columns
-from srfix.serde.columns import Half, Times, given_times, half_of, with_times
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.half import Half, half_of
+from srfix.serde.columns.times import Times, given_times, with_times
 from srfix.serde.errors import (
     ImpossibleSchemaIdError,
     UsageError,
 )
-from srfix.serde.formats.avro.read import ReaderSchema, usable_reader
+from srfix.serde.formats.avro.read.resolution import ReaderSchema, usable_reader
 from srfix.serde.formats.table import Format
-from srfix.serde.registries import AnyClient, usable_registry
-from srfix.serde.resolve import ById, PlannablePolicy, Resolver
-from srfix.serde.serdes import decode_plan
+from srfix.serde.registries.given import AnyClient, usable_registry
+from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver
+from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.spark.interface import MissingColumns, NewestSchema
 from srfix.serde.spark.read.filling import filled
 from srfix.serde.spark.read.missing_columns import check_fed
@@ -26,7 +27,8 @@ from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.plan_registry import Asked, PlanRegistry
 from srfix.serde.spark.read.time_columns import check_times
 from srfix.serde.spark.words import check_word
-from srfix.serde.subjects import DEFAULT_CONTEXT, Role, Subject, TopicSubject, join_context, split_context
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context, split_context
+from srfix.serde.subjects.strategies import TopicSubject
 from srfix.serde.wire import given_schema_id
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.batches import reason_of
-from srfix.serde.columns import print_columns
+from srfix.serde.batches.rows import reason_of
+from srfix.serde.columns.text import print_columns
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats.table import Format
-from srfix.serde.spark.jvm import jvm_read
+from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.explain import FORMATS, policy_words, resolution_words, versions_words
 from srfix.serde.spark.short_text import first_ones, short_text
 

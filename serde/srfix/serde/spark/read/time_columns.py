@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import ScalarType
+from srfix.serde.columns.types import ScalarType
 from srfix.serde.errors import ColumnError
 from srfix.serde.spark.interface import Feed, PlannedSchema
 

@@ -24,13 +24,14 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from srfix.serde.casing import declared_name
-from srfix.serde.columns import Column, Columns, print_type
+from srfix.serde.columns.text import print_type
+from srfix.serde.columns.types import Column, Columns
 from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.java_ints import INT_MAX
 from srfix.serde.printable import foreign
-from srfix.serde.resolve import ById
+from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 Plans: TypeAlias = "ReadPlan | Sequence[ReadPlan] | Mapping[str, ReadPlan]"
 """One plan, or one for each topic: in a sequence each is its own topic's, in a mapping that of the key."""

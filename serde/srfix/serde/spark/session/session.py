@@ -18,7 +18,7 @@ from srfix.serde.bounds import CONNECT_SECONDS
 from srfix.serde.errors import JarMissingError, SparkError, UsageError
 from srfix.serde.printable import foreign
 from srfix.serde.spark.avro_limits import with_avro_limits
-from srfix.serde.spark.errors import missing_jar, without_jars
+from srfix.serde.spark.errors.missing_jars import missing_jar, without_jars
 from srfix.serde.spark.packages import packages as packages_for
 from srfix.serde.spark.releases import takes_jars_later
 

@@ -95,10 +95,3 @@ written twice. Acknowledged by all replicas, with Java's partitioner. A row whos
 `_srfix_tombstone` is true (`from_registry` sets it), would delete its key: it is refused unless `tombstones=write`. Nothing
 else deletes: a row that could not be read is refused, and so is one of nulls in a frame that has neither column.
 """
-
-from srfix.serde.spark.source.frame import SourceFrame, frame_of, spark_json
-from srfix.serde.spark.source.names import Use
-from srfix.serde.spark.source.options import SourceOptions, source_options
-from srfix.serde.spark.source.reads import BatchRead, StreamRead
-from srfix.serde.spark.source.topics import StreamReads, batch_read, columns_of_topics, stream_read
-from srfix.serde.spark.source.write import planned_write

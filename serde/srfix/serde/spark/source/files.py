@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from srfix.serde.arrow import pyarrow
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.source.records import record_type
 

@@ -9,10 +9,12 @@ from dataclasses import field as default_field
 from enum import Enum
 from typing import Final, cast
 
-from srfix.serde.arrow import reason_fields
+from srfix.serde.arrow.types import reason_fields
 from srfix.serde.casing import declared_name
-from srfix.serde.column_sources import columns_from_spark, given_columns, spark_schema
-from srfix.serde.columns import Columns, half_of
+from srfix.serde.column_sources.from_spark import columns_from_spark, spark_schema
+from srfix.serde.column_sources.given import given_columns
+from srfix.serde.columns.half import half_of
+from srfix.serde.columns.types import Columns
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, frame_fields, struct_of
 from srfix.serde.spark.source.names import Tombstones

@@ -9,8 +9,8 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.properties import Isolation, ReadOnlyClient
-from srfix.serde.registry import revealed
+from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+from srfix.serde.registry.secret import revealed
 from srfix.serde.spark.source.offsets import Log
 
 if TYPE_CHECKING:

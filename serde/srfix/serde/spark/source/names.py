@@ -12,17 +12,11 @@ from srfix.serde.casing import CaseRule, is_among, is_same, match_fields
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.hints import nearest
 from srfix.serde.printable import capitalized
-from srfix.serde.properties import (
-    DECIDED_HERE,
-    RegistrySettings,
-    Setting,
-    fields_of,
-    is_registry_property,
-    registry_settings,
-    taken_by,
-    to_librdkafka,
-)
-from srfix.serde.subjects import Role
+from srfix.serde.properties.kafka import to_librdkafka
+from srfix.serde.properties.kafka_client import DECIDED_HERE
+from srfix.serde.properties.registry import RegistrySettings, is_registry_property, registry_settings
+from srfix.serde.properties.settings_table import Setting, fields_of, taken_by
+from srfix.serde.subjects.names import Role
 
 _KAFKA: Final = "kafka."
 _REGISTRY: Final = "registry."

@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import given_columns
-from srfix.serde.columns import Times, print_columns, with_times
+from srfix.serde.column_sources.given import given_columns
+from srfix.serde.columns.text import print_columns
+from srfix.serde.columns.times import Times, with_times
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.printable import foreign
-from srfix.serde.properties import Isolation, RegistrySettings
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.properties.registry import RegistrySettings
 from srfix.serde.spark.interface import MissingColumns, OnBadRow
-from srfix.serde.spark.read import is_topic_of
+from srfix.serde.spark.read.topics import is_topic_of
 from srfix.serde.spark.source.names import GivenOptions, Policy, Tombstones, Use, flag, has_option, word
 from srfix.serde.spark.source.offsets import json_or_none
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 METADATA: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """A record's columns, as Spark's Kafka source calls them."""

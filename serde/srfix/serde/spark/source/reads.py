@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from srfix.serde.columns import half_of, print_columns, with_times
+from srfix.serde.columns.half import half_of
+from srfix.serde.columns.text import print_columns
+from srfix.serde.columns.times import with_times
 from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.formats.avro.read import ReaderSchema
+from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.table import Format
-from srfix.serde.properties import open_registry
-from srfix.serde.registry import reference_texts
-from srfix.serde.resolve import ById, DualSubject, Resolver, UnderOneSubject
-from srfix.serde.spark.read import ReadPlan, newest_columns, plan_read
+from srfix.serde.properties.registry import open_registry
+from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.schemas.references import reference_texts
+from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.planning import newest_columns, plan_read
 from srfix.serde.spark.source.files import captured_topic
 from srfix.serde.spark.source.frame import SourceFrame
 from srfix.serde.spark.source.log import TopicLog
@@ -32,11 +35,11 @@ from srfix.serde.spark.source.offsets import (
 from srfix.serde.spark.source.options import SourceOptions
 from srfix.serde.spark.source.records import RecordReader
 from srfix.serde.spark.source.task import Part, ReadTask, needed_names, part_of, useful_names
-from srfix.serde.subjects import FixedSubject, TopicSubject
+from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 
 if TYPE_CHECKING:
-    from srfix.serde.registry import RegistryClient
-    from srfix.serde.subjects import SubjectStrategy
+    from srfix.serde.registry.client import RegistryClient
+    from srfix.serde.subjects.names import SubjectStrategy
 
 
 def registry_of(options: SourceOptions) -> RegistryClient | None:

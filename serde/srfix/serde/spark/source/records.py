@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from srfix.serde.arrow import pyarrow
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.errors import DataLossError, UsageError
-from srfix.serde.properties import Isolation, ReadOnlyClient
+from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.spark.source.log import kafka_config
 from srfix.serde.spark.source.offsets import OffsetRange
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from srfix.serde.arrow import pyarrow, pyarrow_compute
-from srfix.serde.batches import Reason
+from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.batches.rows import Reason
 from srfix.serde.errors import BadRowError
-from srfix.serde.spark.errors import BAD_ROW_END
+from srfix.serde.spark.errors.driver_errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow
 from srfix.serde.spark.source.files import read_part
 from srfix.serde.spark.source.frame import FieldKind, SourceFrame
 from srfix.serde.spark.source.offsets import OffsetRange
 from srfix.serde.spark.source.records import RecordReader, record_type
-from srfix.serde.spark.worker import plan_decoder, spark_type
-from srfix.serde.subjects import Role
+from srfix.serde.spark.worker.decode import plan_decoder, spark_type
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from srfix.serde.errors import ClusterError, DataLossError, UsageError
-from srfix.serde.spark.read import is_topic_of
+from srfix.serde.spark.read.topics import is_topic_of
 from srfix.serde.spark.source.frame import SourceFrame
 from srfix.serde.spark.source.log import topic_names
 from srfix.serde.spark.source.offsets import ENDS, json_or_none, limited

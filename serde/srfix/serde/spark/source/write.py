@@ -11,20 +11,22 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from srfix.serde.arrow import pyarrow, pyarrow_compute, reason_fields
-from srfix.serde.batches import Reason
-from srfix.serde.column_sources import columns_from_spark, given_columns
+from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.arrow.types import reason_fields
+from srfix.serde.batches.rows import Reason
+from srfix.serde.column_sources.from_spark import columns_from_spark
+from srfix.serde.column_sources.given import given_columns
 from srfix.serde.errors import ClusterError, EncodeError, UsageError
-from srfix.serde.properties import ReadOnlyClient
+from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, struct_of
 from srfix.serde.spark.interface import reason_columns
 from srfix.serde.spark.source.log import TopicLog, kafka_config
 from srfix.serde.spark.source.names import Tombstones, in_options_words
 from srfix.serde.spark.source.options import SourceOptions
 from srfix.serde.spark.source.reads import fixed_subject, registry_of
-from srfix.serde.spark.worker import PlanEncoder, plan_encoder
-from srfix.serde.spark.write import WritePlan, plan_write
-from srfix.serde.subjects import Role
+from srfix.serde.spark.worker.encode import PlanEncoder, plan_encoder
+from srfix.serde.spark.write.plan import WritePlan, plan_write
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     import pyarrow as pa

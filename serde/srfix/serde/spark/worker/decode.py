@@ -16,17 +16,22 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from srfix.serde.arrow import BatchEngine, KernelWise, ValueWise, arrow_schema, pyarrow
-from srfix.serde.batches import Reason, without_frames
+from srfix.serde.arrow.decode import BatchEngine
+from srfix.serde.arrow.kernel_wise import KernelWise
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.batches.rows import Reason, without_frames
 from srfix.serde.bounds import bound_payloads
-from srfix.serde.columns import Columns
+from srfix.serde.columns.types import Columns
 from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.native import kernel
-from srfix.serde.resolve import ResolvedSchema, Resolver
-from srfix.serde.spark.read import ReadPlan
+from srfix.serde.resolve.policies import Resolver
+from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.worker.parts import contexts_with, words_of
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import given_schema_id
 
 if TYPE_CHECKING:

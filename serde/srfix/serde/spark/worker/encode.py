@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.arrow import from_arrow, pyarrow, pyarrow_compute
+from srfix.serde.arrow.encode import from_arrow
+from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.spark.worker.parts import words_of
-from srfix.serde.spark.write import WritePlan
-from srfix.serde.subjects import Role
+from srfix.serde.spark.write.plan import WritePlan
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.arrow import pyarrow
-from srfix.serde.batches import BadRow, deserialize_many
+from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import BadRow
 from srfix.serde.deserializer import SchemaDeserializer
-from srfix.serde.resolve import Resolver
+from srfix.serde.resolve.policies import Resolver
 from srfix.serde.spark.worker.decode import RememberedRefusals
 from srfix.serde.spark.worker.parts import contexts_with, words_of
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     import pyarrow as pa

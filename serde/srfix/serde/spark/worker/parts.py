@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
-from srfix.serde.batches import BadRow, Contexts
+from srfix.serde.batches.rows import BadRow, Contexts
 from srfix.serde.interface import Context, SerdeContext
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     import pyarrow as pa

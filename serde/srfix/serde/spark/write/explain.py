@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.columns import print_columns, print_type
+from srfix.serde.columns.text import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.spark.short_text import first_ones, short_text
 from srfix.serde.spark.write.frame_row import FrameRow, frame_row
 from srfix.serde.spark.write.jvm import jvm_write, write_feeds
 
 if TYPE_CHECKING:
-    from srfix.serde.column_sources import SparkSchema
+    from srfix.serde.column_sources.from_spark import SparkSchema
     from srfix.serde.spark.write.plan import WritePlan
 
 _FEEDS: Final = 6

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.batches import Reason
+from srfix.serde.batches.rows import Reason
 from srfix.serde.casing import match_fields
-from srfix.serde.column_sources import SparkSchema
+from srfix.serde.column_sources.from_spark import SparkSchema
 from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.formats.avro import field_names
 from srfix.serde.formats.table import Format
-from srfix.serde.spark.errors import UNWRITTEN_END
+from srfix.serde.spark.errors.driver_errors import UNWRITTEN_END
 from srfix.serde.spark.frame_types import FrameField, ddl, fields_of, frame_fields, quoted, sql_text, word_of
 from srfix.serde.spark.interface import reason_columns
-from srfix.serde.subjects import Role
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.serde.spark.write.plan import WritePlan

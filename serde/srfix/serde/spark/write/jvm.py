@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from srfix.serde.casing import are_distinct, match_fields
-from srfix.serde.columns import only_column, struct_of, with_times
+from srfix.serde.columns.halves import only_column, struct_of
+from srfix.serde.columns.times import with_times
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, load, with_plain_times
-from srfix.serde.formats.avro.write import written
+from srfix.serde.formats.avro.write.tree import written
 from srfix.serde.formats.table import Format
-from srfix.serde.projection import Entries, Free, Items, WriteFields, Written
+from srfix.serde.projection.tree import Entries, Items
+from srfix.serde.projection.written import Free, WriteFields, Written
 from srfix.serde.spark.frame_types import FrameField, FrameType, ddl, fields_of, quoted, sql_text, word_of
 from srfix.serde.spark.interface import Feed
 from srfix.serde.spark.releases import arrow_or

@@ -21,10 +21,10 @@ import re
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
-from srfix.serde.connect import NO_PRECISION
+from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.formats.avro import AvroNode, AvroType, describe
-from srfix.serde.formats.avro.write import WHOLE_MILLISECONDS
-from srfix.serde.projection import WriteField
+from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS
+from srfix.serde.projection.written import WriteField
 from srfix.serde.spark.frame_types import FrameType, ddl, sql_text, word_of
 
 SchemaJson: TypeAlias = "str | int | list[SchemaJson] | dict[str, SchemaJson]"

@@ -11,19 +11,25 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources import GivenColumns, SparkSchema, given_columns
-from srfix.serde.columns import Columns, Times, given_times, half_of
-from srfix.serde.connect import Generation, NameRule, WrittenBy
+from srfix.serde.column_sources.from_spark import SparkSchema
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.half import half_of
+from srfix.serde.columns.times import Times, given_times
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.columns import NameRule
+from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.formats.table import Format, record_name
 from srfix.serde.html import preformatted
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, Serializer
-from srfix.serde.registries import AnyClient
-from srfix.serde.registry import Schema
-from srfix.serde.serdes import TOPIC_SUBJECT, FramedSerializer, SettledSchema
+from srfix.serde.registries.given import AnyClient
+from srfix.serde.schemas.models import Schema
+from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer
+from srfix.serde.serdes.schema_choices import SettledSchema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
 from srfix.serde.spark.write.explain import explanation, summary
-from srfix.serde.subjects import Role, Subject, SubjectStrategy, subject_of
+from srfix.serde.subjects.names import Role, Subject, SubjectStrategy
+from srfix.serde.subjects.strategies import subject_of
 from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
 
 _Registry: TypeAlias = "SchemaRegistrar | SchemaLookup | None"

@@ -15,7 +15,9 @@ from functools import cache
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Columns, Times, require_string_keys
+from srfix.serde.columns.halves import require_string_keys
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.engine import BodyCheck
@@ -32,7 +34,7 @@ from srfix.serde.formats.avro.read.times import far_time_check
 from srfix.serde.formats.avro.schema import AvroNode, has_decimals, load
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.interface import Value
-from srfix.serde.projection import project
+from srfix.serde.projection.walk import project
 
 
 def decoder(

@@ -9,8 +9,8 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.columns import MAX_DIGITS, Decimal
-from srfix.serde.connect import ensure_fit, shown_number
+from srfix.serde.columns.types import MAX_DIGITS, Decimal
+from srfix.serde.connect.coercions import ensure_fit, shown_number
 from srfix.serde.errors import DecodeError, OutOfRangeError, PayloadBoundError, SchemaError
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN

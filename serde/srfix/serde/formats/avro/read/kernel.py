@@ -14,16 +14,17 @@ from typing import Any, Final, TypeAlias
 from fastavro.read import LOGICAL_READERS
 
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.columns import Decimal
-from srfix.serde.connect import DECIMAL_NAME, TIME_NAME, Coercion, ConnectType
+from srfix.serde.columns.types import Decimal
+from srfix.serde.connect.coercions import Coercion
+from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.read.costs import Costs
 from srfix.serde.formats.avro.schema import AvroNode, every_node
-from srfix.serde.formats.avro.write import default_body
+from srfix.serde.formats.avro.write.defaults import default_body
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.native import kernel
-from srfix.serde.projection import Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
+from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
 
 _Part: TypeAlias = dict[str, Any]
 _MOST_DIGITS: Final = 76

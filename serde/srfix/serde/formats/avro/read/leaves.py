@@ -9,14 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from srfix.serde.columns import ColumnType, Decimal, ScalarType
-from srfix.serde.connect import DATE_NAME, DECIMAL_NAME, MICROS, TIME_NAME, TIMESTAMP_NAME, ConnectType, coercion
+from srfix.serde.columns.types import ColumnType, Decimal, ScalarType
+from srfix.serde.connect.coercions import coercion
+from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
+from srfix.serde.connect.time_units import MICROS
 from srfix.serde.formats.avro.engine import ParsedSchema
 from srfix.serde.formats.avro.read.finish import Finish, chain, check_int, decimal_of_bytes
 from srfix.serde.formats.avro.read.logical_types import DECIMAL, TIME_MICROS, TIME_MILLIS
 from srfix.serde.formats.avro.schema import AvroNode
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.projection import Projected, Scalar
+from srfix.serde.projection.tree import Projected, Scalar
 
 # fastavro rounds a decimal to its schema's precision without a word. Far beyond any precision, it cannot.
 _NEVER_ROUND: Final = 1_000_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from srfix.serde.columns import Decimal, ScalarType
+from srfix.serde.columns.types import Decimal, ScalarType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import ColumnError, DecodeError, SchemaError
 from srfix.serde.formats.avro.engine import BodyCheck, ParsedSchema, fastavro_decoder, shortest
@@ -31,11 +31,11 @@ from srfix.serde.formats.avro.read.ints import is_plain_int
 from srfix.serde.formats.avro.read.leaves import BOOLEAN_SYMBOLS, ReadStep, for_array, head, leaf
 from srfix.serde.formats.avro.read.logical_types import DECIMAL, INT, TIME_MICROS, TIME_MILLIS
 from srfix.serde.formats.avro.schema import AvroNode
-from srfix.serde.formats.avro.write import default_body
+from srfix.serde.formats.avro.write.defaults import default_body
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.interface import Value
-from srfix.serde.projection import Entries, Fields, Items, Projected, Projection, Refused, Scalar
-from srfix.serde.projection import Target as Fed
+from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
+from srfix.serde.projection.tree import Target as Fed
 
 # What it makes other values of than it should.
 _STRICT: Final[dict[tuple[str, str], str]] = {("int", "time-millis"): TIME_MILLIS, ("long", "time-micros"): TIME_MICROS}

@@ -19,10 +19,10 @@ from functools import lru_cache
 from srfix.serde.arguments import type_words
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.connect import reads_units
+from srfix.serde.connect.time_units import reads_units
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, every_node, load
-from srfix.serde.formats.rows import MISSING
+from srfix.serde.formats.rows.value_check import MISSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ import datetime
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from srfix.serde.connect import coercion, time_unit
+from srfix.serde.connect.coercions import coercion
+from srfix.serde.connect.time_units import time_unit
 from srfix.serde.engine import Decode
 from srfix.serde.errors import OutOfRangeError
 from srfix.serde.formats.avro.plain_times import CONNECT_TYPES, time_column

@@ -9,27 +9,19 @@ from dataclasses import replace
 from typing import Final, assert_never, cast
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Decimal, Times, type_name
-from srfix.serde.connect import ensure_fit
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Decimal, type_name
+from srfix.serde.connect.coercions import ensure_fit
 from srfix.serde.errors import CoercionError
 from srfix.serde.formats.avro.schema import has_decimals, has_milliseconds
 from srfix.serde.formats.avro.write.defaults import tagged
 from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS, scalar
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.formats.rows import (
-    MISSING,
-    NULL,
-    Convert,
-    FieldCheck,
-    Misfit,
-    RecordCheck,
-    ValueCheck,
-    array_check,
-    entries_check,
-    map_check,
-    nullable,
-)
-from srfix.serde.projection import Entries, Forbidden, Free, Items, WriteField, WriteFields, WriteScalar, Written
+from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
+from srfix.serde.formats.rows.misfit import Misfit
+from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, ValueCheck, nullable
+from srfix.serde.projection.tree import Entries, Items
+from srfix.serde.projection.written import Forbidden, Free, WriteField, WriteFields, WriteScalar, Written
 
 _MOST_ZEROS: Final = 1_000
 """That a decimal may stand for by its exponent, where fastavro chooses a union's branch: far beyond any type's digits."""

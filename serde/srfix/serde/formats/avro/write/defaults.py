@@ -14,8 +14,10 @@ from srfix.serde.formats.avro.schema import AvroNode, describe
 from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.avro.write.schema import WriteSchema
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.formats.rows import MISSING, NULL, Misfit
-from srfix.serde.projection import Constant, WriterField
+from srfix.serde.formats.rows.misfit import Misfit
+from srfix.serde.formats.rows.value_check import MISSING, NULL
+from srfix.serde.projection.writer_type import WriterField
+from srfix.serde.projection.written import Constant
 
 _Scalar: TypeAlias = Callable[[AvroNode, object], object]
 

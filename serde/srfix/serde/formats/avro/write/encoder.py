@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Final, cast
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import Column, Columns, Times, only_column, struct_of
+from srfix.serde.columns.halves import only_column, struct_of
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Column, Columns
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_encoder
@@ -21,8 +23,10 @@ from srfix.serde.formats.avro.write.kernel import native_encoder
 from srfix.serde.formats.avro.write.schema import WriteSchema
 from srfix.serde.formats.avro.write.tree import written
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.formats.rows import MISSING, Convert, FieldCheck, Misfit, RecordCheck, ValueCheck, encode_error
-from srfix.serde.projection import Written
+from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
+from srfix.serde.formats.rows.misfit import Misfit, encode_error
+from srfix.serde.formats.rows.value_check import MISSING, Convert, ValueCheck
+from srfix.serde.projection.written import Written
 
 _BARE: Final = "\0"
 """Where the bare value stands until it is taken out."""

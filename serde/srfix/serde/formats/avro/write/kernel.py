@@ -17,17 +17,19 @@ import fastavro
 from fastavro.write import LOGICAL_WRITERS
 
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.columns import Column, Times
-from srfix.serde.connect import NO_PRECISION
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Column
+from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.engine import Encode
 from srfix.serde.errors import CasingError
 from srfix.serde.formats.avro.schema import AvroField, AvroNode
 from srfix.serde.formats.avro.write.defaults import tagged
 from srfix.serde.formats.avro.write.schema import WriteSchema
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.formats.rows import MISSING
+from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.native import kernel
-from srfix.serde.projection import Constant, Entries, Items, WriteField, WriteFields, WriteScalar, Written
+from srfix.serde.projection.tree import Entries, Items
+from srfix.serde.projection.written import Constant, WriteField, WriteFields, WriteScalar, Written
 
 _Part: TypeAlias = dict[str, Any]
 _MILLIS: Final = 1_000

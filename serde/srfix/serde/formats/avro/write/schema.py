@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from srfix.serde.connect import NO_PRECISION
+from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.formats.avro.engine import ParsedSchema, shortest
 from srfix.serde.formats.avro.schema import AvroNode, nullable_branch
 

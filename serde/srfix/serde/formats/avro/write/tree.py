@@ -5,24 +5,15 @@ Columns and fields correspond by position, as ksqlDB copies its rows; without co
 
 from __future__ import annotations
 
-from srfix.serde.columns import Array, ColumnType, Map, Struct
+from srfix.serde.columns.types import Array, ColumnType, Map, Struct
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.infer import map_entry_types
 from srfix.serde.formats.avro.schema import AvroNode
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.formats.rows import MISSING
-from srfix.serde.projection import (
-    Constant,
-    Entries,
-    Free,
-    Items,
-    WriteField,
-    WriteFields,
-    WriteHow,
-    WriterField,
-    WriteScalar,
-    Written,
-)
+from srfix.serde.formats.rows.value_check import MISSING
+from srfix.serde.projection.tree import Entries, Items
+from srfix.serde.projection.writer_type import WriterField
+from srfix.serde.projection.written import Constant, Free, WriteField, WriteFields, WriteHow, WriteScalar, Written
 
 
 def written(root: AvroNode, column: ColumnType | None) -> Written[AvroType]:

@@ -19,21 +19,11 @@ value by its position.
 from __future__ import annotations
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns import (
-    Array,
-    Column,
-    Columns,
-    ColumnType,
-    Decimal,
-    Map,
-    ScalarType,
-    Struct,
-    Times,
-    only_column,
-    struct_of,
-    type_name,
-)
-from srfix.serde.connect import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, connect_type_of
+from srfix.serde.columns.halves import only_column, struct_of
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde.connect.coercions import connect_type_of
+from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro.infer import map_entry_types
@@ -41,19 +31,10 @@ from srfix.serde.formats.avro.names import avro_fields
 from srfix.serde.formats.avro.schema import AvroNode, describe, load
 from srfix.serde.formats.avro.write.encoder import encoder_of
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.formats.rows import MISSING
-from srfix.serde.projection import (
-    Constant,
-    Entries,
-    Forbidden,
-    Items,
-    WriteField,
-    WriteFields,
-    WriteHow,
-    WriterField,
-    WriteScalar,
-    Written,
-)
+from srfix.serde.formats.rows.value_check import MISSING
+from srfix.serde.projection.tree import Entries, Items
+from srfix.serde.projection.writer_type import WriterField
+from srfix.serde.projection.written import Constant, Forbidden, WriteField, WriteFields, WriteHow, WriteScalar, Written
 
 _LOGICAL = {
     DATE_NAME: "date",

@@ -7,8 +7,8 @@ from typing import Literal, Protocol
 
 from srfix.serde import bounds
 from srfix.serde.errors import SchemaError
-from srfix.serde.registry.models import Schema, SchemaReference, SchemaVersion
-from srfix.serde.subjects import within_context_of
+from srfix.serde.schemas.models import Schema, SchemaReference, SchemaVersion
+from srfix.serde.subjects.names import within_context_of
 
 
 class SchemaVersions(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from srfix.serde.subjects import Subject, same_subject
+from srfix.serde.subjects.names import Subject, same_subject
 from srfix.serde.wire import SchemaId
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
