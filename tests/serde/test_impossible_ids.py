@@ -9,11 +9,10 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow, Reason
 from srfix.serde.confluent.avro import AvroDeserializer as DropInDeserializer
 from srfix.serde.deserializer import AvroDeserializer
-from srfix.serde.errors import ImpossibleSchemaIdError, UsageError
-from srfix.serde.interface import SerdeContext
+from srfix.serde.errors import ImpossibleSchemaIdError, Reason, UsageError
+from srfix.serde.interface import BadRow, SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject

@@ -22,7 +22,6 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer, JsonSchemaDeserializer
@@ -32,7 +31,7 @@ from srfix.serde.errors import (
     NothingFedError,
     UsageError,
 )
-from srfix.serde.interface import SerdeContext
+from srfix.serde.interface import BadRow, SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.jvm.read import jvm_read

@@ -19,15 +19,15 @@ from srfix.serde.arrow.decode import BatchEngine, to_arrow
 from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow, Reason, chunks_of_rows
+from srfix.serde.batches.rows import chunks_of_rows
 from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds, remember
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, JsonDeserializer
-from srfix.serde.errors import ResolveError
+from srfix.serde.errors import Reason, ResolveError
 from srfix.serde.formats.json.decode import _Readers
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import SerdeContext
+from srfix.serde.interface import BadRow, SerdeContext
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.worker.decode import PlanDecoder

@@ -32,8 +32,7 @@ from srfix.recovery.state_jobs.on_spark import PartsOnSpark
 from srfix.recovery.state_jobs.scanning import ScanWork
 from srfix.recovery.state_jobs.second_answers import SecondAnswers
 from srfix.recovery.state_report.row_filter import RowFilter
-from srfix.serde.batches.rows import Reason
-from srfix.serde.errors import BadRowError, ClusterError
+from srfix.serde.errors import BadRowError, ClusterError, Reason
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.schemas.models import Schema

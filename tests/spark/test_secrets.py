@@ -20,7 +20,7 @@ from tests.spark.test_packages import lines_of
 PASSWORD: Final = "hunter2-of-the-registry"
 SCRIPT: Final = """
     import contextlib, io, os
-    from srfix.serde.registry.client import RegistryClient; from srfix.serde.registry.http.auth import BasicAuth; from srfix.serde.registry.secret import Secret
+    from srfix.serde import BasicAuth, RegistryClient, Secret
     from srfix.serde.spark import from_registry, plan_read, start_session
 
     password = open(os.environ["FILE"]).read()

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.batches.rows import Reason
 from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import BadRowError, ClusterError, EngineRefusedError, UsageError
+from srfix.serde.errors import BadRowError, ClusterError, EngineRefusedError, Reason, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import UnderOneSubject

@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from srfix.recovery.html import diagnosis_html, finding_html
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
+from srfix.serde.html import heading, pairs, paragraph, table
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
@@ -151,7 +152,7 @@ class Finding:
     """Notes on its repair (SRF012): what the registry would refuse, and what an interrupted repair left."""
 
     def _repr_html_(self) -> str:
-        return finding_html(self)
+        return _finding_html(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +208,7 @@ class Diagnosis:
     """What a person has acknowledged; no part of the outcome."""
 
     def _repr_html_(self) -> str:
-        return diagnosis_html(self)
+        return _diagnosis_html(self)
 
     @property
     def not_looked_at(self) -> tuple[Skipped, ...]:
@@ -422,3 +423,71 @@ def _folded(places: Iterable[PartitionAtFault]) -> list[Json]:
 
 
 _WEIGHT = {weight: rank for rank, weight in enumerate(Weight)}
+
+
+def _finding_html(finding: Finding) -> str:
+    return "".join(
+        (
+            heading(f"{finding.code}: {finding.severity.value}"),
+            pairs(
+                (
+                    ("application", finding.application),
+                    ("store", finding.store),
+                    (f"subject ({finding.role.value}s)", finding.subject),
+                    ("source", "not decided" if finding.source is None else finding.source.topic),
+                    ("repairable", "yes" if finding.repairable else "no"),
+                )
+            ),
+            paragraph(finding.explanation),
+            table(
+                ("schema id", "live keys", "records", "partitions"),
+                (
+                    (
+                        f"{fault.schema_id}",
+                        "not restored" if fault.live_keys is None else fault.live_keys,
+                        f"{fault.records}{' or more' if fault.is_partial else ''}",
+                        ", ".join(str(place.partition) for place in fault.partitions),
+                    )
+                    for fault in finding.schema_ids
+                ),
+            ),
+            paragraph(finding.next),
+            *(paragraph(f"On its repair ({note.code}): {note.explanation} {note.next}") for note in finding.notes),
+        )
+    )
+
+
+def _diagnosis_html(diagnosis: Diagnosis) -> str:
+    """All findings as a table, and what was not looked at."""
+    if diagnosis.is_inconclusive:
+        verdict = "Nothing was found, but something that could hide a finding was not looked at."
+    elif diagnosis.findings:
+        verdict = f"{counted(len(diagnosis.findings), 'finding')}, worst first."
+    else:
+        verdict = "Nothing was found."
+    return "".join(
+        (
+            heading("Diagnosis"),
+            paragraph(verdict),
+            table(
+                ("code", "severity", "application", "store", "subject", "source", "repairable", "on its repair"),
+                (
+                    (
+                        found.code,
+                        found.severity.value,
+                        found.application,
+                        found.store,
+                        found.subject,
+                        "not decided" if found.source is None else found.source.topic,
+                        "yes" if found.repairable else "no",
+                        ", ".join(note.code for note in found.notes),
+                    )
+                    for found in diagnosis.findings
+                ),
+            ),
+            table(
+                ("not looked at", "why", "could hide a finding"),
+                ((left.what, left.reason, "yes" if left.could_hide else "no") for left in diagnosis.not_looked_at),
+            ),
+        )
+    )

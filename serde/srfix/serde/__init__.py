@@ -2,8 +2,8 @@
 
 This is the front door: what it shows is what srfix promises; other modules are srfix's own, whatever their names. Beside it
 stand `srfix.serde.confluent` (confluent-kafka's own constructors), `srfix.serde.arrow`, `srfix.serde.spark`, and the
-registry's models and errors (`srfix.serde.schemas.models`, `srfix.serde.schemas.errors`). A name is loaded when it is asked for:
-who only explains an error loads no codec and no HTTP client.
+registry's models and errors (`srfix.serde.schemas.models`, `srfix.serde.schemas.errors`). A name is loaded when it is asked
+for: who only explains an error loads no codec and no HTTP client.
 """
 
 from typing import TYPE_CHECKING
@@ -12,9 +12,6 @@ import lazy_loader
 
 if TYPE_CHECKING:
     from srfix.serde.batches.batches import deserialize_many as deserialize_many
-    from srfix.serde.batches.rows import BadRow as BadRow
-    from srfix.serde.batches.rows import OnError as OnError
-    from srfix.serde.batches.rows import Reason as Reason
     from srfix.serde.casing import CaseRule as CaseRule
     from srfix.serde.column_sources.from_dataclass import columns_from_dataclass as columns_from_dataclass
     from srfix.serde.column_sources.from_json import columns_from_json as columns_from_json
@@ -58,6 +55,7 @@ if TYPE_CHECKING:
     from srfix.serde.errors import OutOfRangeError as OutOfRangeError
     from srfix.serde.errors import PayloadBoundError as PayloadBoundError
     from srfix.serde.errors import PayloadTooShortError as PayloadTooShortError
+    from srfix.serde.errors import Reason as Reason
     from srfix.serde.errors import RegistryError as RegistryError
     from srfix.serde.errors import ResolveError as ResolveError
     from srfix.serde.errors import SchemaError as SchemaError
@@ -75,7 +73,9 @@ if TYPE_CHECKING:
     from srfix.serde.formats.avro.infer import columns_from_avro as columns_from_avro
     from srfix.serde.formats.avro.read.resolution import ReaderSchema as ReaderSchema
     from srfix.serde.formats.json_schema.infer import columns_from_json_schema as columns_from_json_schema
+    from srfix.serde.interface import BadRow as BadRow
     from srfix.serde.interface import Deserializer as Deserializer
+    from srfix.serde.interface import OnError as OnError
     from srfix.serde.interface import SerdeContext as SerdeContext
     from srfix.serde.interface import Serializer as Serializer
     from srfix.serde.properties.client_file import ClientFile as ClientFile
@@ -120,7 +120,6 @@ else:
         __name__,
         submod_attrs={
             "batches.batches": ["deserialize_many"],
-            "batches.rows": ["BadRow", "OnError", "Reason"],
             "casing": ["CaseRule"],
             "column_sources.from_dataclass": ["columns_from_dataclass"],
             "column_sources.from_json": ["columns_from_json"],
@@ -161,6 +160,7 @@ else:
                 "OutOfRangeError",
                 "PayloadBoundError",
                 "PayloadTooShortError",
+                "Reason",
                 "RegistryError",
                 "ResolveError",
                 "SchemaError",
@@ -180,7 +180,7 @@ else:
             "formats.avro.read.resolution": ["ReaderSchema"],
             "formats.json_schema.infer": ["columns_from_json_schema"],
             "connect.generations": ["Generation", "WrittenBy"],
-            "interface": ["Deserializer", "SerdeContext", "Serializer"],
+            "interface": ["BadRow", "Deserializer", "OnError", "SerdeContext", "Serializer"],
             "properties.client_file": ["ClientFile", "read_client_file"],
             "registry.client": ["RegistryClient"],
             "registry.http.auth": ["BasicAuth", "BearerAuth"],

@@ -84,6 +84,11 @@ class DataclassDeserializer(Generic[R]):
         if len(problems) == len(roles):
             raise problems[-1]
 
+    @property
+    def into(self) -> type[R]:
+        """The dataclass."""
+        return self._into
+
     def __call__(self, payload: bytes | None, ctx: Context | str) -> R | None:
         """The instance; None for a null payload.
 

@@ -14,7 +14,7 @@ from srfix.serde.interface import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from srfix.serde.batches.rows import BadRow, Contexts, Payloads
+    from srfix.serde.interface import BadRow, Contexts, Payloads
 
 
 class Decode(Protocol):

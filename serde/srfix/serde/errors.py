@@ -47,14 +47,42 @@ others wrote into it (`srfix.serde.printable`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from srfix.serde import printable
 
-if TYPE_CHECKING:
-    from srfix.serde.batches.rows import Reason
+
+class Reason(Enum):
+    """Why a row is not there. The words are stable: they are written to tables and counted."""
+
+    TOMBSTONE = "TOMBSTONE"
+    TOO_SHORT = "TOO_SHORT"
+    BAD_MAGIC = "BAD_MAGIC"
+    BAD_ID = "BAD_ID"
+    BAD_FRAMING = "BAD_FRAMING"
+    UNKNOWN_ID = "UNKNOWN_ID"
+    NOT_UNDER_SUBJECT = "NOT_UNDER_SUBJECT"
+    BAD_SCHEMA = "BAD_SCHEMA"
+    AMBIGUOUS_CASE = "AMBIGUOUS_CASE"
+    TRUNCATED = "TRUNCATED"
+    TRAILING_BYTES = "TRAILING_BYTES"
+    BEYOND_BOUNDS = "BEYOND_BOUNDS"
+    NOTHING_FED = "NOTHING_FED"
+    COLUMN_NOT_FED = "COLUMN_NOT_FED"
+    TYPE_MISMATCH = "TYPE_MISMATCH"
+    BAD_VALUE = "BAD_VALUE"
+    OVERFLOW = "OVERFLOW"
+    DECODE_FAILED = "DECODE_FAILED"
+    ENCODE_FAILED = "ENCODE_FAILED"
+    NO_PLAN = "NO_PLAN"
+
+    @property
+    def is_error(self) -> bool:
+        """False for `TOMBSTONE` alone."""
+        return self is not Reason.TOMBSTONE
 
 
 class SrfixError(Exception):

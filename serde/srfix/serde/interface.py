@@ -5,13 +5,29 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
-from collections.abc import Iterable, Mapping
-from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from srfix.serde.errors import CasingError, DecodeError, EncodeError, SchemaError, UsageError, WireError
+from srfix.serde.errors import (
+    CasingError,
+    DecodeError,
+    EncodeError,
+    Reason,
+    SchemaError,
+    SrfixError,
+    UsageError,
+    WireError,
+)
 from srfix.serde.schemas.models import RegisteredSchema, Registration, Schema, SchemaVersion
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers, SchemaId
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+R_co = TypeVar("R_co", covariant=True)
+"""What a row is made."""
 
 Value: TypeAlias = (
     "bool | int | float | str | bytes | decimal.Decimal | datetime.date | datetime.time | datetime.datetime"
@@ -20,6 +36,16 @@ Value: TypeAlias = (
 """A decoded value. TIMESTAMP is an aware datetime in UTC with milliseconds, DATE a date, TIME a time without zone."""
 Row: TypeAlias = dict[str, Value]
 """A decoded record: its fields, or the columns that were asked for, in order."""
+
+OnError: TypeAlias = Literal["fail", "quarantine"]
+"""What a bad row does: raise its error, saying its position; or become a `BadRow`."""
+GivenContexts: TypeAlias = "Context | Sequence[Context] | str"
+"""What the functions for batches take as contexts: a topic's name stands for its values."""
+Contexts: TypeAlias = "Context | Sequence[Context]"
+"""One context for all rows, or one for each (topics or headers that differ)."""
+
+Payloads: TypeAlias = "Sequence[bytes | None] | pa.Array | pa.ChunkedArray"
+"""Payloads; None, or null, is a tombstone. An Arrow array is of a binary type."""
 
 ABOUT_A_PAYLOAD: Final = (WireError, SchemaError, CasingError, DecodeError)
 """What a deserializer raises about one payload, but for a schema that the policy does not accept (`ResolveError`)."""
@@ -81,6 +107,36 @@ class Deserializer(Protocol):
 
     def __call__(self, payload: bytes | None, ctx: Context, /) -> Value:
         """The row; None for a tombstone."""
+
+
+class InstanceDeserializer(Protocol[R_co]):
+    """A deserializer whose rows are instances of a class: `srfix.serde.DataclassDeserializer`."""
+
+    @property
+    def into(self) -> type[R_co]:
+        """The class."""
+
+    def __call__(self, payload: bytes | None, ctx: Context | str, /) -> R_co | None:
+        """The instance; None for a tombstone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadRow:
+    """A row that could not be read, or written."""
+
+    position: int
+    """Where it stands in the batch, from 0."""
+    reason: Reason
+    """Why, in one stable word."""
+    error: SrfixError
+    """Why, in full."""
+    payload: bytes | None = None
+    """The bytes as they came; None where a row was to be written."""
+
+    @property
+    def message(self) -> str:
+        """The error's sentence."""
+        return self.error.message
 
 
 class SchemaSource(Protocol):

@@ -20,7 +20,7 @@ from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import ROWS_AT_A_TIME, BadRow, Contexts, OnError, Payloads, Reason
+from srfix.serde.batches.rows import ROWS_AT_A_TIME
 from srfix.serde.bounds import PayloadBounds, bound_payloads
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
@@ -31,11 +31,12 @@ from srfix.serde.errors import (
     ColumnError,
     IncompatibleTypeError,
     OutOfRangeError,
+    Reason,
     ResolveError,
     TrailingBytesError,
     UsageError,
 )
-from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
+from srfix.serde.interface import BadRow, Context, Contexts, Deserializer, OnError, Payloads, SerdeContext, Value
 from srfix.serde.native import kernel
 from srfix.serde.resolve.policies import ById
 from srfix.serde.schemas.errors import RegistryUnreachableError

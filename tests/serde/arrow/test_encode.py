@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.encode import EncodedBatch, from_arrow
-from srfix.serde.batches.rows import Reason
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import Columns, Struct
 from srfix.serde.deserializer import AvroDeserializer
-from srfix.serde.errors import ColumnError, EncodeError, UsageError
+from srfix.serde.errors import ColumnError, EncodeError, Reason, UsageError
 from srfix.serde.interface import Context, SerdeContext
 from srfix.serde.resolve.policies import ById
 from srfix.serde.schemas.errors import RegistryUnreachableError

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches.rows import Reason
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
 from srfix.serde.engine import DecodedBatch
-from srfix.serde.errors import ResolveError
+from srfix.serde.errors import Reason, ResolveError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.schemas.errors import RegistryUnreachableError

@@ -18,18 +18,19 @@ from srfix.serde import errors
 from srfix.serde.batches import batches
 from srfix.serde.batches import rows as _batch_rows
 from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow, Contexts, Reason, error_at, reason_of
+from srfix.serde.batches.rows import error_at, reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import (
+    Reason,
     RegistryError,
     ResolveError,
     SrfixError,
     TruncatedBodyError,
     UsageError,
 )
-from srfix.serde.interface import ABOUT_A_PAYLOAD, ABOUT_A_ROW, Context, SerdeContext, Value
+from srfix.serde.interface import ABOUT_A_PAYLOAD, ABOUT_A_ROW, BadRow, Context, Contexts, SerdeContext, Value
 from srfix.serde.resolve.policies import ById, UnderOneSubject
 from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.schemas.models import Schema

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from srfix.serde.batches.rows import Reason
+from srfix.serde.errors import Reason
 from srfix.serde.spark.counts import ReadCounts
 from srfix.serde.spark.progress import JobProgress, StreamProgress, stream_progress_of, to_stderr
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from srfix.recovery.html import census_html
+from srfix.serde.html import heading, paragraph, table
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId
@@ -125,7 +125,7 @@ class Census:
         return any(partition.stopped_early for partition in self.partitions)
 
     def _repr_html_(self) -> str:
-        return census_html(self)
+        return _census_html(self)
 
     def ids(self, role: Role) -> tuple[SchemaId, ...]:
         """Every id still in the log, ascending."""
@@ -176,3 +176,41 @@ class CensusEngine(Protocol):
         :raises ClusterError: if the cluster does not answer, or answers with an error that a retry does not heal.
         """
         ...
+
+
+def _census_html(census: Census) -> str:
+    """A topic's schema ids, by half and partition."""
+    note = " Read in part: there may be more." if census.is_partial else ""
+    return "".join(
+        (
+            heading(f"Census of {census.topic}"),
+            paragraph(f"{sum(part.records for part in census.partitions)} records, {census.isolation.value}.{note}"),
+            table(
+                (
+                    "half",
+                    "partition",
+                    "schema id",
+                    "records",
+                    "live keys",
+                    "pending keys",
+                    "first offset",
+                    "last offset",
+                ),
+                (
+                    (
+                        role.value,
+                        part.partition,
+                        count.schema_id,
+                        count.records,
+                        "not restored" if count.live_keys is None else count.live_keys,
+                        count.pending_keys,
+                        count.first_offset,
+                        count.last_offset,
+                    )
+                    for role in Role
+                    for part in census.partitions
+                    for count in part.of(role).ids
+                ),
+            ),
+        )
+    )

@@ -32,7 +32,6 @@ from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.stores import StoreFacts, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, finding_order
-from srfix.recovery.html import diagnosis_html
 from srfix.recovery.internal_topics import operator_behind
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic
@@ -51,7 +50,7 @@ class Examination:
     """The applications of findings of subjects without topics (SRF008, SRF009), by name."""
 
     def _repr_html_(self) -> str:
-        return diagnosis_html(self.diagnosis)
+        return self.diagnosis._repr_html_()
 
 
 def diagnose(

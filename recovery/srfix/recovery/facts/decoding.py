@@ -144,7 +144,7 @@ class RecordDecoder:
         :raises RegistryError: if the registry could not be asked.
         """
         from srfix.serde.batches.batches import deserialize_many
-        from srfix.serde.batches.rows import BadRow
+        from srfix.serde.interface import BadRow
 
         deserializer = self._deserializers.get(role)
         if deserializer is None:

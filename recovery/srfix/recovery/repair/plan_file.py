@@ -13,10 +13,10 @@ from srfix.recovery.actions.document import action_document, action_from, descri
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.circumstances import Circumstances, KnownStore, circumstances_document, circumstances_from
 from srfix.recovery.facts.subject_state import SubjectState, subject_state_document, subject_state_from
-from srfix.recovery.html import plan_html
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
 from srfix.recovery.repair.plan_documents import document_in, plan_bytes, plan_digest, save_document, untouched
 from srfix.recovery.topic_check.question import TopicRead, read_document, read_from
+from srfix.serde.html import heading, pairs, paragraph, table
 from srfix.serde.printable import capitalized
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic
@@ -97,7 +97,7 @@ class Plan:
     """What it takes from the registry; None in plans of srfix before it was counted."""
 
     def _repr_html_(self) -> str:
-        return plan_html(self, ((action.subject, describe(action)) for action in self.actions))
+        return _plan_html(self)
 
     @property
     def digest(self) -> str:
@@ -307,3 +307,32 @@ def _ids(document: list[Json]) -> tuple[SchemaId, ...]:
 
 def _lines(document: Json) -> tuple[str, ...]:
     return tuple(str(line) for line in document) if isinstance(document, list) else ()
+
+
+def _plan_html(plan: Plan) -> str:
+    steps = ((action.subject, describe(action)) for action in plan.actions)
+    return "".join(
+        (
+            heading("Plan of a repair"),
+            pairs((("registry", plan.registry), ("made", plan.created_at), ("digest", plan.digest))),
+            table(
+                ("code", "application", "store", "subject", "source", "schema ids"),
+                (
+                    (
+                        found.code,
+                        found.application or "",
+                        found.store or "",
+                        found.subject,
+                        found.source_topic,
+                        ", ".join(map(str, found.schema_ids)),
+                    )
+                    for found in plan.findings
+                ),
+            ),
+            table(
+                ("step", "subject", "what is written"), ((number, *step) for number, step in enumerate(steps, start=1))
+            )
+            or paragraph("It writes nothing."),
+            table(("left missing under", "why"), ((left.subject, left.reason) for left in plan.omissions)),
+        )
+    )

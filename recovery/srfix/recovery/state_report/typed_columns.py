@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from srfix.recovery.facts.decoding import RecordDecoder
-from srfix.serde.batches.rows import Reason
+from srfix.serde.errors import Reason
 from srfix.serde.interface import SerdeContext
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers, SchemaId

@@ -20,13 +20,13 @@ from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.row_wise import vouched_columns
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches.arrow_payloads import usable_payloads
-from srfix.serde.batches.rows import Contexts, GivenContexts, OnError, Payloads, Reason, error_at, usable_contexts
+from srfix.serde.batches.rows import error_at, usable_contexts
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.half import half_of
 from srfix.serde.columns.types import Columns
 from srfix.serde.engine import BatchDecode, DecodedBatch
-from srfix.serde.errors import UsageError
-from srfix.serde.interface import Deserializer
+from srfix.serde.errors import Reason, UsageError
+from srfix.serde.interface import Contexts, Deserializer, GivenContexts, OnError, Payloads
 from srfix.serde.subjects.names import Role, role_of
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from srfix.serde.arrow.encode_kernel_wise import EncodeKernelWise
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.values import TimeUnit
 from srfix.serde.batches.arrow_payloads import refuse_malformed
-from srfix.serde.batches.rows import GivenContexts, OnError, contexts_of, error_at, usable_contexts
+from srfix.serde.batches.rows import contexts_of, error_at, usable_contexts
 from srfix.serde.engine import BatchEncode, EncodedBatch
 from srfix.serde.errors import UsageError
-from srfix.serde.interface import Serializer
+from srfix.serde.interface import GivenContexts, OnError, Serializer
 
 if TYPE_CHECKING:
     import pyarrow as pa

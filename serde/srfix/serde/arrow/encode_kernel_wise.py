@@ -10,9 +10,9 @@ from srfix.serde.arrow.encode_row_wise import EncodeRowWise
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.values import TimeUnit
-from srfix.serde.batches.rows import ROWS_AT_A_TIME, Contexts
+from srfix.serde.batches.rows import ROWS_AT_A_TIME
 from srfix.serde.engine import EncodedBatch
-from srfix.serde.interface import Context, Serializer
+from srfix.serde.interface import Context, Contexts, Serializer
 from srfix.serde.native import NativeEncode, kernel
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.values import Read, TimeUnit, struct_reader
-from srfix.serde.batches.rows import ROWS_AT_A_TIME, BadRow, Contexts, reason_of, without_frames
+from srfix.serde.batches.rows import ROWS_AT_A_TIME, reason_of, without_frames
 from srfix.serde.engine import EncodedBatch
 from srfix.serde.errors import EncodeError, SrfixError
 from srfix.serde.formats.rows.misfit import Misfit, encode_error
-from srfix.serde.interface import Context, Serializer
+from srfix.serde.interface import BadRow, Context, Contexts, Serializer
 from srfix.serde.subjects.names import Role, role_of
 
 if TYPE_CHECKING:

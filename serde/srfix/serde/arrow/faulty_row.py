@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from srfix.serde.batches.rows import BadRow, Reason
-from srfix.serde.errors import DecodeError, SrfixError, TrailingBytesError, TruncatedBodyError
-from srfix.serde.interface import Context
+from srfix.serde.errors import DecodeError, Reason, SrfixError, TrailingBytesError, TruncatedBodyError
+from srfix.serde.interface import BadRow, Context
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.wire import identity_of
 

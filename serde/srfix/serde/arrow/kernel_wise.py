@@ -13,12 +13,12 @@ from srfix.serde.arrow.faulty_row import FaultyRow
 from srfix.serde.arrow.odd_rows import with_odd_rows
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.row_wise import RowWise, payload_at
-from srfix.serde.batches.rows import BadRow, Contexts, Payloads, reason_of, without_frames
+from srfix.serde.batches.rows import reason_of, without_frames
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, nesting
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import SrfixError, WireError
-from srfix.serde.interface import Context, Deserializer
+from srfix.serde.interface import BadRow, Context, Contexts, Deserializer, Payloads
 from srfix.serde.native import kernel
 from srfix.serde.serdes.located_errors import words_of_reading
 from srfix.serde.subjects.names import Role

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.row_wise import RowWise
-from srfix.serde.batches.rows import Payloads
 from srfix.serde.engine import DecodedBatch
-from srfix.serde.interface import Context
+from srfix.serde.interface import Context, Payloads
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,11 +13,11 @@ from srfix.serde.arrow.misfits import misfits, row_error
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.types import arrow_schema
-from srfix.serde.batches.rows import BadRow, Contexts, Payloads, Reason, chunks_of_rows, reason_of
+from srfix.serde.batches.rows import chunks_of_rows, reason_of
 from srfix.serde.columns.types import Columns
 from srfix.serde.engine import DecodedBatch
-from srfix.serde.errors import CoercionError, DecodeError
-from srfix.serde.interface import Deserializer, Row, Value
+from srfix.serde.errors import CoercionError, DecodeError, Reason
+from srfix.serde.interface import BadRow, Contexts, Deserializer, Payloads, Row, Value
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:

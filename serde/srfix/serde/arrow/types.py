@@ -28,7 +28,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
-from srfix.serde.batches.rows import OnError
 from srfix.serde.casing import is_same
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.types import (
@@ -44,6 +43,7 @@ from srfix.serde.columns.types import (
     usable_columns,
 )
 from srfix.serde.errors import ColumnError
+from srfix.serde.interface import OnError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,12 +11,12 @@ from srfix.serde.arrow.odd_rows import with_odd_rows
 from srfix.serde.arrow.one_array import one_array
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.row_wise import REFUSED, RowWise
-from srfix.serde.batches.rows import Contexts, Payloads, payloads_from, reason_of
+from srfix.serde.batches.rows import payloads_from, reason_of
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.columns.types import Columns
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import DecodeError, SrfixError
-from srfix.serde.interface import Context, Deserializer
+from srfix.serde.interface import Context, Contexts, Deserializer, Payloads
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import PREFIX_ID_SIZE, prefix_of
 

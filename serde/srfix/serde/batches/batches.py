@@ -30,34 +30,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
+from typing import Any, TypeVar, cast, get_args, overload
 
 from srfix.serde.arguments import word
 from srfix.serde.batches.arrow_payloads import usable_payloads
-from srfix.serde.batches.rows import (
-    ROWS_AT_A_TIME,
-    BadRow,
-    GivenContexts,
-    OnError,
-    Payloads,
-    chunks_of_rows,
-    error_at,
-    usable_contexts,
-)
-from srfix.serde.interface import Deserializer, Value
-
-if TYPE_CHECKING:
-    from srfix.serde.dataclass_deserializer import DataclassDeserializer
+from srfix.serde.batches.rows import ROWS_AT_A_TIME, chunks_of_rows, error_at, usable_contexts
+from srfix.serde.interface import BadRow, Deserializer, GivenContexts, InstanceDeserializer, OnError, Payloads, Value
 
 R = TypeVar("R")
-"""A dataclass."""
+"""A class, such as a dataclass."""
 
 
 @overload
 def deserialize_many(
     payloads: Payloads | Iterable[bytes | None],
     ctx: GivenContexts,
-    deserializer: DataclassDeserializer[R],
+    deserializer: InstanceDeserializer[R],
     *,
     on_error: OnError = "fail",
 ) -> Iterator[R | BadRow | None]: ...

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from itertools import starmap
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+from typing import Final, cast
 
 from srfix.serde.arguments import usable_context
 from srfix.serde.bounds import payload_bounds, remember
@@ -26,6 +24,7 @@ from srfix.serde.errors import (
     OutOfRangeError,
     PayloadBoundError,
     PayloadTooShortError,
+    Reason,
     ResolveError,
     SchemaError,
     SrfixError,
@@ -36,54 +35,11 @@ from srfix.serde.errors import (
     UsageError,
     WireError,
 )
-from srfix.serde.interface import Context, Deserializer, Value
+from srfix.serde.interface import BadRow, Context, Contexts, Deserializer, GivenContexts, Payloads, Value
 from srfix.serde.wire import parse, prefix_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-OnError: TypeAlias = Literal["fail", "quarantine"]
-"""What a bad row does: raise its error, saying its position; or become a `BadRow`."""
-GivenContexts: TypeAlias = "Context | Sequence[Context] | str"
-"""What the functions for batches take as contexts: a topic's name stands for its values."""
-Contexts: TypeAlias = "Context | Sequence[Context]"
-"""One context for all rows, or one for each (topics or headers that differ)."""
-
-Payloads: TypeAlias = "Sequence[bytes | None] | pa.Array | pa.ChunkedArray"
-"""Payloads; None, or null, is a tombstone. An Arrow array is of a binary type."""
 
 ROWS_AT_A_TIME: Final = 1000
 """How many rows are held together: more dicts, and Python's garbage collector walks them again and again."""
-
-
-class Reason(Enum):
-    """Why a row is not there. The words are stable: they are written to tables and counted."""
-
-    TOMBSTONE = "TOMBSTONE"
-    TOO_SHORT = "TOO_SHORT"
-    BAD_MAGIC = "BAD_MAGIC"
-    BAD_ID = "BAD_ID"
-    BAD_FRAMING = "BAD_FRAMING"
-    UNKNOWN_ID = "UNKNOWN_ID"
-    NOT_UNDER_SUBJECT = "NOT_UNDER_SUBJECT"
-    BAD_SCHEMA = "BAD_SCHEMA"
-    AMBIGUOUS_CASE = "AMBIGUOUS_CASE"
-    TRUNCATED = "TRUNCATED"
-    TRAILING_BYTES = "TRAILING_BYTES"
-    BEYOND_BOUNDS = "BEYOND_BOUNDS"
-    NOTHING_FED = "NOTHING_FED"
-    COLUMN_NOT_FED = "COLUMN_NOT_FED"
-    TYPE_MISMATCH = "TYPE_MISMATCH"
-    BAD_VALUE = "BAD_VALUE"
-    OVERFLOW = "OVERFLOW"
-    DECODE_FAILED = "DECODE_FAILED"
-    ENCODE_FAILED = "ENCODE_FAILED"
-    NO_PLAN = "NO_PLAN"
-
-    @property
-    def is_error(self) -> bool:
-        """False for `TOMBSTONE` alone."""
-        return self is not Reason.TOMBSTONE
 
 
 # A child stands before its parent: the first that fits is the reason.
@@ -119,25 +75,6 @@ def reason_of(error: SrfixError) -> Reason | None:
 @cache
 def _reason_of_kind(kind: type[SrfixError]) -> Reason | None:
     return next((reason for parent, reason in _REASONS if issubclass(kind, parent)), None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadRow:
-    """A row that could not be read, or written."""
-
-    position: int
-    """Where it stands in the batch, from 0."""
-    reason: Reason
-    """Why, in one stable word."""
-    error: SrfixError
-    """Why, in full."""
-    payload: bytes | None = None
-    """The bytes as they came; None where a row was to be written."""
-
-    @property
-    def message(self) -> str:
-        """The error's sentence."""
-        return self.error.message
 
 
 def error_at(error: SrfixError, position: int) -> SrfixError:

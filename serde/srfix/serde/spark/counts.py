@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from srfix.serde.batches.rows import Reason
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import Reason, UsageError
 
 MAX_UNKNOWN_IDS: Final = 100
 """How many refused ids are named at most: garbage holds millions."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from srfix.serde.batches.rows import Reason
 from srfix.serde.connect.columns import Dropped
-from srfix.serde.errors import SrfixError
+from srfix.serde.errors import Reason, SrfixError
 from srfix.serde.formats.table import Format
 from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.subjects.names import Role, Subject

@@ -6,11 +6,11 @@ from importlib import import_module
 
 import pytest
 
-from srfix.serde.batches.rows import Reason
 from srfix.serde.errors import (
     BadRowError,
     EngineRefusedError,
     JarMissingError,
+    Reason,
     SparkError,
     SrfixError,
     WorkerPackageError,

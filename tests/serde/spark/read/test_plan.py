@@ -8,7 +8,6 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.batches.rows import Reason
 from srfix.serde.columns.text import parse_columns, print_columns
 from srfix.serde.errors import (
     AmbiguousFieldError,
@@ -16,6 +15,7 @@ from srfix.serde.errors import (
     DualSubjectError,
     IncompatibleTypeError,
     NoSubjectError,
+    Reason,
     ResolveError,
     SchemaError,
     SubjectVersionError,

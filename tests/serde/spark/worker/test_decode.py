@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.batches.rows import Reason, reason_of
+from srfix.serde.batches.rows import reason_of
 from srfix.serde.columns.text import parse_columns
-from srfix.serde.errors import NoSubjectError, ResolveError, UsageError
+from srfix.serde.errors import NoSubjectError, Reason, ResolveError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext, Serializer
 from srfix.serde.registry.client import RegistryClient

@@ -20,7 +20,7 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
-from srfix.serde.batches.rows import Reason
+from srfix.serde.errors import Reason
 from srfix.serde.resolve.policies import DualSubject, Resolver, UnderOneSubject
 from srfix.serde.spark.worker.judge import JudgedReader
 from srfix.serde.subjects.names import Role, Subject, subject_for, within_context_of

@@ -9,8 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.serde.batches.rows import Reason
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import Reason, UsageError
 from srfix.serde.spark._pyspark.arrow import decoded_type
 from srfix.serde.spark._pyspark.engines import Decoding, decoding_of
 from srfix.serde.spark._pyspark.frames import failure

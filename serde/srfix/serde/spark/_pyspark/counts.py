@@ -8,7 +8,7 @@ import pyspark
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from srfix.serde.batches.rows import Reason
+from srfix.serde.errors import Reason
 from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
 
 _REFUSED: Final = (Reason.UNKNOWN_ID.value, Reason.NOT_UNDER_SUBJECT.value)

@@ -9,7 +9,7 @@ from functools import partial
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from srfix.serde.batches.rows import Reason
+from srfix.serde.errors import Reason
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback
 from srfix.serde.spark._pyspark.jvm import Judged, judged, jvm_rows, jvm_rows_or_raised
 from srfix.serde.spark._pyspark.strict import is_pythons

@@ -11,10 +11,9 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
-from srfix.serde.batches.rows import Reason
 from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.columns.types import Columns
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import Reason, UsageError
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header

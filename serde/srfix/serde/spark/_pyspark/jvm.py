@@ -20,8 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StructType
 
-from srfix.serde.batches.rows import Reason
-from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, UnknownMagicByteError, WireError
+from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, Reason, UnknownMagicByteError, WireError
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.errors.missing_jars import missing_jar

@@ -9,9 +9,8 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from srfix.serde.batches.rows import Reason
 from srfix.serde.column_sources.from_spark import spark_schema
-from srfix.serde.errors import EngineRefusedError, UsageError
+from srfix.serde.errors import EngineRefusedError, Reason, UsageError
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.frames import (

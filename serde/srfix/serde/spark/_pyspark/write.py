@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import to_avro
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from srfix.serde.batches.rows import Reason
+from srfix.serde.errors import Reason
 from srfix.serde.spark._pyspark.frames import is_bad_row
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.frame_types import quoted, sql_text

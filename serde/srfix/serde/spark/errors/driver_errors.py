@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from srfix.serde import errors
-from srfix.serde.batches.rows import Reason
-from srfix.serde.errors import BadRowError, EngineRefusedError, SparkError, SrfixError, WorkerPackageError
+from srfix.serde.errors import BadRowError, EngineRefusedError, Reason, SparkError, SrfixError, WorkerPackageError
 from srfix.serde.schemas import errors as registry_errors
 from srfix.serde.spark.errors.kafka_errors import kafka_error_of
 from srfix.serde.spark.errors.missing_jars import missing_jar

@@ -18,10 +18,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.batches.rows import Reason, reason_of
+from srfix.serde.batches.rows import reason_of
 from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
 from srfix.serde.columns.half import Half
-from srfix.serde.errors import ColumnError, EngineRefusedError, SrfixError
+from srfix.serde.errors import ColumnError, EngineRefusedError, Reason, SrfixError
 from srfix.serde.formats.avro import AvroType
 from srfix.serde.formats.avro.read.resolution import resolved_root
 from srfix.serde.formats.table import Format, check_schema_type

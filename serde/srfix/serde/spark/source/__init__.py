@@ -9,7 +9,7 @@ are there, `srfix.serde.spark.read_topic` is faster.
         .option("columns", "ID BIGINT, NAME STRING").option("metadata", "partition, offset").load())
 
 A frame has the rows' columns, then `_srfix_reason STRING`: null where there is a row, `TOMBSTONE` or why a row could not be
-read otherwise (`srfix.serde.batches.Reason`); with `on.error=quarantine` also `_srfix_message` and `_srfix_payload`; then
+read otherwise (`srfix.serde.Reason`); with `on.error=quarantine` also `_srfix_message` and `_srfix_payload`; then
 the record's own columns that `metadata` names. `.schema(…)` says which of them are read, in which order: it prunes columns,
 and its rows' columns stand for the option `columns`. Spark tells a Python source nothing of what a query selects, so what is
 not in the schema is what is not decoded.

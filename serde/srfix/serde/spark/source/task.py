@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
-from srfix.serde.batches.rows import Reason
-from srfix.serde.errors import BadRowError
+from srfix.serde.errors import BadRowError, Reason
 from srfix.serde.spark.errors.driver_errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow
 from srfix.serde.spark.source.files import read_part

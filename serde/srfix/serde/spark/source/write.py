@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.types import reason_fields
-from srfix.serde.batches.rows import Reason
 from srfix.serde.column_sources.from_spark import columns_from_spark
 from srfix.serde.column_sources.given import given_columns
-from srfix.serde.errors import ClusterError, EncodeError, UsageError
+from srfix.serde.errors import ClusterError, EncodeError, Reason, UsageError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, struct_of
 from srfix.serde.spark.interface import reason_columns

@@ -21,10 +21,10 @@ from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches.rows import Reason, without_frames
+from srfix.serde.batches.rows import without_frames
 from srfix.serde.bounds import bound_payloads
 from srfix.serde.columns.types import Columns
-from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
+from srfix.serde.errors import NoSubjectError, Reason, ResolveError, SrfixError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.native import kernel
 from srfix.serde.resolve.policies import Resolver

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import BadRow
 from srfix.serde.deserializer import SchemaDeserializer
+from srfix.serde.interface import BadRow
 from srfix.serde.resolve.policies import Resolver
 from srfix.serde.spark.worker.decode import RememberedRefusals
 from srfix.serde.spark.worker.parts import contexts_with, words_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
-from srfix.serde.batches.rows import BadRow, Contexts
-from srfix.serde.interface import Context, SerdeContext
+from srfix.serde.interface import BadRow, Context, Contexts, SerdeContext
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:

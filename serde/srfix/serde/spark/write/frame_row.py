@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from srfix.serde.batches.rows import Reason
 from srfix.serde.casing import match_fields
 from srfix.serde.column_sources.from_spark import SparkSchema
-from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde.errors import ColumnError, Reason, UsageError
 from srfix.serde.formats.avro import field_names
 from srfix.serde.formats.table import Format
 from srfix.serde.spark.errors.driver_errors import UNWRITTEN_END
