@@ -11,8 +11,8 @@ from srfix.recovery.ids_in_words import counted
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts.processed_rows import ProcessedRows
     from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.store_rows import ProcessedRows
     from srfix.recovery.facts.stores import StoreFacts
 
 CODE = "SRF019"

@@ -15,10 +15,9 @@ from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.facts.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.facts.key_role import KeyRole
 from srfix.recovery.facts.keys_of_store import keys_of_store
-from srfix.recovery.facts.processed_rows import ProcessedRows
 from srfix.recovery.facts.reader import StreamsVersion
 from srfix.recovery.facts.rows_on_disk import Place, count_rows, of_registry_roles
-from srfix.recovery.facts.store_rows import StoreRows
+from srfix.recovery.facts.store_rows import ProcessedRows, StoreRows
 from srfix.recovery.facts.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.facts.survey import Survey

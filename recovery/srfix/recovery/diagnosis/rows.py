@@ -11,9 +11,8 @@ from srfix.recovery.facts.reader import StreamsVersion
 from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts.processed_rows import ProcessedRows
     from srfix.recovery.facts.rows_on_disk import RowCounter
-    from srfix.recovery.facts.store_rows import StoreRows
+    from srfix.recovery.facts.store_rows import ProcessedRows, StoreRows
     from srfix.recovery.facts.stores import SuspectStore
     from srfix.recovery.facts.survey import Survey
 
@@ -74,7 +73,7 @@ def learn_processed(
 
 def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> ProcessedRows:
     """The processor of the user's own that a topology shows, or none: its name is no evidence against one."""
-    from srfix.recovery.facts.processed_rows import ProcessedRows
+    from srfix.recovery.facts.store_rows import ProcessedRows
     from srfix.recovery.facts.table_sources import own_processor
 
     for given in survey.supplied.topologies:

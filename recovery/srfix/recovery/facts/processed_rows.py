@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from srfix.recovery.cluster.log_reader import GaveUp
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.rows_on_disk import Place
+from srfix.recovery.facts.store_rows import ProcessedRows
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import ReadableRegistry
 
@@ -30,27 +31,6 @@ if TYPE_CHECKING:
 
 _MOST: Final = 1_000
 """Rows that are compared."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessedRows:
-    """A global store that a processor of the user's own fills, or may, and what a restore would change in it."""
-
-    processor: str | None = None
-    """The name that a person gave to the processor; None where no topology shows one: `StreamsBuilder.addGlobalStore` names
-    its processor as `globalTable` does."""
-    origin: str | None = None
-    """Where the topology was printed; None without such a name."""
-    transformed: int = 0
-    """Rows that differ from what a restore would put in their place."""
-    untransformed: int = 0
-    """Rows that a restore would leave as they are, or differ in their encoding alone."""
-    untold: int = 0
-    """Rows that differ in bytes, and of which nothing tells whether a restore would change what they say."""
-    example: tuple[int, int] | None = None
-    """Partition and offset of a record of which the store holds something else; None without any."""
-    not_compared: str | None = None
-    """Why no rows, or not all that were to be, were compared, in a clause; None if they were."""
 
 
 def compare_rows(

@@ -1,4 +1,4 @@
-"""Which schema ids the rows of a store carry on disk."""
+"""What the rows of a store on disk tell: which schema ids they carry, and whether a processor filled them."""
 
 from __future__ import annotations
 
@@ -45,3 +45,24 @@ class StoreRows:
     def ids(self, role: Role) -> frozenset[SchemaId]:
         """The ids that rows carry in this role."""
         return frozenset(self.schema_ids.get(role, {}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessedRows:
+    """A global store that a processor of the user's own fills, or may, and what a restore would change in it."""
+
+    processor: str | None = None
+    """The name that a person gave to the processor; None where no topology shows one: `StreamsBuilder.addGlobalStore` names
+    its processor as `globalTable` does."""
+    origin: str | None = None
+    """Where the topology was printed; None without such a name."""
+    transformed: int = 0
+    """Rows that differ from what a restore would put in their place."""
+    untransformed: int = 0
+    """Rows that a restore would leave as they are, or differ in their encoding alone."""
+    untold: int = 0
+    """Rows that differ in bytes, and of which nothing tells whether a restore would change what they say."""
+    example: tuple[int, int] | None = None
+    """Partition and offset of a record of which the store holds something else; None without any."""
+    not_compared: str | None = None
+    """Why no rows, or not all that were to be, were compared, in a clause; None if they were."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.facts.bodies import Bodies
 from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
 from srfix.recovery.facts.key_role import KeyRole
-from srfix.recovery.facts.store_rows import StoreRows
+from srfix.recovery.facts.store_rows import ProcessedRows, StoreRows
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Skipped, Source
 from srfix.serde.schemas.models import Schema
@@ -25,9 +24,6 @@ from srfix.serde.subjects.names import (
     subject_for,
 )
 from srfix.serde.wire import SchemaId
-
-if TYPE_CHECKING:
-    from srfix.recovery.facts.processed_rows import ProcessedRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.recovery.facts.processed_rows import ProcessedRows
 from srfix.recovery.facts.reader import StreamsVersion
+from srfix.recovery.facts.store_rows import ProcessedRows
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.models import Certainty, Foretold, Moment, StoreKind
