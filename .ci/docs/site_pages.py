@@ -152,7 +152,12 @@ def _document_pages() -> Iterator[tuple[str, str]]:
 def _api_page(front: str) -> str:
     """What a front door shows, name by name, from where each is written."""
     about = inspect.getdoc(importlib.import_module(front)) or ""
-    return _lines(f"# {front}", about, *[f"::: {place}.{name}" for place, name in shown_names(front)])
+    return _lines(f"# {front}", about, *[_shown(place, name) for place, name in shown_names(front)])
+
+
+def _shown(place: str, name: str) -> str:
+    options = "\n    options: {inherited_members: true}" if name in ("ReadPlan", "WritePlan") else ""
+    return f"::: {place}.{name}{options}"
 
 
 def shown_names(front: str) -> Sequence[tuple[str, str]]:

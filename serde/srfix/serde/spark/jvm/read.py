@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
@@ -30,11 +30,9 @@ from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.spark.interface import PlannedSchema
 from srfix.serde.spark.jvm.fixes import Fix
 from srfix.serde.spark.jvm.projection import Json, Schemas, Unrepresentable, record, schemas
+from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
-
-if TYPE_CHECKING:
-    from srfix.serde.spark.read.plan import ReadPlan
 
 MAX_SHAPES: Final = 30
 """Beyond about this many branches Spark's generated code gets too large, and slow."""
@@ -139,7 +137,7 @@ class JvmRead:
         return tuple(sorted(one for ids in (self.shape_ids, *final) for one in ids))
 
 
-def jvm_read(plan: ReadPlan) -> JvmRead:
+def jvm_read(plan: ReadDecisions) -> JvmRead:
     """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`. Made once for a plan.
 
     Of more than `MAX_SHAPES` shapes those of the most schemas are read, later ones before earlier ones; `left` are the ids of
@@ -153,7 +151,7 @@ def jvm_read(plan: ReadPlan) -> JvmRead:
     raise _refused(made)
 
 
-def _made(plan: ReadPlan) -> JvmRead | tuple[str, ...]:
+def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
     """What the engine needs, or why it cannot read the plan."""
     reasons: list[str] = []
     row_schema = ""
@@ -215,7 +213,7 @@ def _refused(reasons: Iterable[str]) -> EngineRefusedError:
     )
 
 
-def _planned(plan: ReadPlan, planned: PlannedSchema) -> Schemas | SrfixError:
+def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixError:
     """How it is read; or why no row of it can be, as the deserializer says."""
     if planned.problem is not None:
         return planned.problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from textwrap import shorten, wrap
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule
@@ -17,9 +17,7 @@ from srfix.serde.formats.table import Format
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.jvm.read import jvm_read
-
-if TYPE_CHECKING:
-    from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.decisions import ReadDecisions
 
 _WIDTH: Final = 120
 _TYPE_WIDTH: Final = 30
@@ -33,7 +31,7 @@ _RULES: Final = {
 }
 
 
-def explanation(plan: ReadPlan) -> str:
+def explanation(plan: ReadDecisions) -> str:
     """What `ReadPlan.explain(extended=True)` gives: the same text for equal plans, without a line's end at its own."""
     blocks = [_head(plan), *_schemas(plan)]
     if plan.refusals:
@@ -42,7 +40,7 @@ def explanation(plan: ReadPlan) -> str:
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
-def _head(plan: ReadPlan) -> list[str]:
+def _head(plan: ReadDecisions) -> list[str]:
     format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else FORMATS[plan.format]
     lines = [f"The {plan.role.value}s of topic {plan.topic!r}: {format_}"]
     if (words := resolution_words(plan)) is not None:
@@ -63,7 +61,7 @@ def _head(plan: ReadPlan) -> list[str]:
     return lines
 
 
-def resolution_words(plan: ReadPlan) -> str | None:
+def resolution_words(plan: ReadDecisions) -> str | None:
     """Whether aliases and defaults count; None where there are none."""
     if plan.reader is not None:
         newest = plan.newest
@@ -90,7 +88,7 @@ def _has_hints(planned: PlannedSchema) -> bool:
         return False
 
 
-def policy_words(plan: ReadPlan) -> str:
+def policy_words(plan: ReadDecisions) -> str:
     """Which ids it accepts, in words."""
     policy, role = plan.policy, plan.role
     kind = type(policy).__name__
@@ -108,14 +106,14 @@ def policy_words(plan: ReadPlan) -> str:
             return kind
 
 
-def versions_words(plan: ReadPlan) -> Iterator[str]:
+def versions_words(plan: ReadDecisions) -> Iterator[str]:
     """The subjects, each with how many versions it has."""
     for subject in plan.subjects:
         count = sum(found.subject == subject for found in plan.listed)
         yield f"{subject!r} ({_number(count, 'version') if count else 'no such subject'})"
 
 
-def _schemas(plan: ReadPlan) -> Iterator[list[str]]:
+def _schemas(plan: ReadDecisions) -> Iterator[list[str]]:
     first: dict[tuple[tuple[Feed, ...], tuple[str, ...]], int] = {}
     types = {column.name: shorten(print_type(column.type), _TYPE_WIDTH, placeholder="…") for column in plan.columns}
     for planned in plan.schemas:
@@ -180,7 +178,7 @@ def _refused(refusals: Iterable[PlannedRefusal]) -> list[str]:
     return lines
 
 
-def _engines(plan: ReadPlan) -> list[str]:
+def _engines(plan: ReadDecisions) -> list[str]:
     lines = ["Engines"]
     try:
         plan.spark_schema()
@@ -206,13 +204,13 @@ def _engines(plan: ReadPlan) -> list[str]:
     return lines
 
 
-def _arrow(plan: ReadPlan) -> str:
+def _arrow(plan: ReadDecisions) -> str:
     if plan.policy is None:
         return "reads all of it"
     return "reads all of it; asks the policy about other ids, refused ones and GUIDs where it meets them"
 
 
-def _kernel(plan: ReadPlan) -> Iterator[str]:
+def _kernel(plan: ReadDecisions) -> Iterator[str]:
     """What an executor's native kernel reads of Avro, and why it leaves the rest to Python."""
     avro = [one for one in plan.schemas if one.format is Format.AVRO and one.problem is None]
     left: dict[str, list[int]] = {}

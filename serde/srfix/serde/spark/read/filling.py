@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.columns.half import Half
@@ -21,15 +21,16 @@ from srfix.serde.resolve.policies import PlannablePolicy
 from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
+from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.read.feeds import Feeds, planned_feeds
 from srfix.serde.spark.read.plan_registry import Asked, listed, side_by_side
 from srfix.serde.wire import SchemaId
 
-if TYPE_CHECKING:
-    from srfix.serde.spark.read.plan import ReadPlan
+P = TypeVar("P", bound=ReadDecisions)
+"""A plan."""
 
 
-def filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
+def filled(plan: P, asked: Asked, ids: Iterable[SchemaId]) -> P:
     """The plan with all versions of its subjects, and with these ids; what it holds already is kept.
 
     :raises RegistryError: if the registry could not be asked.
@@ -54,7 +55,7 @@ def filled(plan: ReadPlan, asked: Asked, ids: Iterable[SchemaId]) -> ReadPlan:
 
 
 def _resolved(
-    plan: ReadPlan, asked: Asked, schema_id: SchemaId
+    plan: ReadDecisions, asked: Asked, schema_id: SchemaId
 ) -> tuple[ResolvedSchema, SecondAnswered | None] | PlannedRefusal:
     """What the policy says of an id; of a policy of this package's a copy for each id, so that none waits for another."""
     seconds: list[SecondAnswered] = []
@@ -71,7 +72,7 @@ def _resolved(
     return resolved, seconds[-1] if seconds else None
 
 
-def _planned(plan: ReadPlan, half: Half, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:
+def _planned(plan: ReadDecisions, half: Half, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:
     schema, format_ = resolved.schema, None
     feeds = Feeds(feeds=())
     problem: SrfixError | None

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.columns.text import print_columns
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats.table import Format
 from srfix.serde.spark.jvm.read import jvm_read
+from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.read.explain import FORMATS, policy_words, resolution_words, versions_words
 from srfix.serde.spark.short_text import first_ones, short_text
-
-if TYPE_CHECKING:
-    from srfix.serde.spark.read.plan import ReadPlan
 
 _IDS: Final = 8
 """How many ids a line names."""
 
 
-def summary(plan: ReadPlan) -> str:
+def summary(plan: ReadDecisions) -> str:
     """The same text for equal plans, without a line's end at its own."""
     format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else FORMATS[plan.format]
     rule = "" if plan.format is Format.KAFKA else f", case rule {plan.case_rule.value}"
     return short_text(f"The {plan.role.value}s of topic {plan.topic!r}: {format_}{rule}", _entries(plan))
 
 
-def _entries(plan: ReadPlan) -> Iterator[tuple[str, str]]:
+def _entries(plan: ReadDecisions) -> Iterator[tuple[str, str]]:
     resolution, left_out = resolution_words(plan), ""
     if plan.newest is not None and plan.newest.dropped:
         left_out = f"; left out {', '.join(dropped.path for dropped in plan.newest.dropped)}"
@@ -55,7 +53,7 @@ def _entries(plan: ReadPlan) -> Iterator[tuple[str, str]]:
     yield "engines", _engines(plan)
 
 
-def _empty(plan: ReadPlan) -> Iterator[str]:
+def _empty(plan: ReadDecisions) -> Iterator[str]:
     """Columns that no field feeds, with the ids of whose rows that is so."""
     for column in plan.columns:
         ids = [
@@ -68,7 +66,7 @@ def _empty(plan: ReadPlan) -> Iterator[str]:
             yield f"{column.name} ({_ids(ids)})"
 
 
-def _engines(plan: ReadPlan) -> str:
+def _engines(plan: ReadDecisions) -> str:
     try:
         plan.spark_schema()
     except ColumnError as error:

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from srfix.serde.column_sources.from_spark import SparkSchema
 from srfix.serde.columns.text import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.spark.short_text import first_ones, short_text
+from srfix.serde.spark.write.decisions import WriteDecisions
 from srfix.serde.spark.write.frame_row import FrameRow, frame_row
 from srfix.serde.spark.write.jvm import jvm_write, write_feeds
-
-if TYPE_CHECKING:
-    from srfix.serde.column_sources.from_spark import SparkSchema
-    from srfix.serde.spark.write.plan import WritePlan
 
 _FEEDS: Final = 6
 """How many columns of each kind a line names."""
 
 
-def summary(plan: WritePlan, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
+def summary(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
     """What `WritePlan.explain()` gives: at most ten lines, and the same for equal plans."""
     return short_text(_head(plan), _entries(plan, frame, from_))
 
 
-def _head(plan: WritePlan) -> str:
+def _head(plan: WriteDecisions) -> str:
     return f"The {plan.role.value}s of topic {plan.topic!r}, written in {plan.format.name}"
 
 
 def _entries(
-    plan: WritePlan, frame: SparkSchema | None, from_: str | Sequence[str] | None
+    plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None
 ) -> Iterator[tuple[str, str]]:
     if plan.settled is not None:
         yield "schema", f"id {plan.settled.published.schema_id}, under subject {plan.subject!r}"
@@ -59,7 +57,7 @@ def _entries(
     yield "engine", _engine(plan, row)
 
 
-def _engine(plan: WritePlan, row: FrameRow) -> str:
+def _engine(plan: WriteDecisions, row: FrameRow) -> str:
     try:
         jvm_write(plan, row)
     except ColumnError as error:
@@ -69,7 +67,7 @@ def _engine(plan: WritePlan, row: FrameRow) -> str:
     return "jvm, every cast is exact"
 
 
-def explanation(plan: WritePlan, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
+def explanation(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
     """What `WritePlan.explain(extended=True)` gives."""
     lines = [_head(plan), *_schema(plan), *_rows(plan)]
     if frame is not None:
@@ -77,7 +75,7 @@ def explanation(plan: WritePlan, frame: SparkSchema | None, from_: str | Sequenc
     return "\n".join(lines)
 
 
-def _schema(plan: WritePlan) -> Iterator[str]:
+def _schema(plan: WriteDecisions) -> Iterator[str]:
     if plan.settled is not None:
         published = plan.settled.published
         guid = "" if published.guid is None else f", GUID {published.guid}"
@@ -85,7 +83,7 @@ def _schema(plan: WritePlan) -> Iterator[str]:
         yield f"    {plan.settled.schema.text}"
 
 
-def _rows(plan: WritePlan) -> Iterator[str]:
+def _rows(plan: WriteDecisions) -> Iterator[str]:
     if plan.columns is None:
         yield "  rows: as the schema has them, by its exact names" if plan.settled else "  rows: any"
         return
@@ -95,7 +93,7 @@ def _rows(plan: WritePlan) -> Iterator[str]:
         yield f"    {column.name} {print_type(column.type)}"
 
 
-def _frame(plan: WritePlan, frame: SparkSchema, from_: str | Sequence[str] | None) -> Iterator[str]:
+def _frame(plan: WriteDecisions, frame: SparkSchema, from_: str | Sequence[str] | None) -> Iterator[str]:
     yield "  of the frame:"
     row = frame_row(plan, frame, from_, plan.role.value)
     if row.struct is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from srfix.serde.casing import match_fields
 from srfix.serde.column_sources.from_spark import SparkSchema
@@ -14,10 +14,8 @@ from srfix.serde.formats.table import Format
 from srfix.serde.spark.errors.driver_errors import UNWRITTEN_END
 from srfix.serde.spark.frame_types import FrameField, ddl, fields_of, frame_fields, quoted, sql_text, word_of
 from srfix.serde.spark.interface import reason_columns
+from srfix.serde.spark.write.decisions import WriteDecisions
 from srfix.serde.subjects.names import Role
-
-if TYPE_CHECKING:
-    from srfix.serde.spark.write.plan import WritePlan
 
 _SINK: Final = ("key", "value", "topic", "partition", "headers")
 """The columns that Spark's Kafka sink takes."""
@@ -46,7 +44,7 @@ class FrameRow:
     """Which row it is, in Spark's SQL, for errors: its key and where it came from, as far as the frame has that."""
 
 
-def frame_row(plan: WritePlan, schema: SparkSchema, from_: str | Sequence[str] | None, into: str) -> FrameRow:
+def frame_row(plan: WriteDecisions, schema: SparkSchema, from_: str | Sequence[str] | None, into: str) -> FrameRow:
     """See `writing.to_registry`.
 
     :raises UsageError: if the columns that make the row are not there, or none is named and it is not clear which do.
@@ -74,7 +72,7 @@ def frame_row(plan: WritePlan, schema: SparkSchema, from_: str | Sequence[str] |
     return _row(plan, frame, fields_of(by_name[from_].type), from_)
 
 
-def _guessed(plan: WritePlan, frame: tuple[FrameField, ...]) -> tuple[FrameField, ...]:
+def _guessed(plan: WriteDecisions, frame: tuple[FrameField, ...]) -> tuple[FrameField, ...]:
     abouts = _abouts()
     fields = tuple(field for field in frame if field.name not in (*_SOURCE, *abouts))
     if len(fields) + sum(field.name in abouts for field in frame) < len(frame):
@@ -96,7 +94,7 @@ def _abouts() -> frozenset[str]:
     return frozenset(name for one in every for name in (one.tombstone, one.reason, one.message, one.payload))
 
 
-def _names(plan: WritePlan) -> Sequence[str]:
+def _names(plan: WriteDecisions) -> Sequence[str]:
     if plan.columns is not None:
         return [column.name for column in plan.columns]
     if plan.format is Format.AVRO and plan.schema is not None and not plan.schema.references:
@@ -105,7 +103,7 @@ def _names(plan: WritePlan) -> Sequence[str]:
 
 
 def _row(
-    plan: WritePlan, frame: tuple[FrameField, ...], fields: tuple[FrameField, ...], struct: str | None
+    plan: WriteDecisions, frame: tuple[FrameField, ...], fields: tuple[FrameField, ...], struct: str | None
 ) -> FrameRow:
     is_null = None if struct is None else f"{quoted(struct)} IS NULL"
     # A bare null is a null payload: a null key, but a tombstone where it is the value.
@@ -139,7 +137,7 @@ def _row(
     )
 
 
-def _check(plan: WritePlan, fields: tuple[FrameField, ...]) -> None:
+def _check(plan: WriteDecisions, fields: tuple[FrameField, ...]) -> None:
     """What no serializer would take, whatever its format; what Avro would not, `write.jvm` finds."""
     if plan.columns is None:
         return
@@ -171,7 +169,7 @@ def _place(frame: tuple[FrameField, ...], role: Role) -> str:
     return parts[0] if len(parts) == 1 else f"concat({', '.join(parts[1:])})"
 
 
-def bad_row_words(plan: WritePlan, place: str) -> tuple[str, str]:
+def bad_row_words(plan: WriteDecisions, place: str) -> tuple[str, str]:
     """What stands before and behind the reason why a row cannot be written, in Spark's SQL, as `place` is.
     `driver_errors` reads it."""
     front = sql_text(f"srfix: a {plan.role.value} for topic {plan.topic!r}")

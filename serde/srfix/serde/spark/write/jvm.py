@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from srfix.serde.casing import are_distinct, match_fields
 from srfix.serde.columns.halves import only_column, struct_of
@@ -26,11 +26,9 @@ from srfix.serde.projection.written import Free, WriteFields, Written
 from srfix.serde.spark.frame_types import FrameField, FrameType, ddl, fields_of, quoted, sql_text, word_of
 from srfix.serde.spark.interface import Feed
 from srfix.serde.spark.releases import arrow_or
+from srfix.serde.spark.write.decisions import WriteDecisions
 from srfix.serde.spark.write.frame_row import FrameRow, bad_row_words
 from srfix.serde.spark.write.jvm_leaves import JvmRefusal, Piece, SchemaJson, missing, scalar
-
-if TYPE_CHECKING:
-    from srfix.serde.spark.write.plan import WritePlan
 
 _LEGAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOTHING: Final = Piece(schema="null", sql="NULL")
@@ -53,7 +51,7 @@ class JvmWrite:
     """True if the row is the body, and `to_avro` is not needed."""
 
 
-def jvm_write(plan: WritePlan, row: FrameRow) -> JvmWrite:
+def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
     """What Spark is told for rows of a frame.
 
     :raises ColumnError: if no engine can write such rows: a column is missing or to spare, or has another type.
@@ -72,7 +70,7 @@ def jvm_write(plan: WritePlan, row: FrameRow) -> JvmWrite:
     return made
 
 
-def write_feeds(plan: WritePlan, row: FrameRow) -> tuple[Feed, ...]:
+def write_feeds(plan: WriteDecisions, row: FrameRow) -> tuple[Feed, ...]:
     """Which of the frame's columns and fields feed which of the plan's, whether Spark can write them or not.
 
     :raises CasingError: if letter case leaves that undecided.
@@ -81,7 +79,7 @@ def write_feeds(plan: WritePlan, row: FrameRow) -> tuple[Feed, ...]:
     return tuple(_walked(plan, row)[0].feeds)
 
 
-def _walked(plan: WritePlan, row: FrameRow) -> tuple[_Writer, JvmWrite]:
+def _walked(plan: WriteDecisions, row: FrameRow) -> tuple[_Writer, JvmWrite]:
     if plan.format is not Format.AVRO or plan.settled is None:
         raise _refused(plan, [f"bodies are {plan.format.name}, and Spark writes Avro"])
     if plan.is_given:
@@ -100,7 +98,7 @@ def _walked(plan: WritePlan, row: FrameRow) -> tuple[_Writer, JvmWrite]:
     return writer, writer.bare(written(root, column.type), column.name)
 
 
-def _refused(plan: WritePlan, reasons: list[str]) -> EngineRefusedError:
+def _refused(plan: WriteDecisions, reasons: list[str]) -> EngineRefusedError:
     return EngineRefusedError(
         f"Spark's own Avro cannot write the {plan.role.value}s of topic {plan.topic!r} exactly: {'; '.join(reasons)}. "
         + arrow_or("Cast the columns first.", advice="Cast the columns first, or use the engine 'arrow'."),
@@ -109,7 +107,7 @@ def _refused(plan: WritePlan, reasons: list[str]) -> EngineRefusedError:
 
 
 class _Writer:
-    def __init__(self, plan: WritePlan, row: FrameRow) -> None:
+    def __init__(self, plan: WriteDecisions, row: FrameRow) -> None:
         self._plan = plan
         self._row = row
         self._numbers = 0

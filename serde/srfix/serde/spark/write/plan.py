@@ -8,110 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.from_spark import SparkSchema
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.half import half_of
 from srfix.serde.columns.times import Times, given_times
-from srfix.serde.columns.types import Columns
 from srfix.serde.connect.columns import NameRule
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.formats.table import Format, record_name
 from srfix.serde.html import preformatted
-from srfix.serde.interface import SchemaLookup, SchemaRegistrar, SerdeContext, Serializer
+from srfix.serde.interface import SchemaLookup, SchemaRegistrar
 from srfix.serde.registries.given import AnyClient
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer
 from srfix.serde.serdes.schema_choices import SettledSchema
-from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
+from srfix.serde.spark.write.decisions import FRAMED, WriteDecisions
 from srfix.serde.spark.write.explain import explanation, summary
-from srfix.serde.subjects.names import Role, Subject, SubjectStrategy
+from srfix.serde.subjects.names import Role, SubjectStrategy
 from srfix.serde.subjects.strategies import subject_of
-from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
+from srfix.serde.wire import Framing
 
 _Registry: TypeAlias = "SchemaRegistrar | SchemaLookup | None"
 
-_FRAMED: Final[dict[Format, type[AvroSerializer | JsonSchemaSerializer]]] = {
-    Format.AVRO: AvroSerializer,
-    Format.JSON_SR: JsonSchemaSerializer,
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WritePlan:
+class WritePlan(WriteDecisions):
     """How rows are written. Made by `plan_write`."""
-
-    topic: str
-    """The topic, by which the subject was named."""
-    role: Role
-    """Keys or values."""
-    format: Format
-    """What bodies are written in."""
-    columns: Columns | None
-    """What a row has: the columns of this half; None if it has what the schema has."""
-    wrapped: bool
-    """False if a body is the bare value of the only column."""
-    case_rule: CaseRule
-    """How a row's names are matched to the columns."""
-    framing: Framing = Framing.PREFIX_ID
-    """Where the schema's id or GUID stands."""
-    settled: SettledSchema | None = None
-    """The schema, as the registry knows it; None for JSON and KAFKA, which have none."""
-    subject: Subject | None = None
-    """The subject that holds it."""
-    cut_times: bool = False
-    """True if times finer than the schema's are cut; they are bad rows otherwise."""
-    times: Times = "datetimes"
-    """`"integers"` if a DATE, TIME or TIMESTAMP of a row is the integer that is written."""
-    is_given: bool = False
-    """True if the columns are written under a schema that was not made of them: names are exact, nothing is coerced."""
-
-    @property
-    def schema(self) -> Schema | None:
-        """What is written under; None for formats without schemas."""
-        return None if self.settled is None else self.settled.schema
-
-    @property
-    def schema_id(self) -> SchemaId | None:
-        """The schema's id; None for formats without schemas."""
-        return None if self.settled is None else self.settled.published.schema_id
-
-    @property
-    def prefix(self) -> bytes:
-        """The bytes before every body; none where the format has no framing, or a header carries the GUID."""
-        if self.settled is None or self.framing is Framing.HEADER_GUID:
-            return b""
-        published = self.settled.published
-        if self.framing is Framing.PREFIX_ID:
-            return prefix_id_bytes(published.schema_id)
-        assert published.guid is not None
-        return frame_guid(published.guid)
-
-    @property
-    def record_header(self) -> tuple[str, bytes] | None:
-        """The Kafka header that every record carries, by name and value, in the framing HEADER_GUID; None in the others."""
-        if self.settled is None or self.framing is not Framing.HEADER_GUID:
-            return None
-        assert self.settled.published.guid is not None
-        return schema_id_header(self.role), frame_guid(self.settled.published.guid)
-
-    def serializer(self) -> Serializer:
-        """What writes a row, in this process, without asking the registry. Both engines write the same bytes."""
-        if self.settled is not None:
-            return _FRAMED[self.format].settled(self.settled, self.framing)
-        if self.format is Format.KAFKA:
-            assert self.columns is not None
-            return KafkaSerializer(self.columns, case_rule=self.case_rule)
-        return JsonSerializer(
-            self.columns, case_rule=self.case_rule, wrap=self.wrapped, cut_times=self.cut_times, times=self.times
-        )
-
-    def context(self) -> SerdeContext:
-        """What the serializer is called with, beside a row."""
-        return SerdeContext(self.topic, self.role, [] if self.framing is Framing.HEADER_GUID else None)
 
     def _repr_html_(self) -> str:
         return preformatted(self.explain())
@@ -190,7 +115,7 @@ def plan_write(
     declared = None if columns is None else given_columns(columns, names=names)
     half = None if declared is None else half_of(declared, role, wrap)
     exists = schema_id is not None or version is not None
-    if format not in _FRAMED:
+    if format not in FRAMED:
         given = _schema_options(schema, schema_id, version, schema_id_framing)
         if given:
             raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or take AVRO.")
@@ -211,7 +136,7 @@ def plan_write(
     if registry is None:
         raise UsageError(f"{format.name} is written under a schema of a registry: give a RegistryClient.")
     serializer: FramedSerializer
-    kind = _FRAMED[format]
+    kind = FRAMED[format]
     own: dict[str, object] = {} if full_name is None else {"full_name": full_name}
     own |= {"validate": True} if validate else {}
     own |= {"cut_times": True} if cut_times else {}
