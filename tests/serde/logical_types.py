@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tests.serde.spark.jvm.plans import Json
+from tests.serde.spark.read.jvm.plans import Json
 
 
 class _Refused:

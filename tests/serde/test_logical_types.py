@@ -17,7 +17,7 @@ from srfix.serde.arrow import ValueWise, to_arrow
 from srfix.serde.spark import ReadPlan
 from tests.serde.avro_schemas import logical, map_of, record
 from tests.serde.logical_types import COLUMNS, REFUSED, WRITERS, Written, body, expected, ksqldb_expected
-from tests.serde.spark.jvm.plans import Json, plan_of
+from tests.serde.spark.read.jvm.plans import Json, plan_of
 
 Engine = Callable[[ReadPlan, list[bytes]], list[object]]
 """A plan and payloads → the column's values; `REFUSED` for a bad row."""

@@ -38,7 +38,7 @@ from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
-from srfix.serde.spark.jvm.read import jvm_read
+from srfix.serde.spark.read.jvm.read import jvm_read
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import NEWEST, plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder

@@ -30,7 +30,7 @@ from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback, deco
 from srfix.serde.spark._pyspark.columns import judged_payloads
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark.avro_limits import unending
-from srfix.serde.spark.jvm.read import JvmRead, jvm_read
+from srfix.serde.spark.read.jvm.read import JvmRead, jvm_read
 from srfix.serde.spark.releases import lacks_arrow
 
 HAS_ARROW: Final = lacks_arrow() is None

@@ -8,7 +8,7 @@ from typing import cast
 import fastavro
 
 from srfix.serde.wire import frame_id
-from tests.serde.spark.jvm.plans import Json
+from tests.serde.spark.read.jvm.plans import Json
 
 
 def payload_of(schema_id: int, schema: Json, value: object) -> bytes:

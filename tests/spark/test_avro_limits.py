@@ -19,7 +19,7 @@ from srfix.serde.spark._pyspark import limits
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import array, record
-from tests.serde.spark.jvm.plans import plan_of
+from tests.serde.spark.read.jvm.plans import plan_of
 from tests.spark.conftest import RELEASE
 from tests.spark.test_packages import lines_of
 
@@ -29,7 +29,7 @@ SCRIPT: Final = """
     from pyspark.sql import SparkSession
     from srfix.serde.spark import choose_engine, from_registry, start_session
     from tests.serde.avro_schemas import array, record
-    from tests.serde.spark.jvm.plans import plan_of
+    from tests.serde.spark.read.jvm.plans import plan_of
 
     logging.basicConfig(level="WARNING", stream=sys.stdout, format="%(message).40s")
     config = {

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.choosing import choose_engine
-from srfix.serde.spark.jvm.read import UNSEEN
+from srfix.serde.spark.read.jvm.read import UNSEEN
 from tests.serde.foreign.checking import IS_NEW, NUMBERS, SEED, Got, Planned, agrees, drawn, how, planned, told
 from tests.serde.foreign.model import Bad
 from tests.serde.foreign.topics import ForeignTopic, Row, without_times

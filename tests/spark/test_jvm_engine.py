@@ -20,7 +20,7 @@ from srfix.serde.wire import SchemaId, frame_id
 from tests.bench import spark_data
 from tests.bench.spark_by_hand import decode_with_from_avro
 from tests.serde.avro_schemas import array, entries, enum, logical, record
-from tests.serde.spark.jvm.plans import Json, plan_of, planned
+from tests.serde.spark.read.jvm.plans import Json, plan_of, planned
 from tests.spark.parity import jvm_decoded
 from tests.spark.payloads import payload_of
 

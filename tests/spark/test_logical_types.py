@@ -16,11 +16,11 @@ from pyspark.sql.avro.functions import to_avro
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import CaseRule, EngineRefusedError, RegistryClient, print_columns
 from srfix.serde.spark import NEWEST, Engine, ReadPlan, from_registry, plan_read
-from srfix.serde.spark.jvm.read import jvm_read
+from srfix.serde.spark.read.jvm.read import jvm_read
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import logical, record
 from tests.serde.logical_types import REFUSED, Written, body, cases, expected
-from tests.serde.spark.jvm.plans import Json, plan_of
+from tests.serde.spark.read.jvm.plans import Json, plan_of
 from tests.spark.parity import Compared, Payloads, compare
 
 ENGINES: Final[tuple[Engine, ...]] = ("jvm", "arrow", "auto")

@@ -22,12 +22,12 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 
 from srfix.serde import ColumnError, EngineRefusedError
 from srfix.serde.spark import Engine, plan_write, start_session, to_registry
-from srfix.serde.spark.jvm.read import jvm_read
+from srfix.serde.spark.read.jvm.read import jvm_read
 from srfix.serde.spark.releases import lacks_source
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import record
 from tests.serde.fakes import MemoryRegistry
-from tests.serde.spark.jvm.plans import plan_of
+from tests.serde.spark.read.jvm.plans import plan_of
 from tests.spark.conftest import RAISED
 from tests.spark.parity import HAS_ARROW
 from tests.spark.payloads import payload_of

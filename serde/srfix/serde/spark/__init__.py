@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from srfix.serde.spark.choosing import choose_engine as choose_engine
     from srfix.serde.spark.counts import ReadCounts as ReadCounts
     from srfix.serde.spark.counts import counts_of as counts_of
+    from srfix.serde.spark.engine_choice import EngineChoice as EngineChoice
     from srfix.serde.spark.errors.driver_errors import clear_errors as clear_errors
     from srfix.serde.spark.errors.driver_errors import srfix_error_of as srfix_error_of
     from srfix.serde.spark.interface import Engine as Engine
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from srfix.serde.spark.interface import PlannedSchema as PlannedSchema
     from srfix.serde.spark.interface import ReasonColumns as ReasonColumns
     from srfix.serde.spark.interface import reason_columns as reason_columns
-    from srfix.serde.spark.jvm.engine_choice import EngineChoice as EngineChoice
     from srfix.serde.spark.packages import Packages as Packages
     from srfix.serde.spark.packages import packages as packages
     from srfix.serde.spark.progress import JobProgress as JobProgress
@@ -65,7 +65,7 @@ else:
                 "ReasonColumns",
                 "reason_columns",
             ],
-            "jvm.engine_choice": ["EngineChoice"],
+            "engine_choice": ["EngineChoice"],
             "packages": ["Packages", "packages"],
             "progress": ["JobProgress", "StreamProgress", "to_stderr"],
             "read.plan": ["ReadPlan"],

@@ -20,12 +20,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde import bounds
-from srfix.serde.spark.jvm.read import ROW
+from srfix.serde.spark.read.jvm.read import ROW
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from srfix.serde.spark.jvm.read import JvmRead
+    from srfix.serde.spark.read.jvm.read import JvmRead
 
 _ITEMS: Final = "org.apache.avro.limits.collectionItems.maxLength"
 _STRING: Final = "org.apache.avro.limits.string.maxLength"

@@ -10,7 +10,7 @@ from typing import Final
 from srfix.serde import Reason
 from tests.serde.avro_schemas import array, logical, map_of, record
 from tests.serde.logical_types import REFUSED, Written, body, expected
-from tests.serde.spark.jvm.plans import Json
+from tests.serde.spark.read.jvm.plans import Json
 
 LOCAL_UNITS: Final = {"local-timestamp-millis": 10**3, "local-timestamp-micros": 10**6, "local-timestamp-nanos": 10**9}
 LOCAL_COLUMNS: Final = (

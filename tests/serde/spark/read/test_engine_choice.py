@@ -10,7 +10,7 @@ import pytest
 from srfix.serde import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.spark import Engine, choose_engine, choosing
 from tests.serde.avro_schemas import record
-from tests.serde.spark.jvm.plans import plan_of
+from tests.serde.spark.read.jvm.plans import plan_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

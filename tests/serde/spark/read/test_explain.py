@@ -12,7 +12,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import ChangelogSubject, DualSubject, RegistryClient, TopicSubject
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import NEWEST, ReadPlan, plan_read
-from srfix.serde.spark.jvm.read import UNSEEN
+from srfix.serde.spark.read.jvm.read import UNSEEN
 from tests.bench.shapes import SHAPES, Shape
 
 KSQLDB = (

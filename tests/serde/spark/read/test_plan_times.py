@@ -13,7 +13,7 @@ from srfix.serde import CaseRule, ColumnError, RegistryClient, SerdeContext, pri
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import NEWEST, plan_read
 from tests.serde.avro_schemas import DATE, MICROS, MILLIS, TIME_MILLIS, array, decimal, entries, logical, map_of, record
-from tests.serde.spark.jvm.plans import Json
+from tests.serde.spark.read.jvm.plans import Json
 
 
 def _seed(registry: FixtureRegistry, **fields: Json) -> int:

@@ -15,8 +15,8 @@ from srfix.serde.spark._pyspark.engines import Decoding, decoding_of
 from srfix.serde.spark._pyspark.frames import failure
 from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
 from srfix.serde.spark._pyspark.jvm import in_words
+from srfix.serde.spark.engine_choice import EngineChoice
 from srfix.serde.spark.interface import OnBadRow, reason_columns
-from srfix.serde.spark.jvm.engine_choice import EngineChoice
 from srfix.serde.spark.read.plan import ReadPlan
 
 _NO_BINARY: Final = (

@@ -13,8 +13,8 @@ from srfix.serde.errors import Reason
 from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback
 from srfix.serde.spark._pyspark.jvm import Judged, judged, jvm_rows, jvm_rows_or_raised
 from srfix.serde.spark._pyspark.strict import is_pythons
-from srfix.serde.spark.jvm.engine_choice import EngineChoice
-from srfix.serde.spark.jvm.read import JvmRead
+from srfix.serde.spark.engine_choice import EngineChoice
+from srfix.serde.spark.read.jvm.read import JvmRead
 from srfix.serde.spark.read.plan import ReadPlan
 
 

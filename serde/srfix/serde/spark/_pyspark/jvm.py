@@ -24,8 +24,8 @@ from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, Re
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON
 from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.errors.missing_jars import missing_jar
-from srfix.serde.spark.jvm.fixes import Bounds, EntriesToMap, Fix, OfFields, OfItems, OfValues, makes
-from srfix.serde.spark.jvm.read import AFTER, ROW, JvmRead, JvmShape
+from srfix.serde.spark.read.jvm.fixes import Bounds, EntriesToMap, Fix, OfFields, OfItems, OfValues, makes
+from srfix.serde.spark.read.jvm.read import AFTER, ROW, JvmRead, JvmShape
 from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,

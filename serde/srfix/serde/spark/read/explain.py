@@ -16,8 +16,8 @@ from srfix.serde.formats.avro.read.resolution import has_hints
 from srfix.serde.formats.table import Format
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
-from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.decisions import ReadDecisions
+from srfix.serde.spark.read.jvm.read import jvm_read
 
 _WIDTH: Final = 120
 _TYPE_WIDTH: Final = 30

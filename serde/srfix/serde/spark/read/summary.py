@@ -9,9 +9,9 @@ from srfix.serde.batches.rows import reason_of
 from srfix.serde.columns.text import print_columns
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats.table import Format
-from srfix.serde.spark.jvm.read import jvm_read
 from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.read.explain import FORMATS, policy_words, resolution_words, versions_words
+from srfix.serde.spark.read.jvm.read import jvm_read
 from srfix.serde.spark.short_text import first_ones, short_text
 
 _IDS: Final = 8

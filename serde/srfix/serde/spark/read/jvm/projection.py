@@ -17,9 +17,9 @@ from srfix.serde.casing import CaseRule, are_distinct
 from srfix.serde.columns.types import Columns, Decimal, ScalarType, type_name
 from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, map_entry_types
 from srfix.serde.projection.tree import Absent, Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
-from srfix.serde.spark.jvm.defaults import default_of
-from srfix.serde.spark.jvm.fixes import EntriesToMap, Fix, OfFields, OfItems, OfValues, without_voids
-from srfix.serde.spark.jvm.leaves import Unfit, leaf, reader_of
+from srfix.serde.spark.read.jvm.defaults import default_of
+from srfix.serde.spark.read.jvm.fixes import EntriesToMap, Fix, OfFields, OfItems, OfValues, without_voids
+from srfix.serde.spark.read.jvm.leaves import Unfit, leaf, reader_of
 
 Json: TypeAlias = object
 """A part of an Avro schema."""

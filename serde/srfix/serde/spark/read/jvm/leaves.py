@@ -34,7 +34,7 @@ from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.connect.time_units import MICROS, MILLIS
 from srfix.serde.formats.avro import AvroNode
 from srfix.serde.projection.tree import Scalar
-from srfix.serde.spark.jvm.fixes import Bounds, Fix
+from srfix.serde.spark.read.jvm.fixes import Bounds, Fix
 
 _MAX_PRECISION: Final = 38
 _LONG_DIGITS: Final = 18

@@ -19,12 +19,12 @@ from srfix.serde.columns.text import print_type
 from srfix.serde.columns.types import ColumnType
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import PlannedRefusal, PlannedSchema
-from srfix.serde.spark.jvm.fixes import Bounds, EntriesToMap, OfFields, OfItems, OfValues, makes
-from srfix.serde.spark.jvm.read import AFTER, MAX_SHAPES, JvmRead, jvm_read
+from srfix.serde.spark.read.jvm.fixes import Bounds, EntriesToMap, OfFields, OfItems, OfValues, makes
+from srfix.serde.spark.read.jvm.read import AFTER, MAX_SHAPES, JvmRead, jvm_read
 from srfix.serde.wire import SchemaId
 from tests.serde.avro_schemas import MILLIS, array, decimal, entries, enum, fixed, logical, map_of, record
 from tests.serde.fuzz.engine_schemas import writer_schema
-from tests.serde.spark.jvm.plans import Json, plan_of, planned
+from tests.serde.spark.read.jvm.plans import Json, plan_of, planned
 from tests.strategies import column_types
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from srfix.serde.spark.avro_limits import LIMITS, limits_needed, skips_items, unbounded, with_avro_limits
-from srfix.serde.spark.jvm.read import jvm_read
+from srfix.serde.spark.read.jvm.read import jvm_read
 from tests.serde.avro_schemas import array, enum, fixed, logical, record
-from tests.serde.spark.jvm.plans import Json, plan_of
+from tests.serde.spark.read.jvm.plans import Json, plan_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

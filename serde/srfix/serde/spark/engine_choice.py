@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srfix.serde.spark.jvm.read import JvmRead
+from srfix.serde.spark.read.jvm.read import JvmRead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
