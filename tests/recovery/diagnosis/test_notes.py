@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from srfix.recovery.diagnosis.notes import with_notes
+from srfix.recovery.diagnosis.united_findings import with_notes
 from srfix.recovery.findings import Diagnosis, Finding, Severity, diagnosis_document
 from srfix.serde.subjects.names import Subject
 from tests.documents import check_printed

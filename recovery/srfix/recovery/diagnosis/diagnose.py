@@ -17,9 +17,8 @@ from srfix.recovery.diagnosis.changelogs import look_into_changelogs
 from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
 from srfix.recovery.diagnosis.generation import from_source_subject
 from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn, without_source
-from srfix.recovery.diagnosis.mirrors import with_mirrors, without_unused_contexts
-from srfix.recovery.diagnosis.notes import with_notes
 from srfix.recovery.diagnosis.unexamined import of_unexamined
+from srfix.recovery.diagnosis.united_findings import with_mirrors, with_notes, without_unused_contexts
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
 from srfix.recovery.evidence.application import Applications

@@ -1,4 +1,11 @@
-"""Whose store is it, and which topic does it restore from? `rules` is the table of what counts, and how much."""
+"""Whose store is it, and which topic does it restore from? One module per kind of evidence, each with `KIND` and `gather`;
+`rules` is the table of what counts, and how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from srfix.recovery.evidence import (
     committed_offsets,
@@ -10,7 +17,12 @@ from srfix.recovery.evidence import (
     state_directory,
     store_name,
 )
-from srfix.recovery.evidence.interface import Gather
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.survey import Survey
+from srfix.recovery.findings import Evidence
+
+Gather: TypeAlias = Callable[[SuspectStore, Survey], Iterator[Evidence]]
+"""Yields what this kind of evidence says of a store; nothing if it says nothing."""
 
 ALL: tuple[Gather, ...] = (
     explicit.gather,

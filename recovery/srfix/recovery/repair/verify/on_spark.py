@@ -116,7 +116,7 @@ class EveryRowOnSpark:
         def job() -> list[_Rows]:
             from pyspark.sql import functions as F
 
-            from srfix.serde.spark._pyspark.judging import judged
+            from srfix.serde.spark._pyspark.tasks import judged
 
             records = self._topics.frame(census.topic, ranges, census.isolation)
             latest = self._spark.sql(latest_sql(finding.role), records=records)

@@ -1,6 +1,7 @@
-"""A function that runs once for each number from 0 on, each time in a task of its own, on the workers.
+"""What others run on the workers and keep no rows of: a function once for each number from 0 on, each time in a task of its own;
+whether payloads can be read by a reader's policy.
 
-What it is made of goes as bytes in the function (`shipping.Shipped`), so no plan, log or event log shows it, and works the
+What such a function is made of goes as bytes in the function (`shipping.Shipped`), so no plan, log or event log shows it, and works the
 same way on Spark Connect.
 """
 
@@ -9,11 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from srfix.serde.errors import EngineRefusedError
+from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._pyspark.shipping import Shipped
+from srfix.serde.spark.releases import lacks_arrow
+from srfix.serde.spark.worker.judge import FACTORY, JudgedReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
 
 _ANSWER: Final = "number long, piece int, answer binary"
 
@@ -38,3 +48,24 @@ def one_task_each(spark: SparkSession, factory: str, frozen: bytes, count: int) 
     for row in spark.range(0, count, 1, count).mapInArrow(run, _ANSWER).collect():
         answers[row["number"]][row["piece"]] = bytes(row["answer"])
     return [b"".join(pieces[piece] for piece in sorted(pieces)) for pieces in answers.values()]
+
+
+_VERDICT = StructType([StructField("reason", StringType()), StructField("message", StringType())])
+
+
+def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
+    """`struct<reason: string, message: string>`: a `batches.Reason`'s word and the error's; both null where the payload can
+    be read. Several such columns in one projection travel to the workers together.
+
+    :param payload: binary.
+    :param headers: `array<struct<key: string, value: binary>>`.
+    :raises EngineRefusedError: on a Spark that has no functions in Arrow.
+    """
+    if (lacking := lacks_arrow()) is not None:
+        raise EngineRefusedError(
+            f"Whether rows can be read is asked of srfix on Spark's workers. {lacking}. Verify without Spark (--engine local).",
+            reasons=(f"{lacking}.",),
+        )
+    shipped = Shipped(FACTORY, pickled_with_secrets(reader))
+    verdict: Column = F.arrow_udf(shipped, _VERDICT).asNondeterministic()(payload, headers)  # type: ignore[attr-defined]
+    return verdict

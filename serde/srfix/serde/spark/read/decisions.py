@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from uuid import UUID
 
 from srfix.serde.bounds import PayloadBounds, payload_bounds
 from srfix.serde.casing import CaseRule
@@ -24,11 +26,10 @@ from srfix.serde.formats.json_schema import reference_name
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Deserializer
 from srfix.serde.resolve.policies import Resolver
+from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.serdes.framed_deserializer import FramedDeserializer
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.digest import digest_of
-from srfix.serde.spark.read.kept import Kept
-from srfix.serde.spark.read.planned_resolver import PlannedResolver
 from srfix.serde.subjects.names import Role, Subject
 
 if TYPE_CHECKING:
@@ -40,6 +41,47 @@ _DESERIALIZERS: Final[dict[Format | None, type[FramedDeserializer]]] = {
     Format.JSON_SR: JsonSchemaDeserializer,
     None: SchemaDeserializer,
 }
+
+
+_T = TypeVar("_T")
+
+
+class Kept:
+    """Results by name. They are not pickled: a pickled plan stays small."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: dict[object, object] = {}
+
+    def get(self, make: Callable[[], _T], name: str) -> _T:
+        """The result of that name, which `make` makes at the first call."""
+        if name not in self._made:
+            self._made[name] = make()
+        return cast("_T", self._made[name])
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
+        return Kept, ()
+
+
+class PlannedResolver:
+    """Answers what the plan found, for its topic and role; asks its policy, which then remembers, for everything else.
+
+    Picklable if the policy is.
+    """
+
+    def __init__(self, policy: Resolver, found: Iterable[ResolvedSchema], *, topic: str, role: Role) -> None:
+        self._policy = policy
+        self._found: dict[tuple[int | None, str, Role], ResolvedSchema] = {
+            (resolved.schema_id, topic, role): resolved for resolved in found
+        }
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        found = self._found.get((schema_id, topic, role))
+        return self._policy.resolve(schema_id, topic=topic, role=role) if found is None else found
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        return self._policy.resolve_guid(guid, topic=topic, role=role)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

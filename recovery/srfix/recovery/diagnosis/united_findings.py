@@ -1,4 +1,5 @@
-"""One store whose subjects stand in several registry contexts: one finding with several places.
+"""Findings that are told as one: of a store whose subjects stand in several registry contexts, with all places; a note on a
+repair, with the finding that it repairs.
 
 Schema linking and exporters copy a subject into a context of its own name space. Which of the copies the store's serde asks
 is told by the registry URL of the application, which srfix does not see.
@@ -6,14 +7,15 @@ is told by the registry URL of the application, which srfix does not see.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from srfix.recovery.checks.srf011 import CODE as UNKNOWN_IDS
 from srfix.recovery.checks.srf014 import CODE as LOST_ROWS
+from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.findings import Finding, Skipped, finding_order
+from srfix.recovery.findings import Finding, Severity, Skipped, finding_order
 from srfix.serde.subjects.names import (
     DEFAULT_CONTEXT,
     Role,
@@ -89,3 +91,21 @@ def _as_one(found: list[Finding]) -> Finding:
 
 def _default_context_first(finding: Finding) -> tuple[bool, tuple[int, str, str, str, str, str]]:
     return split_context(finding.subject)[0] != DEFAULT_CONTEXT, finding_order(finding)
+
+
+def with_notes(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, each with the notes on its repair. A note that goes with no finding stays one itself."""
+    found = list(findings)
+    notes = [each for each in found if each.severity is Severity.NOTE and BY_CODE[each.code].is_of_repair]
+    hosts = [replace(each, notes=tuple(_of(each, notes))) for each in found if each not in notes]
+    told = [note for host in hosts for note in host.notes]
+    return [*hosts, *(note for note in notes if note not in told)]
+
+
+def _of(finding: Finding, notes: Sequence[Finding]) -> Iterator[Finding]:
+    """The notes on this finding's repair. With a finding that is a note itself, only what its repair would overcome: the
+    rest must be seen."""
+    if finding.repairable:
+        for note in notes:
+            if note.subject == finding.subject and (note.repairable or finding.severity is not Severity.NOTE):
+                yield note
