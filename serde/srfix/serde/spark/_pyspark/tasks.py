@@ -1,8 +1,8 @@
-"""What others run on the workers and keep no rows of: a function once for each number from 0 on, each time in a task of its own;
-whether payloads can be read by a reader's policy.
+"""What others run on the workers and keep no rows of: a function once for each number from 0 on, each time in a task of its
+own; whether payloads can be read by a reader's policy.
 
-What such a function is made of goes as bytes in the function (`shipping.Shipped`), so no plan, log or event log shows it, and works the
-same way on Spark Connect.
+What such a function is made of goes as bytes in the function (`shipping.Shipped`), so no plan, log or event log shows it, and
+works the same way on Spark Connect.
 """
 
 from __future__ import annotations
