@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from srfix.cli.commands.shared.judging import judge_diagnosis
 from srfix.cli.options.gate import Gate
 from srfix.cli.options.options import Selection
 from srfix.cli.output.interface import Paragraph
+from srfix.cli.reports.judging import judge_diagnosis
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped
 from srfix.serde.subjects.names import Role, Subject

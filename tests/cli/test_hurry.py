@@ -8,8 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from srfix.cli.commands.shared.session import show_progress
 from srfix.cli.options.options import Hurry, hurry_options
+from srfix.cli.reports.session import show_progress
 from srfix.recovery.census.interface import CensusProgress
 from srfix.serde import Topic, UsageError
 from tests.cli.kept_demo import Parts, document

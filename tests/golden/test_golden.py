@@ -18,10 +18,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from srfix.cli.command_table import every_command
-from srfix.cli.commands.shared.diagnosis_details import diagnosis_in_detail
 from srfix.cli.main import main
 from srfix.cli.output.interface import OutputFormat, Report
 from srfix.cli.output.rendering import write_report
+from srfix.cli.reports.diagnosis_details import diagnosis_in_detail
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import mirrored_topic_under_a_renamed_subject as mirrored
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as incident

@@ -14,10 +14,10 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from srfix.cli.commands.shared.spark_session import SessionOfCommand
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
+from srfix.cli.reports.spark_session import SessionOfCommand
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry

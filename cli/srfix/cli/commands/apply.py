@@ -83,9 +83,9 @@ def apply(
 
     The registry is the plan's own unless --registry names it otherwise.
     """
-    from srfix.cli.commands.shared.plan_target import complain, connection_of_plan
-    from srfix.cli.commands.shared.steps_on_the_way import StepsOnTheWay
-    from srfix.cli.commands.shared.topic_plans import apply_to_topic
+    from srfix.cli.reports.plan_target import complain, connection_of_plan
+    from srfix.cli.reports.steps_on_the_way import StepsOnTheWay
+    from srfix.cli.reports.topic_plans import apply_to_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
     from srfix.recovery.repair.apply import (
@@ -267,7 +267,7 @@ def _where(plan: Plan, journal_path: Path) -> Iterator[Block]:
 def _next(
     path: Path, journal_path: Path, code: ExitCode, following: tuple[str, ...], given: Given, again: tuple[str, ...]
 ) -> Iterator[Block]:
-    from srfix.cli.commands.shared.advice import secrets_to_add
+    from srfix.cli.reports.advice import secrets_to_add
 
     file = positional(str(path))
     if code is ExitCode.OK:
@@ -285,7 +285,7 @@ def _next(
 
 
 def _ask(plan: Plan, journal_path: Path) -> None:
-    from srfix.cli.commands.shared.prompt import before_apply
+    from srfix.cli.reports.prompt import before_apply
 
     if not sys.stdin.isatty():
         raise UsageError(

@@ -55,9 +55,9 @@ def check(
     For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; no Kafka Streams is needed.
     srfix plan --topic TOPIC with the same options plans the repair.
     """
-    from srfix.cli.commands.shared.check_report import check_blocks
-    from srfix.cli.commands.shared.judging import judge, of_topic, write_unless_quiet
-    from srfix.cli.commands.shared.session import open_cluster, show_progress
+    from srfix.cli.reports.check_report import check_blocks
+    from srfix.cli.reports.judging import judge, of_topic, write_unless_quiet
+    from srfix.cli.reports.session import open_cluster, show_progress
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.topic_check.document import check_document
     from srfix.recovery.topic_check.examine import check_topic

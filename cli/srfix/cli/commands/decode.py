@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from srfix.cli.choice import Choice
-from srfix.cli.commands.shared.half import case_rule_option, times_option
-from srfix.cli.commands.shared.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
@@ -22,6 +20,8 @@ from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.rendering import write_report
 from srfix.cli.output.speaking import say, show_json
+from srfix.cli.reports.half import case_rule_option, times_option
+from srfix.cli.reports.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
@@ -31,7 +31,7 @@ from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared.reading import DecodeOptions
+    from srfix.cli.reports.reading import DecodeOptions
     from srfix.recovery.facts.decoding import DecodedPart, DecodedRecord
     from srfix.serde.columns.times import Times
     from srfix.serde.resolve.policies import Resolver
@@ -134,11 +134,11 @@ def decode(
     {"$raw": base64, "text": …} for what was not decoded. A record that cannot be decoded is a line with its error;
     then the exit code is 1.
     """
-    from srfix.cli.commands.shared.half import schema_text
-    from srfix.cli.commands.shared.payloads import not_decoded
-    from srfix.cli.commands.shared.policy import PolicyChoice
-    from srfix.cli.commands.shared.reading import DecodeOptions, NoRegistry
-    from srfix.cli.commands.shared.session import patience_s
+    from srfix.cli.reports.half import schema_text
+    from srfix.cli.reports.payloads import not_decoded
+    from srfix.cli.reports.policy import PolicyChoice
+    from srfix.cli.reports.reading import DecodeOptions, NoRegistry
+    from srfix.cli.reports.session import patience_s
     from srfix.recovery.cluster.records import RecordRange, read_records
     from srfix.recovery.facts.decoding import RecordDecoder, shown
     from srfix.serde.column_sources.given import given_columns
@@ -185,7 +185,7 @@ def decode(
 def _of_payloads(
     topic: str | None, payloads: tuple[str, ...], reading: DecodeOptions, resolver: Resolver
 ) -> tuple[int, int]:
-    from srfix.cli.commands.shared.payloads import payload_bytes, write_decoded
+    from srfix.cli.reports.payloads import payload_bytes, write_decoded
     from srfix.serde.interface import SerdeContext
 
     (role,) = reading.roles

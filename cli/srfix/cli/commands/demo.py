@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 )
 def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
     """Tell the incident of 16 June 2020 on embedded parts: damage, diagnosis, repair, and the way back."""
-    from srfix.cli.commands.shared.story import Story
+    from srfix.cli.reports.story import Story
     from srfix.fixtures.broker.embedded import EmbeddedBroker
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
     from srfix.fixtures.registry.http.server import FixtureRegistry

@@ -81,8 +81,8 @@ def diagnose(
 
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
-    from srfix.cli.commands.shared.session import open_session
     from srfix.cli.metrics.textfile import metrics_written
+    from srfix.cli.reports.session import open_session
 
     with (
         metrics_written(metrics) as told,
@@ -98,10 +98,10 @@ def diagnose(
         ) as session,
     ):
         examination = session.examine()
-        from srfix.cli.commands.shared.diagnosis_details import diagnosis_in_detail
-        from srfix.cli.commands.shared.diagnosis_short import diagnosis_in_short, foreseen
-        from srfix.cli.commands.shared.diagnosis_words import verdict_of
-        from srfix.cli.commands.shared.judging import judge_diagnosis
+        from srfix.cli.reports.diagnosis_details import diagnosis_in_detail
+        from srfix.cli.reports.diagnosis_short import diagnosis_in_short, foreseen
+        from srfix.cli.reports.diagnosis_words import verdict_of
+        from srfix.cli.reports.judging import judge_diagnosis
         from srfix.recovery.findings import diagnosis_document
 
         diagnosis = examination.diagnosis

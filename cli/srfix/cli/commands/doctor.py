@@ -86,7 +86,7 @@ def _spark() -> Iterator[tuple[str, str]]:
 
 
 def _kafka(connection: Connection, application: str | None) -> Iterator[ConnectionCheck]:
-    from srfix.cli.commands.shared.session import patience_s
+    from srfix.cli.reports.session import patience_s
     from srfix.recovery.cluster.cluster import Cluster
     from srfix.recovery.inspect.checkup import Outcome, check_cluster, check_servers, not_named
 

@@ -23,7 +23,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared.judging import Judged
+    from srfix.cli.reports.judging import Judged
     from srfix.recovery.facts.reader import StreamsVersion
     from srfix.recovery.facts.supplied import Supplied
     from srfix.recovery.guard.looking import Sight
@@ -80,8 +80,8 @@ def guard(
 
     Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
     """
-    from srfix.cli.commands.shared.guard_words import forecast_blocks, forecast_summary
-    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.cli.reports.guard_words import forecast_blocks, forecast_summary
+    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.recovery.facts.reader import Reader
     from srfix.recovery.guard.document import forecast_document
     from srfix.recovery.guard.guard import foretell
@@ -122,7 +122,7 @@ def guard(
 
 
 def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
-    from srfix.cli.commands.shared.judging import judge, of_store
+    from srfix.cli.reports.judging import judge, of_store
     from srfix.recovery.guard.models import Certainty
 
     acknowledged = {of_store(each)[0] for each in forecast.ignored}
@@ -192,7 +192,7 @@ def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed,
 
 def _sight(stack: ExitStack, connection: Connection, supplied: Supplied, selection: Selection, hurry: Hurry) -> Sight:
     """A look at what was named of cluster and registry."""
-    from srfix.cli.commands.shared.session import open_cluster
+    from srfix.cli.reports.session import open_cluster
     from srfix.recovery.guard.guard import look_through
 
     cluster = engine = registry = None

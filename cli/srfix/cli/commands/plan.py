@@ -130,9 +130,9 @@ def plan(
     """
     if path == Path("-"):  # JSON is the plan, to the byte
         path, output = None, OutputFormat.JSON
-    from srfix.cli.commands.shared.advice import ignored_line
-    from srfix.cli.commands.shared.plan_report import plan_report
-    from srfix.cli.commands.shared.session import open_session, show_progress
+    from srfix.cli.reports.advice import ignored_line
+    from srfix.cli.reports.plan_report import plan_report
+    from srfix.cli.reports.session import open_session, show_progress
     from srfix.recovery.census.uncounted import NoCensus
     from srfix.recovery.checks.interface import Width
     from srfix.recovery.repair.journal import is_journal
@@ -237,7 +237,7 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
 
 def _next(finding: Finding) -> str:
     """What to do about a finding that is not in the plan; where its source is not decided, the plans that decide it."""
-    from srfix.cli.commands.shared.diagnosis_details import MOST_SOURCES
+    from srfix.cli.reports.diagnosis_details import MOST_SOURCES
 
     if finding.source is not None:
         return finding.next

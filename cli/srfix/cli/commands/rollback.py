@@ -23,7 +23,7 @@ from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared.rollback_steps import StepTold
+    from srfix.cli.reports.rollback_steps import StepTold
     from srfix.recovery.repair.plan_file import Plan
     from srfix.recovery.repair.rollback import Left, Undone
     from srfix.serde.schemas.models import Json
@@ -52,10 +52,10 @@ def rollback(
 
     JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
     """
-    from srfix.cli.commands.shared.plan_target import complain, connection_of_plan
-    from srfix.cli.commands.shared.rollback_steps import steps_told
-    from srfix.cli.commands.shared.steps_on_the_way import StepsOnTheWay
-    from srfix.cli.commands.shared.topic_plans import roll_back_topic
+    from srfix.cli.reports.plan_target import complain, connection_of_plan
+    from srfix.cli.reports.rollback_steps import steps_told
+    from srfix.cli.reports.steps_on_the_way import StepsOnTheWay
+    from srfix.cli.reports.topic_plans import roll_back_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.repair.journal import default_journal_path, journal_of, read_journal
     from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back

@@ -90,8 +90,8 @@ def scan(
 
     With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
     """
-    from srfix.cli.commands.shared.judging import write_unless_quiet
-    from srfix.cli.commands.shared.session import open_cluster, show_progress
+    from srfix.cli.reports.judging import write_unless_quiet
+    from srfix.cli.reports.session import open_cluster, show_progress
     from srfix.recovery.inspect.census_document import census_document
     from srfix.recovery.inspect.scan import scan_topic
 

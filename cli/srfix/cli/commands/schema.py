@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from srfix.cli.commands.shared.half import half_options, schema_options
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.grouped_help import command
@@ -26,10 +25,11 @@ from srfix.cli.output.interface import (
 )
 from srfix.cli.output.rendering import write_report
 from srfix.cli.output.speaking import show_json
+from srfix.cli.reports.half import half_options, schema_options
 from srfix.serde.errors import ColumnError, UsageError
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared.half import InternalSchemaChoice, RecordHalf
+    from srfix.cli.reports.half import InternalSchemaChoice, RecordHalf
     from srfix.recovery.inspect.standing import Acceptance, Standing
     from srfix.serde.columns.types import Columns
     from srfix.serde.connect.columns import Inferred

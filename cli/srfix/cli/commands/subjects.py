@@ -36,7 +36,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     A changelog subject without a topic is where the incident happens; `srfix diagnose` says whether it did. Reads only,
     by full listings. What could not be listed is named on standard error.
     """
-    from srfix.cli.commands.shared.session import open_cluster
+    from srfix.cli.reports.session import open_cluster
     from srfix.recovery.inspect.internal_subjects import list_internal_subjects
 
     given = given_options()
@@ -78,7 +78,7 @@ def _subject(found: InternalSubject) -> Json:
 
 
 def _blocks(found: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:
-    from srfix.cli.commands.shared.advice import secrets_to_add
+    from srfix.cli.reports.advice import secrets_to_add
     from srfix.recovery.inspect.internal_subjects import SubjectClass
 
     if not found.subjects and application is not None:

@@ -69,11 +69,11 @@ def verify(
     Of a plan that writes to a topic (srfix state seed-changelog, plan-expiry) that topic is read again: whether each planned
     row, or deletion, is there, or was written over since.
     """
-    from srfix.cli.commands.shared.advice import advice_blocks
-    from srfix.cli.commands.shared.plan_target import connection_of_plan
-    from srfix.cli.commands.shared.session import open_cluster, show_progress
-    from srfix.cli.commands.shared.topic_verification import verify_topic
-    from srfix.cli.commands.shared.verification_report import (
+    from srfix.cli.reports.advice import advice_blocks
+    from srfix.cli.reports.plan_target import connection_of_plan
+    from srfix.cli.reports.session import open_cluster, show_progress
+    from srfix.cli.reports.topic_verification import verify_topic
+    from srfix.cli.reports.verification_report import (
         looked_at,
         verification_blocks,
         verification_code,

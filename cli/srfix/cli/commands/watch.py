@@ -26,8 +26,8 @@ from srfix.serde.errors import UsageError
 from srfix.serde.waiting import watch_with
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared.session import ClusterSession
     from srfix.cli.ending import Ending
+    from srfix.cli.reports.session import ClusterSession
     from srfix.cli.watching.options import Allow
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.findings import Diagnosis
@@ -115,10 +115,10 @@ def watch(
     Runs until SIGTERM (exit code 0) or an interrupt. With --once it ends as srfix diagnose does. --output json writes a
     document a line.
     """
-    from srfix.cli.commands.shared.session import open_session
     from srfix.cli.ending import Ended, Ending
     from srfix.cli.metrics.serving import serving
     from srfix.cli.metrics.standing import Standing
+    from srfix.cli.reports.session import open_session
     from srfix.recovery.watch.events import LookEnded
     from srfix.recovery.watch.watcher import Pace
 

@@ -72,9 +72,9 @@ def diff(
     have, is not known: no difference. Exit code 1 if something differs or the store is damaged, else 2 if not everything is
     known or was looked at.
     """
-    from srfix.cli.commands.shared.judging import write_unless_quiet
-    from srfix.cli.commands.shared.session import open_cluster, patience_s
     from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
+    from srfix.cli.reports.judging import write_unless_quiet
+    from srfix.cli.reports.session import open_cluster, patience_s
     from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
     from srfix.recovery.state_report.differences import diff_document
     from srfix.serde.subjects.names import Topic

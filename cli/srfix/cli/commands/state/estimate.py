@@ -46,8 +46,8 @@ def estimate(
     alone; tasks of one thread restore one after another, and RocksDB's writing comes on top of a measured rate. Exit code 2
     if not every store could be looked at.
     """
-    from srfix.cli.commands.shared.judging import write_unless_quiet
-    from srfix.cli.commands.shared.session import open_cluster
+    from srfix.cli.reports.judging import write_unless_quiet
+    from srfix.cli.reports.session import open_cluster
     from srfix.recovery.state_report.estimates import estimate_document, estimate_restore, topic_of
 
     unseen: list[str] = []

@@ -177,7 +177,7 @@ def _told(
     rows: int,
     failed: int,
 ) -> ExitCode:
-    from srfix.cli.commands.shared.payloads import not_decoded
+    from srfix.cli.reports.payloads import not_decoded
 
     for path in paths:
         show(str(path))

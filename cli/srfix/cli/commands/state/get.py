@@ -56,8 +56,8 @@ def get(
     tasks are looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or the
     store is damaged.
     """
-    from srfix.cli.commands.shared.payloads import not_decoded
     from srfix.cli.commands.state.rows_shown import write_rows
+    from srfix.cli.reports.payloads import not_decoded
     from srfix.recovery.state_report.row_documents import decoded_rows
     from srfix.recovery.state_report.row_filter import keys_that_read_as, rows_of_key
 

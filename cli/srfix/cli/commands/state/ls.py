@@ -41,7 +41,7 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     whether a process has it open; per store the form of its rows, with a question mark where only its name or some rows
     show it. Exit code 1 if a store cannot be opened, else 2 if not everything could be looked at.
     """
-    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.recovery.state.reading import read_state_directory, shut_folders
     from srfix.recovery.state_report.listing import listing_document
     from srfix.recovery.state_report.store_forms import forms_of, unreadable_stores

@@ -22,7 +22,7 @@ class WatchedParts:
     """
 
     def __init__(self, choice: CensusEngineChoice, stack: ExitStack) -> None:
-        from srfix.cli.commands.shared.spark_session import SessionOfCommand
+        from srfix.cli.reports.spark_session import SessionOfCommand
 
         self._started = SessionOfCommand(choice, stack, has_jars=False)
 

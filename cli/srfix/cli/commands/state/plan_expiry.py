@@ -66,9 +66,9 @@ def plan_expiry(
     The plan says how many keys, how old, which for example. The records are kept beside it, so that `srfix rollback` can write
     them again. `srfix apply FILE` carries it out; a key that was written meanwhile is left.
     """
-    from srfix.cli.commands.shared.session import open_cluster
     from srfix.cli.commands.state.seed_changelog import refuse_existing
     from srfix.cli.commands.state.topic_plan_report import topic_plan_report
+    from srfix.cli.reports.session import open_cluster
     from srfix.recovery.topic_plan.document import save_topic_plan
     from srfix.recovery.topic_plan.expiring import ExpiryRequest
     from srfix.recovery.topic_plan.expiring import plan_expiry as planned

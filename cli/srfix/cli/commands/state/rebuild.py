@@ -109,10 +109,10 @@ def rebuild(
     what came after. The directory is there whole, or not at all; nothing is registered, no topic is written to. Interrupted, or
     told to end (SIGTERM), it removes what it has written and ends in 130.
     """
-    from srfix.cli.commands.shared.session import open_cluster
     from srfix.cli.commands.state.on_spark import for_workers
     from srfix.cli.commands.state.stopping import tidying_up
     from srfix.cli.commands.state.written import show_written
+    from srfix.cli.reports.session import open_cluster
     from srfix.recovery.facts.known_transactions import restore_isolation
     from srfix.recovery.rebuild.choices import OnError
     from srfix.recovery.rebuild.rebuild import Rebuild
@@ -193,8 +193,8 @@ def rebuild(
 def _builder(
     engine: CensusEngineChoice, connection: Connection, second: SecondAnswers | None, stack: ExitStack
 ) -> Build:
-    from srfix.cli.commands.shared.session import patience_s
     from srfix.cli.commands.state.on_spark import WatchedParts, tell_notes
+    from srfix.cli.reports.session import patience_s
     from srfix.recovery.rebuild.rebuild import build
     from srfix.recovery.state_jobs.rebuilding import BuildOnSpark
 

@@ -81,9 +81,9 @@ def scan(
     is damaged; what precedes the damage is printed. With --engine spark every task is read up to --limit rows, and what they
     hold comes to this process before it is printed.
     """
-    from srfix.cli.commands.shared.payloads import not_decoded
     from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
     from srfix.cli.commands.state.rows_shown import write_rows
+    from srfix.cli.reports.payloads import not_decoded
     from srfix.recovery.state_jobs.scanning import ScanWork
     from srfix.recovery.state_jobs.second_answers import SecondAnswers
     from srfix.recovery.state_report.not_registered import rows_not_registered

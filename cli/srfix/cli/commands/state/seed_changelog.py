@@ -68,8 +68,8 @@ def seed_changelog(
     each key below the committed offset, as it is. With a registry it says which schema ids the store's reader will not find.
     The application must be stopped.
     """
-    from srfix.cli.commands.shared.session import open_cluster
     from srfix.cli.commands.state.topic_plan_report import topic_plan_report
+    from srfix.cli.reports.session import open_cluster
     from srfix.recovery.facts.known_transactions import restore_isolation
     from srfix.recovery.topic_plan.document import save_topic_plan
     from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed

@@ -41,7 +41,7 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     compaction that is switched off. Kafka Streams lets the LOG tell of errors alone, unless a RocksDBConfigSetter changes that.
     Exit code 1 if a store is damaged.
     """
-    from srfix.cli.commands.shared.judging import write_unless_quiet
+    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.recovery.state_report.sizes import size_document, size_of
 
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000

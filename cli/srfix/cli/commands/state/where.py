@@ -72,9 +72,9 @@ def where(
     ids of the row, and of the topic's newest record of the key, whatever its window, are looked up under the store's subjects.
     Exit code 1 if the key is not where it is looked for, lies elsewhere, or cannot be read by whoever looks the version up.
     """
-    from srfix.cli.commands.shared.judging import write_unless_quiet
-    from srfix.cli.commands.shared.session import open_cluster
     from srfix.cli.commands.state.looking import KeyLook
+    from srfix.cli.reports.judging import write_unless_quiet
+    from srfix.cli.reports.session import open_cluster
     from srfix.recovery.state_report.estimates import topic_of
     from srfix.recovery.state_report.key_reads import is_failing
     from srfix.recovery.state_report.whereabouts import where_document, whereabouts

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from srfix.cli.commands.shared.advice import advice_blocks, ignored_line, secrets_to_add
-from srfix.cli.commands.shared.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
-from srfix.cli.commands.shared.pictures import picture_of
 from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.cli.reports.advice import advice_blocks, ignored_line, secrets_to_add
+from srfix.cli.reports.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
+from srfix.cli.reports.pictures import picture_of
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import Given
 from srfix.recovery.facts.stores import StoreFacts

@@ -8,13 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from srfix.cli.commands.shared.strangers import strangers
 from srfix.cli.connection import Connection
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
 from srfix.cli.options.evidence import EvidenceOptions
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import Hurry, Selection
 from srfix.cli.output.speaking import say
+from srfix.cli.reports.strangers import strangers
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.cluster.cluster import Cluster
@@ -25,7 +25,7 @@ from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
 from srfix.recovery.facts.survey import Survey
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.shared.on_spark import OnSpark
+    from srfix.cli.reports.on_spark import OnSpark
     from srfix.recovery.census.processes import ProcessCensus
 
 _TIMEOUT_S = 15.0
@@ -183,7 +183,7 @@ def open_cluster(
     with ExitStack() as stack:
         engine: LocalCensus | ProcessCensus | OnSpark
         if choice is not None and choice.engine == SPARK:
-            from srfix.cli.commands.shared.on_spark import OnSpark
+            from srfix.cli.reports.on_spark import OnSpark
 
             engine = OnSpark(choice, kafka, stack, timeout_s=timeout_s, quiet=quiet)
         elif choice is not None and choice.processes > 1:

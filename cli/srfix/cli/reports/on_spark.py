@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 
-from srfix.cli.commands.shared.spark_session import SessionOfCommand
 from srfix.cli.options.engine import CensusEngineChoice
+from srfix.cli.reports.spark_session import SessionOfCommand
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
 from srfix.recovery.census.spark import SparkCensus
 from srfix.recovery.registry import Registry

@@ -7,8 +7,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from srfix.cli.commands.shared.advice import secrets_to_add
-from srfix.cli.commands.shared.pictures import picture_before
 from srfix.cli.connection import servers_shown
 from srfix.cli.output.interface import (
     Block,
@@ -23,6 +21,8 @@ from srfix.cli.output.interface import (
     Tone,
     Verdict,
 )
+from srfix.cli.reports.advice import secrets_to_add
+from srfix.cli.reports.pictures import picture_before
 from srfix.recovery.actions.actions import Action, Register
 from srfix.recovery.actions.document import describe
 from srfix.recovery.advice.playbook import until_repaired

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.cli.commands.shared.diagnosis_words import skipped_lines
 from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.cli.reports.diagnosis_words import skipped_lines
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, Trouble
 from srfix.recovery.topic_check.question import Strategy, TopicReader

@@ -11,12 +11,12 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-from srfix.cli.commands.shared.judging import write_unless_quiet
-from srfix.cli.commands.shared.session import open_cluster
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Table
 from srfix.cli.output.speaking import say
+from srfix.cli.reports.judging import write_unless_quiet
+from srfix.cli.reports.session import open_cluster
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.journal import default_journal_path
 from srfix.recovery.repair.sign_off import require_digest_of

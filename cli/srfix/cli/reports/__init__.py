@@ -1,0 +1,1 @@
+"""What commands show: a function for each value."""
