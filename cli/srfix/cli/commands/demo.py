@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 )
 def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
     """Tell the incident of 16 June 2020 on embedded parts: damage, diagnosis, repair, and the way back."""
+    from srfix.cli.main import main
     from srfix.cli.reports.story import Story
     from srfix.fixtures.broker.embedded import EmbeddedBroker
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
@@ -77,7 +78,8 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
                 f"The demonstration needs a directory for temporary files ({error.strerror}). Set TMPDIR to one that can be "
                 "written to."
             ) from error
-        return Story(broker=broker, registry=registry, client=client, staged=staged, directory=directory).tell()
+        story = Story(broker=broker, registry=registry, client=client, staged=staged, directory=directory, srfix=main)
+        return story.tell()
 
 
 def _real_kafka() -> KraftBroker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -42,12 +42,15 @@ class Story:
         client: RegistryClient,
         staged: damage.Staged,
         directory: Path,
+        srfix: Callable[[Sequence[str]], int],
     ) -> None:
+        """:param srfix: runs a command line, and gives its exit code."""
         self._broker = broker
         self._registry = registry
         self._client = client
         self._staged = staged
         self._plan = directory / "plan.json"
+        self._srfix = srfix
         self._steps = 0
 
     def tell(self) -> ExitCode:
@@ -151,13 +154,11 @@ class Story:
         return UnderOneSubject(self._client, self._phantom_subject())
 
     def _run(self, *arguments: str, expected: ExitCode = ExitCode.OK) -> None:
-        from srfix.cli.main import main
-
         say(f"$ {srfix_command(*arguments)}")
         where = ["--bootstrap-servers", self._broker.bootstrap_servers, "--registry", self._registry.url]
         if arguments[0] in {"apply", "rollback", "verify"}:
             where = []  # the plan knows
-        code = main([*arguments, *where])
+        code = self._srfix([*arguments, *where])
         if code == ExitCode.INTERRUPTED:
             raise click.Abort
         if code == ExitCode.PIPE_CLOSED:
