@@ -3,6 +3,7 @@ as any other does."""
 
 from __future__ import annotations
 
+import gc
 import sys
 
 try:
@@ -24,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if arguments is None:
             interrupts.watch()
+            gc.set_threshold(50_000)  # what imports make stays: to look through it again and again is a fifth of a short run
             take_over_streams()
             arguments = sys.argv[1:]
         from srfix.cli.command_line import run
