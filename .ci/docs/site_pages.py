@@ -162,13 +162,15 @@ def _shown(place: str, name: str) -> str:
 
 def shown_names(front: str) -> Sequence[tuple[str, str]]:
     """(module, name) of all that a front door imports to show it, by its text, for it loads a name when it is asked for; of
-    a module, of what it defines.
+    a module, of the classes that no door shows.
     """
     path = importlib.import_module(front).__file__
     assert path is not None
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     if not path.endswith("__init__.py"):
-        return [(front, node.name) for node in tree.body if isinstance(node, ast.ClassDef)]
+        by_doors = {place for door in API if ".schemas." not in door for place in shown_names(door)}
+        classes = [(front, node.name) for node in tree.body if isinstance(node, ast.ClassDef)]
+        return [place for place in classes if place not in by_doors]
     return sorted(
         {
             (node.module, alias.name)
