@@ -118,23 +118,23 @@ def owners(
     :param gone: applications of which a person says that they are gone.
     """
     every = tuple(subjects)
-    allowed = {each.topic: application_prefixes(each.topic) for each in every}
-    known = {name for each in every if (name := generated_owner(each.topic)) is not None} | set(gone)
+    allowed = {subject.topic: application_prefixes(subject.topic) for subject in every}
+    known = {name for subject in every if (name := generated_owner(subject.topic)) is not None} | set(gone)
     shared: dict[str, int] = {}
-    for each in every:
-        for prefix in allowed[each.topic]:
+    for subject in every:
+        for prefix in allowed[subject.topic]:
             shared[prefix] = shared.get(prefix, 0) + 1
-    found: dict[str, list[TopiclessSubject]] = {}
-    for each in every:
-        prefixes = allowed[each.topic]  # the longest first
+    by_owner: dict[str, list[TopiclessSubject]] = {}
+    for subject in every:
+        prefixes = allowed[subject.topic]  # the longest first
         name = next((prefix for prefix in prefixes if prefix in lives or prefix in gone), None)
         if name is None:
             name = next((prefix for prefix in prefixes if prefix in known), None)
         if name is None and prefixes:
             name = max(prefixes, key=lambda prefix: (shared[prefix], len(prefix)))
         if name is not None:
-            found.setdefault(name, []).append(each)
-    return {name: tuple(found[name]) for name in sorted(found)}
+            by_owner.setdefault(name, []).append(subject)
+    return {name: tuple(by_owner[name]) for name in sorted(by_owner)}
 
 
 def ksqldb_lacks(application: str, answers: Iterable[KsqldbAnswers]) -> str | None:
@@ -145,14 +145,14 @@ def ksqldb_lacks(application: str, answers: Iterable[KsqldbAnswers]) -> str | No
     query = ksqldb_query(application)
     if query is None or query.application != application:
         return None
-    for each in answers:
-        service = None if each.server is None else each.server.service_id
+    for answer in answers:
+        service = None if answer.server is None else answer.server.service_id
         # A file may hold the answer to one statement of many. A longer service id may begin with this one.
-        is_whole = each.origin.startswith(_OF_A_SERVER) and not each.problems
+        is_whole = answer.origin.startswith(_OF_A_SERVER) and not answer.problems
         if not is_whole or service is None or application != f"{_KSQLDB}{service}query_{query.query_id}":
             continue
-        if not any(True for _ in each.queries_of(application)):
-            return f"ksqlDB ({each.origin}, service id {service}) knows no query {query.query_id}"
+        if not any(True for _ in answer.queries_of(application)):
+            return f"ksqlDB ({answer.origin}, service id {service}) knows no query {query.query_id}"
     return None
 
 
@@ -174,7 +174,11 @@ def without_trace(
         allowed = application_prefixes(subject.topic)
         is_sure = name in survey.gone or generated_owner(subject.topic) == name
         # Who says that one is gone knows that a shorter name which lives is not meant.
-        others = [each for each in allowed if each in lives and not (name in survey.gone and len(each) < len(name))]
+        others = [
+            candidate
+            for candidate in allowed
+            if candidate in lives and not (name in survey.gone and len(candidate) < len(name))
+        ]
         return not others and trace.isdisjoint((name,) if is_sure else allowed)
 
     return tuple(filter(is_bare, subjects))
@@ -182,7 +186,7 @@ def without_trace(
 
 def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
     """What says that an application that left these subjects is gone for good, in clauses; nothing if nothing does."""
-    left = sorted({each.registration or each.topic for each in subjects if each.always_has_a_topic})
+    left = sorted({subject.registration or subject.topic for subject in subjects if subject.always_has_a_topic})
     if left:
         others = f" and {counted(len(left) - 1, 'other topic')}" if len(left) > 1 else ""
         yield f"{left[0]}{others}, which an application that runs or was merely stopped leaves there, does not exist"
@@ -197,7 +201,7 @@ def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
     every = tuple(topicless_subjects(survey))
     if not any(signs_of_absence(every)):
         return {}
-    names = sorted({prefix for each in every for prefix in application_prefixes(each.topic)})
+    names = sorted({prefix for subject in every for prefix in application_prefixes(subject.topic)})
     survey.ask_commits(names)
     lives = {name for name in names if name in listed or _may_have_commits(survey, name)}
     bare = {
@@ -205,7 +209,7 @@ def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
         for name, subjects in owners(every, lives, ()).items()
         if name not in lives
     }
-    return {each.subject: name for name, left in bare.items() if any(signs_of_absence(left)) for each in left}
+    return {subject.subject: name for name, left in bare.items() if any(signs_of_absence(left)) for subject in left}
 
 
 def _may_have_commits(survey: Survey, name: str) -> bool:

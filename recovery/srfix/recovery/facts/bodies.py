@@ -198,8 +198,10 @@ class _WholeReading:
                     self._report(time.monotonic() - self._began)
         except GaveUp:
             where = f"partition {partition.partition}, offsets {next_offset} to {limit - 1}"
-            for found in self._found.values():
-                found.left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = None
+            for of_partition in self._found.values():
+                of_partition.left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = (
+                    None
+                )
         for role, keys in latest.items():
             self._found[role].take(partition.partition, keys.values())
 
@@ -327,10 +329,12 @@ class _Found:
     def take(self, partition: int, verdicts: Collection[_Wrong | None]) -> None:
         """Counts live keys of a partition: None for each that decodes."""
         self._decoded += len(verdicts)
-        for wrong in sorted((each for each in verdicts if each is not None), key=lambda each: each.offset):
+        for wrong in sorted(
+            (verdict for verdict in verdicts if verdict is not None), key=lambda verdict: verdict.offset
+        ):
             too_long = isinstance(wrong.error, TrailingBytesError)
-            known = self._undecodable.get((partition, wrong.schema_id))
-            if known is None:
+            rows = self._undecodable.get((partition, wrong.schema_id))
+            if rows is None:
                 self._undecodable[partition, wrong.schema_id] = UndecodableRows(
                     partition=partition,
                     schema_id=wrong.schema_id,
@@ -342,10 +346,10 @@ class _Found:
                 )
             else:
                 self._undecodable[partition, wrong.schema_id] = replace(
-                    known,
-                    keys=known.keys + 1,
+                    rows,
+                    keys=rows.keys + 1,
                     last_offset=wrong.offset,
-                    is_only_too_long=known.is_only_too_long and too_long,
+                    is_only_too_long=rows.is_only_too_long and too_long,
                 )
 
     def bodies(self, census: Census, role: Role, unknown: set[SchemaId], *, newest_only: bool) -> Bodies:

@@ -91,9 +91,9 @@ def registry_roles(survey: Survey, topic: Topic, contexts: Iterable[str]) -> Ite
         return
     for role in Role:
         name = subject_for(topic, role)
-        of_it = tuple(context for context in contexts if survey.has_subject(join_context(context, name)))
-        if of_it or (role is Role.VALUE and _look_framed(records)):
-            yield role, of_it
+        holding = tuple(context for context in contexts if survey.has_subject(join_context(context, name)))
+        if holding or (role is Role.VALUE and _look_framed(records)):
+            yield role, holding
 
 
 def unknown_ids(survey: Survey, ids: Iterable[SchemaId], contexts: Iterable[str]) -> tuple[SchemaId, ...]:
@@ -108,14 +108,14 @@ def unknown_ids(survey: Survey, ids: Iterable[SchemaId], contexts: Iterable[str]
 
 def _look_framed(records: Iterable[RawRecord]) -> bool:
     """True if values without a subject are a schema registry serializer's beyond reasonable doubt."""
-    told = [(record.value, list(record.headers)) for record in records if record.value is not None]
-    values = [value for value, _headers in told]
+    pairs = [(record.value, list(record.headers)) for record in records if record.value is not None]
+    values = [value for value, _headers in pairs]
     if len(values) < _ENOUGH or all(len(value) == _LONG for value in values):
         return False
     longs = [int.from_bytes(value[:_LONG], "big") for value in values if len(value) >= _LONG]
-    if longs and all(each in _MILLISECONDS for each in longs):
+    if longs and all(number in _MILLISECONDS for number in longs):
         return False
-    peeked = peek_headers([headers for _value, headers in told], SchemaIdPeek()(values), Role.VALUE)
+    peeked = peek_headers([headers for _value, headers in pairs], SchemaIdPeek()(values), Role.VALUE)
     return min(peeked) >= 0 and len(set(peeked)) <= max(1, len(values) // 3)
 
 

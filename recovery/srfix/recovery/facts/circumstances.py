@@ -94,7 +94,11 @@ def concerned(applications: Iterable[Circumstances], stores: Iterable[tuple[str,
     names: dict[str, set[str]] = {}
     for application, store in stores:
         names.setdefault(application, set()).add(store)
-    return tuple(known.of_stores(names[known.application]) for known in applications if known.application in names)
+    return tuple(
+        circumstances.of_stores(names[circumstances.application])
+        for circumstances in applications
+        if circumstances.application in names
+    )
 
 
 def circumstances_document(known: Circumstances) -> dict[str, Json]:

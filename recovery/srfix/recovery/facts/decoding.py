@@ -151,14 +151,14 @@ class RecordDecoder:
             nothing: list[None] = [None] * len(payloads)
             return DecodedColumn(payloads=payloads, is_decoded=False, values=nothing, schema_ids=nothing, errors={})
         context = SerdeContext(topic, role)
-        contexts = context if headers is None else [SerdeContext(topic, role, each) for each in headers]
-        found = list(deserialize_many(payloads, contexts, deserializer, on_error="quarantine"))
+        contexts = context if headers is None else [SerdeContext(topic, role, row) for row in headers]
+        rows = list(deserialize_many(payloads, contexts, deserializer, on_error="quarantine"))
         return DecodedColumn(
             payloads=payloads,
             is_decoded=True,
-            values=[None if isinstance(each, BadRow) else each for each in found],
+            values=[None if isinstance(row, BadRow) else row for row in rows],
             schema_ids=self.schema_ids(role, payloads, headers),
-            errors={each.position: each.error for each in found if isinstance(each, BadRow)},
+            errors={row.position: row.error for row in rows if isinstance(row, BadRow)},
         )
 
     def schema_ids(
@@ -168,7 +168,7 @@ class RecordDecoder:
         peeked = self._peeks[role](payloads)
         if headers is not None:
             peeked = peek_headers(headers, peeked, role)
-        return [each if is_schema_id(each) else None for each in peeked]
+        return [mark if is_schema_id(mark) else None for mark in peeked]
 
     def columns_of(self, role: Role) -> Columns | None:
         """The columns of all keys, or of all values; None where it is not decoded, or rows are as the writer has them."""

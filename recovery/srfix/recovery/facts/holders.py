@@ -61,13 +61,13 @@ def find_holders(
     wanted = frozenset(schema_ids)
     is_complete = True
     try:
-        found = sorted(_listed(registry, wanted))
+        holders = sorted(_listed(registry, wanted))
     except EndpointNotSupportedError:
         is_complete = False
-        found = sorted(_asked(registry, wanted, likely))
+        holders = sorted(_asked(registry, wanted, likely))
     return Holders(
         by_id={
-            schema_id: tuple(holder for holder in found if holder.schema_id == schema_id)
+            schema_id: tuple(holder for holder in holders if holder.schema_id == schema_id)
             for schema_id in sorted(schema_ids)
         },
         is_complete=is_complete,
@@ -76,19 +76,19 @@ def find_holders(
 
 def _listed(registry: ReadableRegistry, wanted: Collection[SchemaId] | None) -> list[Holder]:
     # Only where they are is kept: the texts of a big registry would fill the memory.
-    every = [_where(found) for found in registry.schemas(deleted=True) if wanted is None or found.schema_id in wanted]
+    every = [_where(held) for held in registry.schemas(deleted=True) if wanted is None or held.schema_id in wanted]
     if not every:
         return []
     # Nothing in the first listing says which of them are soft-deleted.
-    live = {_where(found) for found in registry.schemas() if wanted is None or found.schema_id in wanted}
+    live = {_where(held) for held in registry.schemas() if wanted is None or held.schema_id in wanted}
     return [
         Holder(subject=subject, version=version, schema_id=schema_id, deleted=(subject, version, schema_id) not in live)
         for subject, version, schema_id in every
     ]
 
 
-def _where(found: SchemaVersion) -> tuple[Subject, int, SchemaId]:
-    return found.subject, found.version, found.schema_id
+def _where(version: SchemaVersion) -> tuple[Subject, int, SchemaId]:
+    return version.subject, version.version, version.schema_id
 
 
 def _asked(registry: ReadableRegistry, wanted: Collection[SchemaId], likely: Iterable[Subject]) -> Iterator[Holder]:

@@ -49,9 +49,9 @@ def own_versions(role: RoleFacts, known_under: Subject, membership: AskMembershi
 
 def latest_own(own: Iterable[VersionState]) -> VersionState | None:
     """The latest of the owner's versions, a soft-deleted one if none is live; None without any."""
-    known = tuple(own)
-    live = [version for version in known if not version.deleted]
-    return max(live or known, key=lambda version: version.version, default=None)
+    versions = tuple(own)
+    live = [version for version in versions if not version.deleted]
+    return max(live or versions, key=lambda version: version.version, default=None)
 
 
 def is_first_of_its_own(

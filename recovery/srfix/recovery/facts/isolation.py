@@ -55,7 +55,7 @@ def not_known(why: str) -> RestoreIsolation:
 
 def by_transactional_ids(application: str, ids: Iterable[str]) -> RestoreIsolation:
     """As all transactional ids of the cluster tell."""
-    own = sorted(each for each in ids if is_of(each, application))
+    own = sorted(transactional_id for transactional_id in ids if is_of(transactional_id, application))
     if own:
         return RestoreIsolation(
             isolation=Isolation.READ_COMMITTED,

@@ -93,8 +93,8 @@ def _with_subject(
     read = [key for key in sample.keys if key.outcome is not KeyReading.NOT_READ]
     fitting = [key for key in read if key.outcome in (KeyReading.DECODES, KeyReading.FITS_SUBJECT)]
     is_raw_sized = _are_raw_sized(read)
-    told = len(read) >= _TELLING or held.isdisjoint(key.schema_id for key in read)
-    if is_raw_sized and told and len(fitting) <= _BY_CHANCE * len(read):
+    is_decided = len(read) >= _TELLING or held.isdisjoint(key.schema_id for key in read)
+    if is_raw_sized and is_decided and len(fitting) <= _BY_CHANCE * len(read):
         size, subject = read[0].size, (phantom if phantom.versions else source).subject
         return KeyRole(
             standing=KeyStanding.RAW,
@@ -120,7 +120,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
     proven = shares.of(KeyReading.DECODES)
     decoding = [key for key in sample.keys if key.outcome is KeyReading.DECODES]
     raw = KeyRole(standing=KeyStanding.RAW, census=without_key_ids(census, ids), source=source)
-    told = (
+    is_decided = (
         f"{len(decoding)} of the {len(sample.keys)} that were read decode under the schema whose id they seem to carry"
     )
     if not sample.keys:
@@ -141,7 +141,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
         return replace(
             raw,
             not_looked_at=f"no key subject stands, and each of them has {sample.keys[0].size} bytes, as "
-            f"{_raw_type(sample.keys[0].size)} keys have; {told}, which is too little to tell",
+            f"{_raw_type(sample.keys[0].size)} keys have; {is_decided}, which is too little to tell",
             could_hide=True,
         )
     if proven > 0.5:
@@ -151,7 +151,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
             census=without_key_ids(census, strangers),
             source=source,
             window=sample.window,
-            not_looked_at=f"no key subject stands; {told}. Those with other ids were not looked at"
+            not_looked_at=f"no key subject stands; {is_decided}. Those with other ids were not looked at"
             if strangers
             else None,
             could_hide=bool(strangers),
@@ -160,7 +160,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
         return raw
     return replace(
         raw,
-        not_looked_at=f"no key subject stands, and only {told}: they were taken for keys without a schema",
+        not_looked_at=f"no key subject stands, and only {is_decided}: they were taken for keys without a schema",
         could_hide=proven > _BY_CHANCE,
     )
 
@@ -184,16 +184,16 @@ class _Shares:
 
     def carried(self, ids: Container[SchemaId]) -> float:
         """The share of the keys that seem to carry one of these ids; 0 if nothing was read."""
-        found = sum(self._weights.get(schema_id, 0) for schema_id in self._read if schema_id in ids)
-        return found / self._total if self._total else 0.0
+        weight = sum(self._weights.get(schema_id, 0) for schema_id in self._read if schema_id in ids)
+        return weight / self._total if self._total else 0.0
 
     def of(self, *outcomes: KeyReading) -> float:
         """From 0 to 1; 0 if nothing was read."""
-        found = sum(
-            self._weights.get(schema_id, 0) * sum(outcome in outcomes for outcome in of_it) / len(of_it)
-            for schema_id, of_it in self._read.items()
+        weight = sum(
+            self._weights.get(schema_id, 0) * sum(outcome in outcomes for outcome in keys) / len(keys)
+            for schema_id, keys in self._read.items()
         )
-        return found / self._total if self._total else 0.0
+        return weight / self._total if self._total else 0.0
 
 
 def _weight(count: IdCount) -> int:

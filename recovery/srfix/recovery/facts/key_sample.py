@@ -121,7 +121,7 @@ def _newest(census: Census) -> Iterator[tuple[int, int]]:
         for count in partition.keys.ids:
             newest = count.last_offset if count.live_offset is None else count.live_offset
             places[count.schema_id].append((partition.partition, newest))
-    ranked = sorted((rank, schema_id, place) for schema_id, of_it in places.items() for rank, place in enumerate(of_it))
+    ranked = sorted((rank, schema_id, place) for schema_id, of_id in places.items() for rank, place in enumerate(of_id))
     return (place for _rank, _schema_id, place in ranked[:_MOST_PLACES])
 
 
@@ -143,12 +143,12 @@ def _before(census: Census) -> Iterator[tuple[int, int]]:
 def _records(cluster: Cluster, census: Census, places: Iterable[tuple[int, int]]) -> list[RawRecord]:
     """The records at these places whose key begins as a framed one does, as the census peeked."""
     wanted = set(places)
-    found = (
+    records = (
         [record for _place, record in cluster.records_at(census.topic, wanted) if record is not None] if wanted else []
     )
-    peeked = SchemaIdPeek()([record.key for record in found])
-    ids = peek_headers([record.headers for record in found], peeked, Role.KEY)
-    return [record for record, schema_id in zip(found, ids, strict=True) if is_schema_id(schema_id)]
+    peeked = SchemaIdPeek()([record.key for record in records])
+    ids = peek_headers([record.headers for record in records], peeked, Role.KEY)
+    return [record for record, schema_id in zip(records, ids, strict=True) if is_schema_id(schema_id)]
 
 
 class _Reader:

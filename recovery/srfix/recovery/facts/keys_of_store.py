@@ -59,6 +59,6 @@ def _newest_schemas(survey: Survey, states: Iterable[SubjectState]) -> Iterator[
     for state in states:
         if state.versions:
             newest = max(state.live or state.versions)
-            found = survey.registry.version(state.subject, newest.version, deleted=True)
-            references = reference_texts(survey.registry, found.schema, subject=state.subject)
-            yield ResolvedSchema(schema_id=found.schema_id, schema=found.schema, references=references)
+            version = survey.registry.version(state.subject, newest.version, deleted=True)
+            references = reference_texts(survey.registry, version.schema, subject=state.subject)
+            yield ResolvedSchema(schema_id=version.schema_id, schema=version.schema, references=references)

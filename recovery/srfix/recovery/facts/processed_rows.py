@@ -102,8 +102,8 @@ def compare_rows(
 
 def _is_one_of(records: Iterable[RawRecord], row: StoredValue, comparing: Comparing) -> bool | None:
     """True if a row says what one of these records says; None if that cannot be told."""
-    told = [comparing.is_same(row, record) for record in records]
-    return True if True in told else None if None in told else False
+    verdicts = [comparing.is_same(row, record) for record in records]
+    return True if True in verdicts else None if None in verdicts else False
 
 
 def _not_compared(found: ProcessedRows, why: str) -> ProcessedRows:
@@ -136,7 +136,7 @@ def _records(
 
     :param latest: True for the latest of each key alone.
     """
-    found: dict[bytes, list[RawRecord]] = {}
+    by_key: dict[bytes, list[RawRecord]] = {}
     are_whole = True
     for partition in census.partitions:
         begin, end = partition.start_offset, partition.end_offset
@@ -145,9 +145,9 @@ def _records(
             read += 1
             if record.key is None or record.key not in rows:
                 continue
-            known = found.setdefault(record.key, [record])
-            if known and known[-1] is not record:
-                is_here = known[-1].partition == record.partition
-                found[record.key] = [] if not is_here else [record] if latest else [*known, record]
+            records = by_key.setdefault(record.key, [record])
+            if records and records[-1] is not record:
+                is_here = records[-1].partition == record.partition
+                by_key[record.key] = [] if not is_here else [record] if latest else [*records, record]
         are_whole = are_whole and read == end
-    return found, are_whole
+    return by_key, are_whole

@@ -58,15 +58,19 @@ def foreseen_refusals(
     alias = (role.state.config or {}).get("alias")
     if alias:  # seen on Confluent 7.9.9: writes go to the subject that the alias names, and are checked against it
         why = f"{role.subject} is an alias of {alias}, where its writes would go; remove the alias (PUT /config) first"
-        return tuple(RegistrationRefusal(schema_id=each.schema_id, reason=why, is_overcome=False) for each in wanted)
+        return tuple(
+            RegistrationRefusal(schema_id=membership.schema_id, reason=why, is_overcome=False) for membership in wanted
+        )
     whose, mode = mode_in_force(registry, role.subject, role.state.mode)
     if mode is not None and mode not in WRITABLE_MODES:
         return tuple(
-            RegistrationRefusal(schema_id=each.schema_id, reason=f"{whose} mode is {mode} (42205)", is_overcome=False)
-            for each in wanted
+            RegistrationRefusal(
+                schema_id=membership.schema_id, reason=f"{whose} mode is {mode} (42205)", is_overcome=False
+            )
+            for membership in wanted
         )
-    invalid = tuple(_invalid(registry, role, each) for each in wanted if each.problem is not None)
-    wanted = tuple(each for each in wanted if each.problem is None)
+    invalid = tuple(_invalid(registry, role, membership) for membership in wanted if membership.problem is not None)
+    wanted = tuple(membership for membership in wanted if membership.problem is None)
     return (*invalid, *_incompatible(registry, role, wanted, must_know=must_know))
 
 
@@ -78,8 +82,8 @@ def _invalid(registry: ReadableRegistry, role: RoleFacts, registration: Membersh
             for _found in schema_references(registry, registration.schema, subject=role.subject):
                 pass
         except (SubjectNotFoundError, VersionNotFoundError) as error:
-            said = foreign(error.registry_message.rstrip("."))
-            why = f"it refers to a schema that the registry does not have ({said})"
+            words = foreign(error.registry_message.rstrip("."))
+            why = f"it refers to a schema that the registry does not have ({words})"
             reason = f"{why}; register that one first, under that version"
         except SchemaError as error:
             reason = error.message

@@ -39,8 +39,8 @@ class Place:
         entries = self.store.offsets.entries if self.store.offsets is not None else ()
         if self.task.checkpoint is not None:
             entries = self.task.checkpoint.entries
-        found = (entry.offset for entry in entries if (entry.topic, entry.partition) == (topic, partition))
-        return next(found, None)
+        offsets = (entry.offset for entry in entries if (entry.topic, entry.partition) == (topic, partition))
+        return next(offsets, None)
 
     def reached(self, topic: Topic, partition: int, told: OffsetMeaning) -> int | None:
         """The offset before which all rows of a partition are on disk; None if nothing tells.
@@ -99,7 +99,7 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.stores.detection import StoreFormat
 
-    found: dict[Role, set[SchemaId]] = {role: set() for role in Role}
+    by_role: dict[Role, set[SchemaId]] = {role: set() for role in Role}
     for state in states:
         for task in state.tasks:
             for store in task.stores:
@@ -108,8 +108,8 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
                 counted_ids = count(Place(state=state, task=task, store=store))
                 if counted_ids.uncertain is None and counted_ids.form is not StoreFormat.SUBSCRIPTION:
                     for role, ids in counted_ids.schema_ids.items():
-                        found[role].update(ids)
-    return {role: frozenset(ids) for role, ids in found.items()}
+                        by_role[role].update(ids)
+    return {role: frozenset(ids) for role, ids in by_role.items()}
 
 
 def read_rows(
@@ -166,24 +166,24 @@ class _Gathered:
             )
         elif place.state.is_in_use is None:
             self._keep_back(f"{where}: whether a process holds it cannot be told here")
-        found = count(place)
-        if found.form is StoreFormat.SUBSCRIPTION:
+        row_ids = count(place)
+        if row_ids.form is StoreFormat.SUBSCRIPTION:
             self._keep_back(
                 f"{where}: the store holds the subscriptions of a foreign-key join, whose keys are not under the store's "
                 "subjects, and whose values no serde wrote"
             )
             return
-        if found.uncertain is not None and found.rows:
-            rows = counted(found.rows, "row")
+        if row_ids.uncertain is not None and row_ids.rows:
+            rows = counted(row_ids.rows, "row")
             self._keep_back(
-                f"{where}: the ids in its {rows} prove nothing, for its kind is not certain; {found.uncertain}"
+                f"{where}: the ids in its {rows} prove nothing, for its kind is not certain; {row_ids.uncertain}"
             )
             return
-        self._count(found, place.task.partition)
-        if found.stopped is not None:
-            self.could_hide = self.could_hide or found.is_damaged
-            rows = f"{counted(found.rows, 'row')} {'was' if found.rows == 1 else 'were'} read"
-            self._keep_back(f"{where}: {rows}, and no more: {found.stopped}")
+        self._count(row_ids, place.task.partition)
+        if row_ids.stopped is not None:
+            self.could_hide = self.could_hide or row_ids.is_damaged
+            rows = f"{counted(row_ids.rows, 'row')} {'was' if row_ids.rows == 1 else 'were'} read"
+            self._keep_back(f"{where}: {rows}, and no more: {row_ids.stopped}")
         else:
             for partition in self._partitions(place):
                 here = place.reached(self.census.topic, partition, self.meaning)
@@ -201,11 +201,11 @@ class _Gathered:
         self.is_kept_back = True
         self.not_read[why] = None
 
-    def _count(self, found: RowIds, partition: int | None) -> None:
-        self.counted += found.rows
-        self.guids.update(found.guids)
-        self.unframed.update(found.unframed)
-        for role, ids in found.schema_ids.items():
+    def _count(self, row_ids: RowIds, partition: int | None) -> None:
+        self.counted += row_ids.rows
+        self.guids.update(row_ids.guids)
+        self.unframed.update(row_ids.unframed)
+        for role, ids in row_ids.schema_ids.items():
             self.ids[role].update(ids)
             for schema_id in ids:
                 places = self.found_in[role].setdefault(schema_id, set())
@@ -220,8 +220,8 @@ class _Gathered:
             rows=self.counted,
             schema_ids={role: dict(sorted(ids.items())) for role, ids in self.ids.items()},
             found_in={
-                role: {schema_id: tuple(sorted(found)) for schema_id, found in sorted(of_it.items())}
-                for role, of_it in self.found_in.items()
+                role: {schema_id: tuple(sorted(partitions)) for schema_id, partitions in sorted(by_id.items())}
+                for role, by_id in self.found_in.items()
             },
             guids=dict(self.guids),
             unframed=dict(self.unframed),
@@ -261,6 +261,6 @@ def of_registry_roles(rows: StoreRows, roles: Mapping[Role, bool]) -> StoreRows:
     return replace(
         rows,
         schema_ids={role: ids for role, ids in rows.schema_ids.items() if roles.get(role)},
-        found_in={role: found for role, found in rows.found_in.items() if roles.get(role)},
+        found_in={role: partitions for role, partitions in rows.found_in.items() if roles.get(role)},
         guids={role: count for role, count in rows.guids.items() if roles.get(role)},
     )

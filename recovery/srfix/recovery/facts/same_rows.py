@@ -146,8 +146,8 @@ def _says_the_same(row: object, record: object, explained: FilledIn | None, *, m
 
 def _all(answers: Iterable[bool | None]) -> bool | None:
     """False if one is, else None if one is."""
-    known = tuple(answers)
-    return False if False in known else None if None in known else True
+    verdicts = tuple(answers)
+    return False if False in verdicts else None if None in verdicts else True
 
 
 _Node: TypeAlias = object
@@ -171,13 +171,13 @@ class FilledIn:
 
         None if that cannot be told: an alias may feed it, or the default cannot be compared with what was read.
         """
-        found = self._fields.get(name)
-        if found is None or found.get("aliases"):
+        declared = self._fields.get(name)
+        if declared is None or declared.get("aliases"):
             return None
-        if "default" not in found:
+        if "default" not in declared:
             return False
-        default = found["default"]
-        if not _is_plain(value) or not _is_plain(default) or _is_logical(found.get("type")):
+        default = declared["default"]
+        if not _is_plain(value) or not _is_plain(default) or _is_logical(declared.get("type")):
             return None
         return bool(default == value) and isinstance(default, bool) == isinstance(value, bool)
 
@@ -205,7 +205,7 @@ def _of(node: _Node, named: Mapping[str, _Node]) -> FilledIn | None:
     if not isinstance(branch, Mapping) or branch.get("type") != "record":
         return None
     fields = cast("list[Mapping[str, _Node]]", branch.get("fields") or [])
-    return FilledIn({str(each.get("name")): each for each in fields}, named)
+    return FilledIn({str(declared.get("name")): declared for declared in fields}, named)
 
 
 def _gather(node: _Node, namespace: str, named: dict[str, _Node]) -> None:
@@ -216,14 +216,14 @@ def _gather(node: _Node, namespace: str, named: dict[str, _Node]) -> None:
         name = node.get("name")
         if isinstance(name, str) and node.get("type") in ("record", "enum", "fixed"):
             own, _, short = name.rpartition(".")
-            said = node.get("namespace")
-            namespace = own or (said if isinstance(said, str) else namespace)
+            own_namespace = node.get("namespace")
+            namespace = own or (own_namespace if isinstance(own_namespace, str) else namespace)
             named[short] = named[f"{namespace}.{short}"] = node
         for inner in ("type", "items", "values"):
             _gather(node.get(inner), namespace, named)
-        for each in cast("list[_Node]", node.get("fields") or []):
-            if isinstance(each, Mapping):
-                _gather(each.get("type"), namespace, named)
+        for declared in cast("list[_Node]", node.get("fields") or []):
+            if isinstance(declared, Mapping):
+                _gather(declared.get("type"), namespace, named)
 
 
 def _is_plain(value: object) -> bool:

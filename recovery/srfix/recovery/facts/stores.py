@@ -186,9 +186,9 @@ class StoreFacts:
             return None
         carried = [i for i in self.census.restorable_ids(Role.KEY) if role.memberships[i].is_known]
         # A repair registers what is in the log too, be it that of tombstones alone, and not only what the source has.
-        found = asymmetry(carried, role.state, {*self.keys.source.schema_ids, *self.census.ids(Role.KEY)})
-        written = self._key_ids_put() if found is None and carried and len(role.state.schema_ids) != 1 else None
-        return KeyAsymmetry(topic_ids=tuple(carried), reader_id=max(written)) if written else found
+        difference = asymmetry(carried, role.state, {*self.keys.source.schema_ids, *self.census.ids(Role.KEY)})
+        written = self._key_ids_put() if difference is None and carried and len(role.state.schema_ids) != 1 else None
+        return KeyAsymmetry(topic_ids=tuple(carried), reader_id=max(written)) if written else difference
 
     def _key_ids_put(self) -> frozenset[SchemaId]:
         """The ids in keys on disk that no record's key carries, of a topic of which no key is gone: a serde put them there.
@@ -220,7 +220,7 @@ class StoreFacts:
         :param subject: what is at fault, if it is not the phantom subject.
         :param registered_ids: what stands under that one; None for what stands under the phantom subject.
         """
-        known = self.roles.get(role)
+        role_facts = self.roles.get(role)
         return Finding(
             code=code,
             severity=severity,
@@ -230,7 +230,9 @@ class StoreFacts:
             subject=subject or self.store.subject(role),
             source=self.source_of(role),
             schema_ids=schema_ids,
-            registered_ids=(known.state.schema_ids if known else ()) if registered_ids is None else registered_ids,
+            registered_ids=(role_facts.state.schema_ids if role_facts else ())
+            if registered_ids is None
+            else registered_ids,
             evidence=self.evidence,
             explanation=explanation,
             next=next_step,

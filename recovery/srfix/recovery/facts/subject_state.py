@@ -91,8 +91,8 @@ def look_up(registry: ReadableRegistry, subject: str, schema: Schema) -> SchemaV
 
 def held_version(registry: ReadableRegistry, subject: str, schema: Schema) -> SchemaVersion | None:
     """The version under which a subject itself holds this content, a soft-deleted one too; None if it does not."""
-    found = look_up(registry, subject, schema)
-    return None if found is None or answered_elsewhere(subject, found) else found
+    version = look_up(registry, subject, schema)
+    return None if version is None or answered_elsewhere(subject, version) else version
 
 
 def level_of(config: Mapping[str, Json] | None) -> Json:
@@ -193,17 +193,17 @@ def _version(document: Json) -> VersionState:
     raise ValueError(f"{document!r} is not a version")
 
 
-def difference(expected: SubjectState, found: SubjectState) -> str:
+def difference(expected: SubjectState, state: SubjectState) -> str:
     """In words, what is not as expected."""
     parts = []
-    if expected.versions != found.versions:
-        parts.append(f"it holds {found.versions_in_words} where {expected.versions_in_words} was expected")
-    if expected.config != found.config:
+    if expected.versions != state.versions:
+        parts.append(f"it holds {state.versions_in_words} where {expected.versions_in_words} was expected")
+    if expected.config != state.config:
         parts.append(
-            f"its own configuration is {_config_in_words(found.config)} where {_config_in_words(expected.config)} was expected"
+            f"its own configuration is {_config_in_words(state.config)} where {_config_in_words(expected.config)} was expected"
         )
-    if expected.mode != found.mode:
-        parts.append(f"its own mode is {found.mode or 'not set'} where {expected.mode or 'not set'} was expected")
+    if expected.mode != state.mode:
+        parts.append(f"its own mode is {state.mode or 'not set'} where {expected.mode or 'not set'} was expected")
     return f"{expected.subject}: {', and '.join(parts)}" if parts else f"{expected.subject}: nothing changed"
 
 

@@ -41,32 +41,32 @@ class Supplied:
         in it; not where that holds for several, or for none.
         """
         on_disk: dict[str, set[str]] = {}
-        for found in self.stores_on_disk():
-            on_disk.setdefault(found.prefix, set()).add(found.name)
+        for store in self.stores_on_disk():
+            on_disk.setdefault(store.prefix, set()).add(store.name)
 
-        def owned(given: GivenTopology) -> GivenTopology:
-            if given.application is not None:
-                return given
-            owners = [name for name, stores in on_disk.items() if stores <= set(given.topology.stores)]
-            return replace(given, application=owners[0]) if len(owners) == 1 else given
+        def owned(topology: GivenTopology) -> GivenTopology:
+            if topology.application is not None:
+                return topology
+            owners = [name for name, stores in on_disk.items() if stores <= set(topology.topology.stores)]
+            return replace(topology, application=owners[0]) if len(owners) == 1 else topology
 
         return replace(self, topologies=tuple(map(owned, self.topologies)))
 
     @property
     def applications(self) -> tuple[str, ...]:
         """The applications that are known from it, sorted."""
-        known = {store.prefix for store in self.stores_on_disk()}
-        known.update(application.application for application in self.state)
-        known.update(given.application for given in self.topologies if given.application is not None)
-        known.update(
+        names = {store.prefix for store in self.stores_on_disk()}
+        names.update(application.application for application in self.state)
+        names.update(topology.application for topology in self.topologies if topology.application is not None)
+        names.update(
             name for answers in self.ksqldb for query in answers.queries if (name := answers.application_of(query))
         )
-        return tuple(sorted(known))
+        return tuple(sorted(names))
 
     @property
     def applications_by_themselves(self) -> frozenset[str]:
         """Those that state directories and ksqlDB name; of a topology's a person said whose it is."""
-        of_topologies = {given.application for given in self.topologies}
+        of_topologies = {topology.application for topology in self.topologies}
         elsewhere = {store.prefix for store in self.stores_on_disk()} | {state.application for state in self.state}
         elsewhere |= {
             name for answers in self.ksqldb for query in answers.queries if (name := answers.application_of(query))
@@ -84,18 +84,18 @@ class Supplied:
         """The tables of the topologies that are, or may be, those of an application; of ksqlDB's queries too."""
         from srfix.recovery.facts.table_sources import table_sources
 
-        for given in self.topologies:
-            if given.application in (None, application):
-                yield from ((given, table) for table in table_sources(given.topology))
+        for topology in self.topologies:
+            if topology.application in (None, application):
+                yield from ((topology, table) for table in table_sources(topology.topology))
         for answers, query in self.queries(application):
             if query.topology is not None:
-                given = GivenTopology(topology=query.topology, origin=answers.origin, application=application)
-                yield from ((given, table) for table in table_sources(query.topology))
+                topology = GivenTopology(topology=query.topology, origin=answers.origin, application=application)
+                yield from ((topology, table) for table in table_sources(query.topology))
 
     def stores_of_topologies(self, application: str) -> frozenset[str]:
         """The names of all stores in the printed topologies of an application."""
-        of_it = (given.topology for given in self.topologies if given.application == application)
-        return frozenset(store for topology in of_it for store in topology.stores)
+        own = (printed.topology for printed in self.topologies if printed.application == application)
+        return frozenset(store for topology in own for store in topology.stores)
 
     def queries(self, application: str) -> Iterator[tuple[KsqldbAnswers, QueryDescription]]:
         """The ksqlDB queries that run as an application, and who said so."""
@@ -108,12 +108,14 @@ class Supplied:
 
     def is_told_global(self, application: str, store: str) -> bool | None:
         """The same; None if neither shows the store at all."""
-        told = [
-            found.is_global for found in self.stores_on_disk() if (found.prefix, found.name) == (application, store)
+        verdicts = [
+            on_disk.is_global
+            for on_disk in self.stores_on_disk()
+            if (on_disk.prefix, on_disk.name) == (application, store)
         ]
-        told += [
+        verdicts += [
             table.is_global
-            for given, table in self.tables(application)
-            if table.store == store and given.application == application
+            for topology, table in self.tables(application)
+            if table.store == store and topology.application == application
         ]
-        return any(told) if told else None
+        return any(verdicts) if verdicts else None

@@ -244,11 +244,11 @@ class Survey:
             listing = self.registry.schemas(latest_only=True)
         except EndpointNotSupportedError:  # before 7.0, Apicurio: it stays with one by one
             return
-        found: dict[Subject, SchemaVersion] = {}
+        latest: dict[Subject, SchemaVersion] = {}
         for version in listing:  # a registry that ignores `latestOnly` lists them all
-            if version.subject not in found or found[version.subject].version < version.version:
-                found[version.subject] = version
-        self._latest = {**found, **self._latest}
+            if version.subject not in latest or latest[version.subject].version < version.version:
+                latest[version.subject] = version
+        self._latest = {**latest, **self._latest}
 
     def _ask_latest(self, subject: Subject) -> SchemaVersion | None:
         try:
@@ -263,16 +263,16 @@ class Survey:
         if subject not in self._versions:
             numbers = self._version_numbers(subject)
             latest = self._latest.get(subject)
-            found = []
+            versions = []
             for number in sorted(numbers, reverse=True)[:_MOST_VERSIONS]:
                 if latest is not None and latest.version == number:
-                    found.append(latest)
+                    versions.append(latest)
                     continue
                 try:
-                    found.append(self.registry.version(subject, number, deleted=True))
+                    versions.append(self.registry.version(subject, number, deleted=True))
                 except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
                     continue
-            self._versions[subject] = tuple(found)
+            self._versions[subject] = tuple(versions)
         return self._versions[subject]
 
     def _version_numbers(self, subject: Subject) -> tuple[int, ...]:
@@ -287,7 +287,7 @@ class Survey:
 
     def _listed_numbers(self) -> Mapping[Subject, tuple[int, ...]]:
         by_subject = groupby(self.holders(), key=lambda holder: holder.subject)
-        return {subject: tuple(holder.version for holder in of_it) for subject, of_it in by_subject}
+        return {subject: tuple(holder.version for holder in holders) for subject, holders in by_subject}
 
     def holders(self) -> tuple[Holder, ...]:
         """Every version of every subject of the registry URL's context, soft-deleted ones too, by subject and version.
@@ -371,10 +371,10 @@ class Survey:
 
         :raises RegistryError: if the registry does not answer, or answers something else than yes, 40401, 40403 or 42201.
         """
-        known = self._memberships.get((subject, schema_id))
-        if known is None:
-            known = self._memberships[subject, schema_id] = ask_membership(self.registry, subject, schema_id)
-        return known
+        membership = self._memberships.get((subject, schema_id))
+        if membership is None:
+            membership = self._memberships[subject, schema_id] = ask_membership(self.registry, subject, schema_id)
+        return membership
 
 
 def schema_behind(registry: ReadableRegistry, schema_id: SchemaId, context: str) -> Schema:

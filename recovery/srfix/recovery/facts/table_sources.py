@@ -42,14 +42,14 @@ def table_sources(topology: Topology) -> tuple[TableSource, ...]:
     `<processor>-source`, as `table(topic, Consumed.as(name))` calls it, weak where a person named both, as in
     `addReadOnlyStateStore`. Anything else is no table.
     """
-    found = {
+    sources = {
         (table.store, table.topic): table
         for part in topology.subtopologies
         for node in part.nodes
         if isinstance(node, Processor)
         for table in _tables(part, node)
     }
-    return tuple(found[key] for key in sorted(found))
+    return tuple(sources[key] for key in sorted(sources))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,20 +40,20 @@ def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKi
     :param keys: a sample of them.
     :param reads: True if these bytes are a whole key: they decode with the schema that they name, and nothing is left.
     """
-    found: Counter[WindowKind | None] = Counter()
+    counts: Counter[WindowKind | None] = Counter()
     for payload in keys:
         if reads(payload):
-            found[None] += 1
+            counts[None] += 1
             continue
         for kind in WindowKind:
             key = key_without_window(payload, kind)
             if key is not None and reads(key):
-                found[kind] += 1
+                counts[kind] += 1
                 break
-    if not found:
+    if not counts:
         return None
-    likeliest, count = found.most_common(1)[0]
-    return likeliest if 2 * count > found.total() else None
+    likeliest, count = counts.most_common(1)[0]
+    return likeliest if 2 * count > counts.total() else None
 
 
 def key_deserializer(resolver: Resolver, window: WindowKind | None) -> Deserializer:
@@ -73,5 +73,5 @@ class _Windowed:
         self._deserialize = WindowedDeserializer(deserialize, window)
 
     def __call__(self, payload: bytes | None, context: Context) -> Value:
-        found = self._deserialize(payload, context)
-        return None if found is None else found.key
+        key = self._deserialize(payload, context)
+        return None if key is None else key.key
