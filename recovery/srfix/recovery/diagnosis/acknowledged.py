@@ -74,8 +74,8 @@ def acknowledge(
 
 def unused_patterns(examination: Examination, patterns: Sequence[str]) -> tuple[str, ...]:
     """The patterns that fit no subject of what was ignored: they may be mistyped, or no longer needed."""
-    subjects = {subject for each in examination.diagnosis.ignored for subject in each.subjects}
-    used = {each.pattern for each in examination.diagnosis.ignored}
+    subjects = {subject for ignored in examination.diagnosis.ignored for subject in ignored.subjects}
+    used = {ignored.pattern for ignored in examination.diagnosis.ignored}
     return tuple(
         pattern
         for pattern in dict.fromkeys(patterns)
@@ -97,14 +97,19 @@ def _subjects_of(finding: Finding) -> tuple[Subject, ...]:
 def _without(facts: StoreFacts, patterns: Sequence[str]) -> StoreFacts:
     """Without the roles whose phantom subject is acknowledged, so that no repair of them is planned."""
     return replace(
-        facts, roles={role: known for role, known in facts.roles.items() if _first(patterns, (known.subject,)) is None}
+        facts,
+        roles={
+            role: role_facts
+            for role, role_facts in facts.roles.items()
+            if _first(patterns, (role_facts.subject,)) is None
+        },
     )
 
 
 def _advice(examination: Examination, findings: Sequence[Finding], given: Given) -> Iterator[ApplicationAdvice]:
-    circumstances = {known.application: known for known in examination.applications}
-    for told in examination.diagnosis.applications:
-        own = [finding for finding in findings if finding.application == told.application]
-        if own and told.application in circumstances:
-            advice = tuple(upon_findings(circumstances[told.application], own, given=given))
-            yield replace(told, advice=advice, do_not=forbidden(circumstances[told.application], own))
+    circumstances = {known_application.application: known_application for known_application in examination.applications}
+    for given_advice in examination.diagnosis.applications:
+        own = [finding for finding in findings if finding.application == given_advice.application]
+        if own and given_advice.application in circumstances:
+            advice = tuple(upon_findings(circumstances[given_advice.application], own, given=given))
+            yield replace(given_advice, advice=advice, do_not=forbidden(circumstances[given_advice.application], own))

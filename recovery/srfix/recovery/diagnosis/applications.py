@@ -49,7 +49,7 @@ class LeftOver:
 
     def without_told(self, skipped: Iterable[Skipped], existing: Callable[[Subject], bool]) -> Iterator[Skipped]:
         """What was not looked at, but for what findings tell of."""
-        return (each for each in skipped if not self.covers(each.subjects, existing))
+        return (omission for omission in skipped if not self.covers(omission.subjects, existing))
 
 
 def left_over(
@@ -67,19 +67,19 @@ def left_over(
     :raises UsageError: if an application that a person says is gone lives, or left no subject.
     """
     every = tuple(topicless_subjects(survey))
-    names = {prefix for each in every for prefix in application_prefixes(each.topic)}
+    names = {prefix for subject in every for prefix in application_prefixes(subject.topic)}
     if every:
         survey.ask_commits(sorted(names if is_listed_whole else survey.gone & names))
     lives = {name for name in names if applications.is_group(name)}
     refused = names & applications.refused.keys()
     _refuse_gone(survey, lives, applications)
-    found: list[ApplicationFacts] = []
+    of_applications: list[ApplicationFacts] = []
     ids: Mapping[Subject, tuple[SchemaId, ...]] | None = None
     for name, subjects in owners(every, lives, survey.gone).items():
         if application not in (None, name):
             continue
         is_alive = name in lives
-        if not is_alive and any(refused.intersection(application_prefixes(each.topic)) for each in subjects):
+        if not is_alive and any(refused.intersection(application_prefixes(subject.topic)) for subject in subjects):
             continue  # a group that may not be asked may have offsets
         if not is_alive:
             subjects = without_trace(survey, name, lives, subjects)
@@ -87,7 +87,7 @@ def left_over(
             continue
         if ids is None:
             ids = _ids(survey)
-        found.append(
+        of_applications.append(
             ApplicationFacts(
                 application=name,
                 subjects=subjects,
@@ -95,22 +95,27 @@ def left_over(
                 is_listed_whole=is_listed_whole,
                 signs=() if is_alive else tuple(signs_of_absence(subjects)),
                 proof=None if is_alive else _proof(survey, name),
-                schema_ids={**ids, **_ids_under(survey, (each for each in subjects if each.subject not in ids))},
+                schema_ids={
+                    **ids,
+                    **_ids_under(survey, (subject for subject in subjects if subject.subject not in ids)),
+                },
             )
         )
     findings = tuple(
         finding
-        for facts in found
+        for facts in of_applications
         for check in CHECKS
         if check.find_of_application is not None
         for finding in check.find_of_application(facts, said)
     )
-    told = {finding.application for finding in findings}
-    return LeftOver(findings=findings, applications=tuple(facts for facts in found if facts.application in told))
+    with_findings = {finding.application for finding in findings}
+    return LeftOver(
+        findings=findings, applications=tuple(facts for facts in of_applications if facts.application in with_findings)
+    )
 
 
 def _refuse_gone(survey: Survey, lives: Iterable[str], applications: Applications) -> None:
-    every = {prefix for each in topicless_subjects(survey) for prefix in application_prefixes(each.topic)}
+    every = {prefix for subject in topicless_subjects(survey) for prefix in application_prefixes(subject.topic)}
     for name in sorted(survey.gone):
         if name in lives or applications.is_group(name):
             raise UsageError(
@@ -137,25 +142,25 @@ def _proof(survey: Survey, name: str) -> str | None:
 
 def _ids(survey: Survey) -> Mapping[Subject, tuple[SchemaId, ...]]:
     """Per subject its ids, by the registry's listing of one context; nothing where it has none."""
-    found: dict[Subject, set[SchemaId]] = {}
+    by_subject: dict[Subject, set[SchemaId]] = {}
     try:
         for holder in survey.holders():
-            found.setdefault(holder.subject, set()).add(holder.schema_id)
+            by_subject.setdefault(holder.subject, set()).add(holder.schema_id)
     except EndpointNotSupportedError:
         return {}
-    return {subject: tuple(sorted(of_it)) for subject, of_it in found.items()}
+    return {subject: tuple(sorted(ids)) for subject, ids in by_subject.items()}
 
 
 def _ids_under(survey: Survey, subjects: Iterable[TopiclessSubject]) -> Mapping[Subject, tuple[SchemaId, ...]]:
     """The same, asked version by version."""
     return {
-        each.subject: tuple(
+        left.subject: tuple(
             sorted(
                 {
-                    survey.registry.version(each.subject, number, deleted=True).schema_id
-                    for number in version_numbers(survey.registry, each.subject, deleted=True)
+                    survey.registry.version(left.subject, number, deleted=True).schema_id
+                    for number in version_numbers(survey.registry, left.subject, deleted=True)
                 }
             )
         )
-        for each in subjects
+        for left in subjects
     }

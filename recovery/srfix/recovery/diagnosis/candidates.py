@@ -67,24 +67,24 @@ def find_candidates(
     orphaned = _changelogs_without_topic(survey, application, skipped)
     if application is None or store is None:
         _ask(survey, listed, (topic for _context, topic in orphaned), named=application)
-    found: dict[tuple[Topic, str], Suspect] = {}
+    suspects: dict[tuple[Topic, str], Suspect] = {}
     for context, topic in orphaned:
         splits = _splits(topic, context, application, store)
         if splits:
-            found[topic, context] = Suspect(changelog=topic, context=context, splits=splits)
+            suspects[topic, context] = Suspect(changelog=topic, context=context, splits=splits)
     # One that left a subject in some context is not looked at in another one, where nothing points to it.
-    known = {topic for topic, _context in found}
+    topics = {topic for topic, _context in suspects}
     named = _named(survey, application, store, skipped)
     for suspect in (*supplied_stores(survey), *named):
         asked_for = application in (None, suspect.application) and store in (None, suspect.name)
-        if asked_for and suspect.changelog not in known:
+        if asked_for and suspect.changelog not in topics:
             key = (suspect.changelog, suspect.context)
-            others = found[key].splits if key in found else ()
+            others = suspects[key].splits if key in suspects else ()
             splits = tuple(dict.fromkeys((*others, suspect)))
-            found[key] = Suspect(changelog=suspect.changelog, context=suspect.context, splits=splits)
-    names = frozenset(split.name for suspect in found.values() for split in suspect.splits)
+            suspects[key] = Suspect(changelog=suspect.changelog, context=suspect.context, splits=splits)
+    names = frozenset(split.name for suspect in suspects.values() for split in suspect.splits)
     skipped.extend(supplied_skips(survey, application=application, found=names))
-    if application is None and store is not None and not found:
+    if application is None and store is not None and not suspects:
         stores = {split.name for split in _all_splits(survey)}
         raise UsageError(
             f"No store {store!r} was found: no changelog-like subject without a topic ends in its name."
@@ -95,16 +95,18 @@ def find_candidates(
         survey,
         application,
         # What a topology names is no trace of an application: whose it is, the person said.
-        {key: suspect for key, suspect in found.items() if store is not None or _has_trace(survey, suspect)},
+        {key: suspect for key, suspect in suspects.items() if store is not None or _has_trace(survey, suspect)},
         (*listing.groups, *survey.supplied.applications_by_themselves),
     )
-    of_operators = {key: why for key, suspect in found.items() if (why := _never_restored(survey, suspect)) is not None}
+    of_operators = {
+        key: why for key, suspect in suspects.items() if (why := _never_restored(survey, suspect)) is not None
+    }
     skipped.extend(of_operators.values())
-    left = {key: suspect for key, suspect in found.items() if key not in of_operators}
+    left = {key: suspect for key, suspect in suspects.items() if key not in of_operators}
     hidden = _hidden(survey, left.values(), given)
     skipped.extend(hidden.values())
     if listing.problem is not None:
-        is_seen = bool(found) or any(map(_is_changelog, survey.topics())) or all(map(is_internal, survey.topics()))
+        is_seen = bool(suspects) or any(map(_is_changelog, survey.topics())) or all(map(is_internal, survey.topics()))
         skipped.insert(0, not_looked_at.groups(listing.problem, is_all=application is None and not is_seen))
     return Candidates(
         suspects=tuple(left[key] for key in sorted(left) if left[key] not in hidden),
@@ -125,7 +127,7 @@ def _changelogs_without_topic(
         is_its_own = application is None or parse(topic, application=application) is not None
         return is_its_own and topic not in topics and _is_changelog(topic)
 
-    found: dict[tuple[str, Topic], None] = {}
+    changelogs: dict[tuple[str, Topic], None] = {}
     for subject in survey.subjects():
         context, name = split_context(subject)
         split = split_subject(name)
@@ -136,8 +138,8 @@ def _changelogs_without_topic(
             continue
         topic, _role = split
         if is_wanted(topic):
-            found[context, topic] = None
-    return sorted(found)
+            changelogs[context, topic] = None
+    return sorted(changelogs)
 
 
 def _is_changelog(topic: Topic) -> bool:

@@ -220,8 +220,8 @@ def _owner(survey: Survey, applications: Applications, topic: Topic) -> str | No
     survey.ask_commits(prefixes)
     named = (name for name in prefixes if applications.is_group(name) and not applications.is_plain(name))
     living = next((name for name in named if topic not in {read for read, _partition in survey.commits(name)}), None)
-    known = living or next((name for name in prefixes if name in survey.supplied.applications), None)
-    return known or generated_owner(topic)
+    owner = living or next((name for name in prefixes if name in survey.supplied.applications), None)
+    return owner or generated_owner(topic)
 
 
 def _other_splits(topic: Topic, owner: str) -> Iterable[str]:

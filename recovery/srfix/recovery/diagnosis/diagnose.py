@@ -160,24 +160,24 @@ class _Gathered:
         hints = gather_hints(verdict.store, self.survey, topic)
         context = with_hints(self.said, hints)
         if topic is None:
-            found = self._of_open(verdict, context)
+            findings = self._of_open(verdict, context)
         else:
-            learned = self._learned(verdict, topic, context)
-            if learned is None:
+            facts = self._learned(verdict, topic, context)
+            if facts is None:
                 return
-            shown = registers_elsewhere(learned, self.survey, context)
+            shown = registers_elsewhere(facts, self.survey, context)
             if shown is not None:
                 self._of_nothing(verdict, verdict.store, shown)
                 return
-            written = tuple(from_source_subject(learned, context, self.among, self.survey))
+            written = tuple(from_source_subject(facts, context, self.among, self.survey))
             hints = (*hints, *written)
-            are_missing = any(missing_ids(learned, role) for role in learned.roles.values())
+            are_missing = any(missing_ids(facts, role) for role in facts.roles.values())
             if written and are_missing and context.streams_version is None:
-                told = not_looked_at.whether_another_wrote(verdict.store, written[0].detail, context.given)
-                self.skipped.append(told)
-            found = self._of_source(verdict, learned, with_hints(self.said, hints))
-        if found:
-            self._keep(verdict, topic, found, hints)
+                omission = not_looked_at.whether_another_wrote(verdict.store, written[0].detail, context.given)
+                self.skipped.append(omission)
+            findings = self._of_source(verdict, facts, with_hints(self.said, hints))
+        if findings:
+            self._keep(verdict, topic, findings, hints)
 
     def _not_asked_for(self, verdict: Verdict) -> Skipped | None:
         """Why the store is left out: no application owns it, or one that was not asked for."""
@@ -210,12 +210,12 @@ class _Gathered:
     def _of_nothing(self, verdict: Verdict, suspect: SuspectStore, shown: str) -> None:
         """A store into which nothing is restored: what its subjects are there for, or that it was not looked at."""
         hints = gather_hints(suspect, self.survey)
-        found: tuple[Finding, ...] = ()
+        findings: tuple[Finding, ...] = ()
         if is_alive(self.survey, suspect.application):
             facts = without_source(self.survey, suspect, logs_nothing=shown)
-            found = tuple(_check(facts, with_hints(self.said, hints)))
-        if found:
-            self._keep(verdict, None, found, hints, suspect)
+            findings = tuple(_check(facts, with_hints(self.said, hints)))
+        if findings:
+            self._keep(verdict, None, findings, hints, suspect)
         else:
             self.skipped.append(not_looked_at.from_nowhere(suspect, shown, self.said.given))
 
@@ -227,29 +227,31 @@ class _Gathered:
             self.skipped.append(not_looked_at.not_allowed(verdict.store, error))
             return None
 
-    def _of_source(self, verdict: Verdict, learned: StoreFacts, context: CheckContext) -> Sequence[Finding]:
+    def _of_source(self, verdict: Verdict, facts: StoreFacts, context: CheckContext) -> Sequence[Finding]:
         """What every check finds in a store whose source is decided."""
-        self.facts.append(learned)
-        self.skipped.extend(not_looked_at.of_examined(learned, context))
+        self.facts.append(facts)
+        self.skipped.extend(not_looked_at.of_examined(facts, context))
         application = verdict.store.application
-        of_it = not_looked_at.isolation(application, self.survey.restore_isolation(application))
-        self.skipped.extend(skipped for skipped in of_it if skipped not in self.skipped)
-        found = tuple(_check(learned, context))
-        if not _is_wrong(found) and any(self._is_wrong_of(each, verdict, context) for each in verdict.global_rivals):
+        omissions = not_looked_at.isolation(application, self.survey.restore_isolation(application))
+        self.skipped.extend(skipped for skipped in omissions if skipped not in self.skipped)
+        findings = tuple(_check(facts, context))
+        if not _is_wrong(findings) and any(
+            self._is_wrong_of(rival, verdict, context) for rival in verdict.global_rivals
+        ):
             self.skipped.append(undecided.table_or_global(verdict, self.said.given))
-        return found
+        return findings
 
-    def _is_wrong_of(self, each: Hypothesis, verdict: Verdict, context: CheckContext) -> bool:
+    def _is_wrong_of(self, hypothesis: Hypothesis, verdict: Verdict, context: CheckContext) -> bool:
         """True if something would be wrong, or not known, were a hypothesis true that was not chosen."""
-        if each.topic is None or each.is_gone:
+        if hypothesis.topic is None or hypothesis.is_gone:
             return False
         try:
-            learned = learn(
-                self.survey, self.counter, each.store, each.topic, verdict.evidence, context.streams_version
+            facts = learn(
+                self.survey, self.counter, hypothesis.store, hypothesis.topic, verdict.evidence, context.streams_version
             )
         except AccessDeniedError:
             return True
-        return _is_wrong(_check(learned, context))
+        return _is_wrong(_check(facts, context))
 
     def _of_open(self, verdict: Verdict, context: CheckContext) -> Sequence[Finding]:
         """A finding without a source per code and role, if at least one of the hypotheses would give one.
@@ -258,43 +260,47 @@ class _Gathered:
         found.
         """
         every = verdict.open
-        if all(each.topic is None for each in every):
+        if all(hypothesis.topic is None for hypothesis in every):
             self.skipped.append(undecided.without_source(verdict, self.said.given))
             return ()
         which = undecided.which_is_true(verdict, context.given)
-        considered, evidence = tuple(each.considered() for each in every), verdict.evidence
+        considered, evidence = tuple(hypothesis.considered() for hypothesis in every), verdict.evidence
         checked: list[StoreFacts] = []
         findings: dict[tuple[str, Role], Finding] = {}
         skipped: dict[Skipped, None] = {}
         contexts = {verdict.store.application: context}
-        for each in verdict.ranked:  # each application runs a Kafka Streams of its own
-            if each.store.application not in contexts:
-                contexts[each.store.application] = with_hints(self.said, gather_hints(each.store, self.survey))
-        is_open = not verdict.is_comparable or not any(each.is_alike for each in every)
+        for hypothesis in verdict.ranked:  # each application runs a Kafka Streams of its own
+            if hypothesis.store.application not in contexts:
+                contexts[hypothesis.store.application] = with_hints(
+                    self.said, gather_hints(hypothesis.store, self.survey)
+                )
+        is_open = not verdict.is_comparable or not any(hypothesis.is_alike for hypothesis in every)
         if is_open and context.asks_the_source_subject:
             is_open = not _are_all_there(verdict, self.survey)
-        for each in every:
-            if each.topic is None or each.is_gone:
+        for hypothesis in every:
+            if hypothesis.topic is None or hypothesis.is_gone:
                 is_open = True
                 continue
-            its = contexts.get(each.store.application, context)
+            its = contexts.get(hypothesis.store.application, context)
             try:
-                learned = learn(self.survey, self.counter, each.store, each.topic, evidence, its.streams_version)
+                store_facts = learn(
+                    self.survey, self.counter, hypothesis.store, hypothesis.topic, evidence, its.streams_version
+                )
             except AccessDeniedError as error:
-                skipped[not_looked_at.not_allowed(each.store, error)] = None
+                skipped[not_looked_at.not_allowed(hypothesis.store, error)] = None
                 is_open = True
                 continue
-            facts = _but_for_topic(learned)
+            facts = _but_for_topic(store_facts)
             if facts not in checked:  # hundreds of topics may be alike, and would add nothing
                 checked.append(facts)
-                for finding in _check_without_source(replace(learned, source=None), its, which):
-                    known = findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
-                    if not known.severity.is_at_least(finding.severity):
+                for finding in _check_without_source(replace(store_facts, source=None), its, which):
+                    worst = findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
+                    if not worst.severity.is_at_least(finding.severity):
                         findings[finding.code, finding.role] = replace(finding, considered=considered)
-            unclear = tuple(not_looked_at.of_examined(learned, its))
+            unclear = tuple(not_looked_at.of_examined(store_facts, its))
             skipped |= dict.fromkeys(unclear)
             if not is_open and not _is_wrong(findings.values()):
-                is_open = _is_wrong(_check(learned, its)) or any(piece.could_hide for piece in unclear)
+                is_open = _is_wrong(_check(store_facts, its)) or any(piece.could_hide for piece in unclear)
         if is_open and not _is_wrong(findings.values()):
             skipped[undecided.not_decided(verdict, context.given)] = None
         self.skipped.extend(skipped)
@@ -389,8 +395,8 @@ def _are_all_there(verdict: Verdict, survey: Survey) -> bool:
     """
     store = verdict.store
     read = read_topics(store, survey)
-    told = survey.supplied.is_told_global(store.application, store.name)
-    return told is False and bool(read) and read.keys() <= {each.topic for each in verdict.open}
+    is_global_store = survey.supplied.is_told_global(store.application, store.name)
+    return is_global_store is False and bool(read) and read.keys() <= {hypothesis.topic for hypothesis in verdict.open}
 
 
 def _have_changelogs(survey: Survey, application: str) -> bool:

@@ -15,12 +15,12 @@ from srfix.recovery.findings import Finding, Severity
 def upon_findings(known: Circumstances, findings: Collection[Finding], *, given: Given | None = None) -> Iterator[str]:
     """What to do about the findings of one application."""
     codes = {finding.code for finding in findings}
-    found = [check for check in CHECKS if check.code in codes]
+    checks = [check for check in CHECKS if check.code in codes]
     serious = [finding for finding in findings if finding.severity is not Severity.NOTE]
-    rules = _rules(found, {finding.code for finding in serious})
+    rules = _rules(checks, {finding.code for finding in serious})
     advised = 0
-    for check in found:
-        alike = {other.code for other in found if other.advice.serious is check.advice.serious}
+    for check in checks:
+        alike = {other.code for other in checks if other.advice.serious is check.advice.serious}
         own = tuple(finding for finding in serious if finding.code in alike)
         if own and check.advice.serious is not None and check.code == min(alike):
             yield from check.advice.serious(
@@ -36,31 +36,31 @@ def upon_findings(known: Circumstances, findings: Collection[Finding], *, given:
             "helps stands at each finding."
         )
     if not serious:
-        yield from _upon_notes(known, found, findings)
-    if not advised and any(check.advice.recurs for check in found):
+        yield from _upon_notes(known, checks, findings)
+    if not advised and any(check.advice.recurs for check in checks):
         yield from prevention(known, rules.upgrade)
 
 
 def forbidden(known: Circumstances, findings: Collection[Finding]) -> tuple[str, ...]:
     """What must not be done before the findings of one application are mended, each as words behind "do not"."""
     codes = {finding.code for finding in findings if finding.severity is not Severity.NOTE}
-    told = [check.advice.do_not for check in CHECKS if check.code in codes and check.advice.do_not is not None]
-    return tuple(dict.fromkeys(words for do_not in told for words in do_not(known)))
+    warnings = [check.advice.do_not for check in CHECKS if check.code in codes and check.advice.do_not is not None]
+    return tuple(dict.fromkeys(words for do_not in warnings for words in do_not(known)))
 
 
-def _rules(found: Sequence[Check], serious: Collection[str]) -> Rules:
+def _rules(checks: Sequence[Check], serious: Collection[str]) -> Rules:
     rules = [
         rules
-        for check in found
+        for check in checks
         if (rules := check.advice.rules) is not None and (rules.of_notes or check.code in serious)
     ]
     return Rules(
-        wiping=next((each.wiping for each in rules if each.wiping is not None), None),
-        upgrade=next((each.upgrade for each in rules if each.upgrade is not None), None),
+        wiping=next((rule.wiping for rule in rules if rule.wiping is not None), None),
+        upgrade=next((rule.upgrade for rule in rules if rule.upgrade is not None), None),
     )
 
 
-def _upon_notes(known: Circumstances, found: Sequence[Check], findings: Collection[Finding]) -> Iterator[str]:
+def _upon_notes(known: Circumstances, checks: Sequence[Check], findings: Collection[Finding]) -> Iterator[str]:
     """Nothing is broken: the last check that has something to say of that says it."""
     if any(fault.is_partial for finding in findings for fault in finding.schema_ids):
         yield (
@@ -68,5 +68,5 @@ def _upon_notes(known: Circumstances, found: Sequence[Check], findings: Collecti
             "limits (--deadline, --max-records) before you rely on it."
         )
         return
-    notes = [check.advice.note for check in found if check.advice.note is not None]
+    notes = [check.advice.note for check in checks if check.advice.note is not None]
     yield from (note(known) for note in notes[-1:])

@@ -27,14 +27,14 @@ def from_source_subject(
     into a global table commits nothing. Nor where the phantom subject has a later schema that the source's subject lacks: what
     wrote that asked the phantom subject. Nor where the source's subject begins with it: ksqlDB may be the producer, too.
     """
-    found = {}
+    own_ids = {}
     for role in facts.roles.values():
         first = {version.schema_id for version in role.state.versions[:1]}
-        found[role.role] = sorted(internal_versions(facts, role, context).keys() & first)
+        own_ids[role.role] = sorted(internal_versions(facts, role, context).keys() & first)
     value = facts.roles.get(Role.VALUE)
-    if value is not None and value.state.versions and not found[Role.VALUE]:
+    if value is not None and value.state.versions and not own_ids[Role.VALUE]:
         return
-    for of, own in found.items():
+    for of, own in own_ids.items():
         source = facts.source_of(of)
         if source is None or not own or among.others_read(source.topic, facts.store.application):
             continue
@@ -62,5 +62,5 @@ def _others_left(schema_ids: Iterable[SchemaId], of: Role, application: str, sur
         return recognise(split[0]) is InternalTopicKind.CHANGELOG
 
     others = tuple(filter(is_anothers, survey.subjects()))
-    holding = (each for each in others if not all(survey.membership(each, i).is_missing for i in ids))
-    return any({version.schema_id for version in survey.subject_state(each).versions[:1]} & ids for each in holding)
+    holding = (other for other in others if not all(survey.membership(other, i).is_missing for i in ids))
+    return any({version.schema_id for version in survey.subject_state(other).versions[:1]} & ids for other in holding)

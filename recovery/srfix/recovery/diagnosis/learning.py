@@ -194,12 +194,12 @@ def _processed(
     keys: KeyRole,
 ) -> ProcessedRows | None:
     """A global store's rows against the records of their keys; not where the store's serde may have changed the keys."""
-    found = learn_processed(survey, suspect, census, counter.deadline_s, streams)
-    if found is None or not found.transformed or not keys.is_role or len(keys.census.ids(Role.KEY)) < 2:
-        return found
+    rows = learn_processed(survey, suspect, census, counter.deadline_s, streams)
+    if rows is None or not rows.transformed or not keys.is_role or len(keys.census.ids(Role.KEY)) < 2:
+        return rows
     why = "the topic's keys carry several schema ids, so a row may be that of a record whose key carries another one"
-    untold = found.untold + found.transformed
-    return replace(found, transformed=0, untold=untold, example=None, not_compared=why)
+    untold = rows.untold + rows.transformed
+    return replace(rows, transformed=0, untold=untold, example=None, not_compared=why)
 
 
 def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) -> StoreFacts:
@@ -239,8 +239,8 @@ def is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> boo
     """True for a global table's store, in whose restore committed offsets play no part: as a state directory or a topology
     says, or as the group has committed offsets elsewhere and none on its topic.
     """
-    told = survey.supplied.is_told_global(suspect.application, suspect.name)
-    if told is not None:
-        return told
+    is_shown = survey.supplied.is_told_global(suspect.application, suspect.name)
+    if is_shown is not None:
+        return is_shown
     read = read_topics(suspect, survey)
     return topic is not None and bool(read) and topic not in read

@@ -48,18 +48,20 @@ def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
         for role in Role:
             if role is Role.KEY and role not in facts.roles and Role.VALUE in facts.roles:
                 continue  # the key serde asks no registry
-            found = partition.of(role)
-            if found.guids:
+            half = partition.of(role)
+            if half.guids:
                 yield Skipped(
-                    what=f"{counted(found.guids, role.value)} of {where}",
+                    what=f"{counted(half.guids, role.value)} of {where}",
                     reason="they name their schema by GUID, which a diagnosis does not look up under the subjects",
                     could_hide=True,
                     subjects=(facts.store.subject(role),),
                 )
-            told = facts.source is not None and role in facts.roles and bool(found.live_unframed_keys)  # by SRF013
-            if role is Role.VALUE and found.unframed and not told and not facts.value_asks_no_registry:
+            is_said_elsewhere = (
+                facts.source is not None and role in facts.roles and bool(half.live_unframed_keys)
+            )  # by SRF013
+            if role is Role.VALUE and half.unframed and not is_said_elsewhere and not facts.value_asks_no_registry:
                 yield Skipped(
-                    what=f"{counted(found.unframed, role.value)} of {where}, the first at offset {found.first_unframed_offset}",
+                    what=f"{counted(half.unframed, role.value)} of {where}, the first at offset {half.first_unframed_offset}",
                     reason="they are not framed by a schema registry serializer, so they carry no schema id",
                     could_hide=True,
                     subjects=(facts.store.subject(role),),
@@ -126,20 +128,25 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
 
 def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
     """Rows of a global store of which nothing tells whether a processor made them: a restore before 3.8 goes past it."""
-    store, found = facts.store, facts.processed
-    if found is None or found.not_compared is None or found.transformed or not (found.processor or found.untold):
+    store, processed = facts.store, facts.processed
+    if (
+        processed is None
+        or processed.not_compared is None
+        or processed.transformed
+        or not (processed.processor or processed.untold)
+    ):
         return
-    where = "" if found.origin is None else f" in {found.origin}"
+    where = "" if processed.origin is None else f" in {processed.origin}"
     who = (
         "a global table fills it, or a processor of your own (addGlobalStore), for both have the same names; and"
-        if found.processor is None
-        else f"processor {found.processor}{where} is one of your own, and"
+        if processed.processor is None
+        else f"processor {processed.processor}{where} is one of your own, and"
     )
-    change = "what a processor stores differs from them" if found.processor is None else "it changes them"
+    change = "what a processor stores differs from them" if processed.processor is None else "it changes them"
     yield Skipped(
         what=f"rows of global store {store.name} of application {store.application}",
         reason=f"{who} before Kafka Streams 3.8 a restore copies the topic's records past it; whether {change}, so that a "
-        f"restore brings others (SRF019), is not known: {found.not_compared}. --state-dir has the rows compared, and "
+        f"restore brings others (SRF019), is not known: {processed.not_compared}. --state-dir has the rows compared, and "
         "--streams-version says if 3.8 or later runs",
         could_hide=True,
         subjects=store.subjects,

@@ -53,9 +53,9 @@ def learn_processed(
 
     if streams is not None and streams >= _REPROCESSES_SINCE:
         return None
-    found = _processor(survey, suspect, census.topic)
+    processor = _processor(survey, suspect, census.topic)
     places = places_of(survey.supplied.state, suspect)
-    if found.processor is None and not any(place.task.is_global for place in places):
+    if processor.processor is None and not any(place.task.is_global for place in places):
         return None
     try:
         return compare_rows(
@@ -64,11 +64,11 @@ def learn_processed(
             census,
             places,
             context=suspect.context,
-            found=found,
+            found=processor,
             deadline_s=deadline_s,
         )
     except LibraryMissingError as error:
-        return replace(found, not_compared=error.message)
+        return replace(processor, not_compared=error.message)
 
 
 def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> ProcessedRows:
@@ -76,8 +76,12 @@ def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> Processed
     from srfix.recovery.facts.store_rows import ProcessedRows
     from srfix.recovery.facts.table_sources import own_processor
 
-    for given in survey.supplied.topologies:
-        own = own_processor(given.topology, suspect.name) if given.application in (None, suspect.application) else None
+    for topology in survey.supplied.topologies:
+        own = (
+            own_processor(topology.topology, suspect.name)
+            if topology.application in (None, suspect.application)
+            else None
+        )
         if own is not None and own.topic == topic:
-            return ProcessedRows(processor=own.name, origin=given.origin)
+            return ProcessedRows(processor=own.name, origin=topology.origin)
     return ProcessedRows()

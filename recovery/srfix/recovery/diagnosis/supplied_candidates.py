@@ -29,16 +29,16 @@ def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
     from srfix.recovery.state.directory import StoreKind
 
     topics = survey.topics()
-    for found in survey.supplied.stores_on_disk():
-        if found.kind is StoreKind.SEGMENTED or found.own_changelog is not None:
+    for store_on_disk in survey.supplied.stores_on_disk():
+        if store_on_disk.kind is StoreKind.SEGMENTED or store_on_disk.own_changelog is not None:
             continue
-        suspect = SuspectStore(application=found.prefix, name=found.name)
-        if (found.sources or found.is_silent) and suspect.changelog not in topics:
+        suspect = SuspectStore(application=store_on_disk.prefix, name=store_on_disk.name)
+        if (store_on_disk.sources or store_on_disk.is_silent) and suspect.changelog not in topics:
             yield suspect
     for application in survey.supplied.applications:
-        for given, table in survey.supplied.tables(application):
+        for topology, table in survey.supplied.tables(application):
             suspect = SuspectStore(application=application, name=table.store)
-            certain = given.application == application and table.weight is not Weight.WEAK
+            certain = topology.application == application and table.weight is not Weight.WEAK
             if certain and table.topic in topics and suspect.changelog not in topics:
                 yield suspect
 
@@ -66,18 +66,18 @@ def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[
         if application is None or disk.prefix == application:
             yield from _lost(disk, survey)
     on_disk = {disk.name for disk in survey.supplied.stores_on_disk()}
-    for given in survey.supplied.topologies:
-        unknown = sorted({table.store for table in table_sources(given.topology)} - found - on_disk)
-        if given.application is None and unknown:
+    for topology in survey.supplied.topologies:
+        unknown = sorted({table.store for table in table_sources(topology.topology)} - found - on_disk)
+        if topology.application is None and unknown:
             yield Skipped(
-                what=f"{'store' if len(unknown) == 1 else 'stores'} {', '.join(unknown)} in {given.origin}",
+                what=f"{'store' if len(unknown) == 1 else 'stores'} {', '.join(unknown)} in {topology.origin}",
                 reason="the printed topology does not say whose it is, and no subject or group points to them; name "
                 "the application with --application",
                 could_hide=True,
             )
-        missing = sorted({t.topic for t in table_sources(given.topology)}.difference(survey.topics()))
+        missing = sorted({t.topic for t in table_sources(topology.topology)}.difference(survey.topics()))
         if missing:
-            yield _not_on_this_cluster(given.origin, ", ".join(missing))
+            yield _not_on_this_cluster(topology.origin, ", ".join(missing))
     for answers in survey.supplied.ksqldb:
         for problem in answers.problems:
             yield Skipped(what=f"ksqlDB ({answers.origin})", reason=problem, could_hide=True)
@@ -98,20 +98,20 @@ def _of_state_directory(state: ApplicationState, survey: Survey) -> Iterator[Ski
         )
 
 
-def _lost(found: StoreOnDisk, survey: Survey) -> Iterator[Skipped]:
-    own = found.own_changelog
-    subjects = SuspectStore(application=found.prefix, name=found.name).subjects
+def _lost(store_on_disk: StoreOnDisk, survey: Survey) -> Iterator[Skipped]:
+    own = store_on_disk.own_changelog
+    subjects = SuspectStore(application=store_on_disk.prefix, name=store_on_disk.name).subjects
     if own is not None and own not in survey.topics():
         yield Skipped(
-            what=f"store {found.name} of application {found.prefix}",
+            what=f"store {store_on_disk.name} of application {store_on_disk.prefix}",
             reason=f"its checkpoint names a changelog topic of its own, {own}, and there is no such topic: it was "
             "deleted, or this is another cluster. It is not a store that restores from a source topic",
             could_hide=False,
             subjects=subjects,
         )
-    missing = sorted({source.topic for source in found.sources}.difference(survey.topics()))
+    missing = sorted({source.topic for source in store_on_disk.sources}.difference(survey.topics()))
     if missing:
-        yield _not_on_this_cluster(f"the checkpoint of store {found.name}", ", ".join(missing), subjects)
+        yield _not_on_this_cluster(f"the checkpoint of store {store_on_disk.name}", ", ".join(missing), subjects)
 
 
 def _not_on_this_cluster(what: str, topics: str, subjects: tuple[Subject, ...] = ()) -> Skipped:

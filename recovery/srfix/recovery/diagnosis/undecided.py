@@ -34,8 +34,10 @@ def not_decided(verdict: Verdict, given: Given) -> Skipped:
     """Several hypotheses are left, or none is certain enough, and none of them would give a finding."""
     store = verdict.store
     shown = verdict.open[:_MOST_HYPOTHESES]
-    several = len({each.store.application for each in shown}) > 1
-    possible = [f"({number}) {_in_words(each, several=several)}" for number, each in enumerate(shown, start=1)]
+    several = len({hypothesis.store.application for hypothesis in shown}) > 1
+    possible = [
+        f"({number}) {_in_words(hypothesis, several=several)}" for number, hypothesis in enumerate(shown, start=1)
+    ]
     if len(verdict.open) > len(shown):
         possible.append(f"and {len(verdict.open) - len(shown)} more")
     return store.skipped(
@@ -47,8 +49,8 @@ def not_decided(verdict: Verdict, given: Given) -> Skipped:
 def table_or_global(verdict: Verdict, given: Given) -> Skipped:
     """Nothing is wrong if it is a table of the topic that the group reads; something is, if a global table of another."""
     chosen, rivals = verdict.chosen, verdict.global_rivals
-    others = [each.topic for each in rivals if each.topic is not None]
-    commands = [_ask_for_source(each.store, given, each.topic) for each in rivals[:_MOST_HYPOTHESES] if each.topic]
+    others = [rival.topic for rival in rivals if rival.topic is not None]
+    commands = [_ask_for_source(rival.store, given, rival.topic) for rival in rivals[:_MOST_HYPOTHESES] if rival.topic]
     return verdict.store.skipped(
         f"as a table of {chosen.topic if chosen is not None else None}, which its group reads, nothing is wrong with it; as a "
         f"global table of {' or '.join(others[:_MOST_HYPOTHESES])}, whose fields are the same, something is. If it is one: "
@@ -59,9 +61,9 @@ def table_or_global(verdict: Verdict, given: Given) -> Skipped:
 def which_is_true(verdict: Verdict, given: Given) -> str:
     """The question which of the hypotheses is true, as commands to paste."""
     commands = [
-        _ask_for_source(each.store, given, each.topic)
-        for each in verdict.open[:_MOST_HYPOTHESES]
-        if each.topic is not None and not each.is_gone
+        _ask_for_source(hypothesis.store, given, hypothesis.topic)
+        for hypothesis in verdict.open[:_MOST_HYPOTHESES]
+        if hypothesis.topic is not None and not hypothesis.is_gone
     ]
     return f"Say which: {' or '.join(commands or [_ask_for_source(verdict.store, given)])}."
 
@@ -69,20 +71,24 @@ def which_is_true(verdict: Verdict, given: Given) -> str:
 def without_application(verdict: Verdict, given: Given) -> Skipped:
     """No group, or none that is a Kafka Streams application, has a name that the changelog's begins with."""
     suspect = verdict.suspect
-    known = [
+    not_asked_for = [
         f"group {application} is none ({'; '.join(piece.detail for piece in pieces if piece.against)})"
         for application, pieces in verdict.applications.items()
         if any(piece.kind == rules.PLAIN_GROUP.kind for piece in pieces)
     ]
     unproven = [f"group {group} shows no sign of Kafka Streams" for group in verdict.unproven]
-    said = f": {'; '.join((*known, *unproven))}" if known or unproven else ""
+    evidence = f": {'; '.join((*not_asked_for, *unproven))}" if not_asked_for or unproven else ""
     split = suspect.splits[0]
-    likely = sorted(suspect.splits, key=lambda each: each.application not in verdict.unproven)[:_MOST_HYPOTHESES]
-    examine = [given.quoted("diagnose", "--application", each.application, "--store", each.name) for each in likely]
+    likely = sorted(suspect.splits, key=lambda possible: possible.application not in verdict.unproven)[
+        :_MOST_HYPOTHESES
+    ]
+    examine = [
+        given.quoted("diagnose", "--application", possible.application, "--store", possible.name) for possible in likely
+    ]
     return Skipped(
         what=f"the subjects of {suspect.changelog}",
         reason="the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
-        f"it starts with{said} (it may have expired or never existed, or the topic was a person's and is gone). Say "
+        f"it starts with{evidence} (it may have expired or never existed, or the topic was a person's and is gone). Say "
         f"whose store it is to have it examined: {' or '.join(examine)}.",
         could_hide=True,
         subjects=split.subjects,
@@ -140,7 +146,8 @@ def hidden(suspect: Suspect, given: Given) -> Skipped:
     """Its changelog may exist after all, in a place that this user may not see."""
     query = ksqldb_query(suspect.changelog)
     split = next(
-        (each for each in suspect.splits if query and each.application == query.application), suspect.splits[0]
+        (possible for possible in suspect.splits if query and possible.application == query.application),
+        suspect.splits[0],
     )
     return Skipped(
         what=f"the subjects of {suspect.changelog}",
@@ -169,13 +176,17 @@ def refused_groups(refused: Mapping[str, ClusterError], named: str | None) -> It
     yield Skipped(what=what, reason=reason, could_hide=named is None)
 
 
-def _in_words(each: Hypothesis, *, several: bool) -> str:
+def _in_words(hypothesis: Hypothesis, *, several: bool) -> str:
     """A hypothesis, and what speaks for and against it; its application too where several are possible."""
-    pieces = [piece for piece in each.pieces if several or piece.topic is not None]
+    pieces = [piece for piece in hypothesis.pieces if several or piece.topic is not None]
     pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
     con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
-    whose = f"store {each.store.name} of {each.store.application}, from " if several else ""
-    topic = "no known topic" if each.topic is None else f"topic {each.topic}{' (gone)' if each.is_gone else ''}"
+    whose = f"store {hypothesis.store.name} of {hypothesis.store.application}, from " if several else ""
+    topic = (
+        "no known topic"
+        if hypothesis.topic is None
+        else f"topic {hypothesis.topic}{' (gone)' if hypothesis.is_gone else ''}"
+    )
     return f"{whose}{topic}; for it: {pro}; against it: {con}"
 
 

@@ -96,10 +96,10 @@ class _Look:
         guids = sum(partition.values.guids for partition in census.partitions)
         if guids:
             yield f"{counted(guids, 'value')} whose schema is named by GUID, which a diagnosis does not look up"
-        known = [survey.membership(subject, schema_id) for schema_id in census.restorable_ids(Role.VALUE)]
-        if unknown := [each.schema_id for each in known if not each.is_known]:
+        memberships = [survey.membership(subject, schema_id) for schema_id in census.restorable_ids(Role.VALUE)]
+        if unknown := [membership.schema_id for membership in memberships if not membership.is_known]:
             yield f"schema id {enumerated(unknown)}, which the registry does not know"
-        missing = [each.schema_id for each in known if each.is_known and each.is_missing]
+        missing = [membership.schema_id for membership in memberships if membership.is_known and membership.is_missing]
         if missing and is_registered and not self.said.does_without(subject):
             yield f"schema id {enumerated(missing)}, not registered under {subject}"
         is_whole = self.counter.decode_values or sum(p.records for p in census.partitions) <= _MOST_DECODED

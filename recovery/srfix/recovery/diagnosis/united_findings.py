@@ -41,7 +41,7 @@ def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
         text = "" if latest is None else latest.schema.text
         key = (finding.code, finding.application, finding.store, finding.role.value, name, text)
         places.setdefault(key, []).append(finding)
-    return [_as_one(sorted(found, key=_default_context_first)) for found in places.values()]
+    return [_as_one(sorted(copies, key=_default_context_first)) for copies in places.values()]
 
 
 def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tuple[list[Finding], list[Skipped]]:
@@ -67,7 +67,7 @@ def _context_that_knows(finding: Finding, survey: Survey) -> str | None:
     own, name = split_context(finding.subject)
     changelog = changelog_topic(finding.application, finding.store)
     phantoms = {subject_for(changelog, role) for role in Role}
-    holding = {context for context, each in map(split_context, survey.subjects()) if each in phantoms}
+    holding = {context for context, other_name in map(split_context, survey.subjects()) if other_name in phantoms}
     for other in sorted(holding - {own}):
         there = join_context(other, name)
         if all(survey.membership(there, at_fault.schema_id).is_known for at_fault in finding.schema_ids):
@@ -75,8 +75,8 @@ def _context_that_knows(finding: Finding, survey: Survey) -> str | None:
     return None
 
 
-def _as_one(found: list[Finding]) -> Finding:
-    first, others = found[0], tuple(each.subject for each in found[1:])
+def _as_one(copies: list[Finding]) -> Finding:
+    first, others = copies[0], tuple(copy.subject for copy in copies[1:])
     if not others:
         return first
     return replace(
@@ -95,11 +95,11 @@ def _default_context_first(finding: Finding) -> tuple[bool, tuple[int, str, str,
 
 def with_notes(findings: Iterable[Finding]) -> list[Finding]:
     """The findings, each with the notes on its repair. A note that goes with no finding stays one itself."""
-    found = list(findings)
-    notes = [each for each in found if each.severity is Severity.NOTE and BY_CODE[each.code].is_of_repair]
-    hosts = [replace(each, notes=tuple(_of(each, notes))) for each in found if each not in notes]
-    told = [note for host in hosts for note in host.notes]
-    return [*hosts, *(note for note in notes if note not in told)]
+    of_all = list(findings)
+    notes = [finding for finding in of_all if finding.severity is Severity.NOTE and BY_CODE[finding.code].is_of_repair]
+    hosts = [replace(finding, notes=tuple(_of(finding, notes))) for finding in of_all if finding not in notes]
+    placed = [note for host in hosts for note in host.notes]
+    return [*hosts, *(note for note in notes if note not in placed)]
 
 
 def _of(finding: Finding, notes: Sequence[Finding]) -> Iterator[Finding]:

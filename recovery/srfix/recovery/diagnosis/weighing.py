@@ -54,13 +54,17 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
     of_applications = {split.application: _of_application(split, suspect, applications) for split in suspect.splits}
     established = tuple(_established(suspect, applications))
     for split in _named_with_source(suspect, established, survey):
-        said = rules.GIVEN.of_application(split.application, "a source was named for its store")
-        of_applications[split.application] = (*of_applications[split.application], said)
+        reason = rules.GIVEN.of_application(split.application, "a source was named for its store")
+        of_applications[split.application] = (*of_applications[split.application], reason)
         established = tuple(dict.fromkeys((*established, split)))
     every = _with_shared(
-        [each for split in established for each in _hypotheses(split, of_applications[split.application], survey)]
+        [
+            hypothesis
+            for split in established
+            for hypothesis in _hypotheses(split, of_applications[split.application], survey)
+        ]
     )
-    ranked = sorted((each for each in every if not each.is_out), key=order)
+    ranked = sorted((hypothesis for hypothesis in every if not hypothesis.is_out), key=order)
     for split in suspect.splits:
         if split not in established:
             left = applications.left_by(suspect.changelog, split.application)
@@ -72,7 +76,7 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
         established=_likeliest_first(established, ranked),
         unproven=tuple(name for name, pieces in of_applications.items() if not pieces and applications.is_group(name)),
         ranked=tuple(ranked),
-        ruled_out=tuple(sorted((each for each in every if each.is_out), key=order)),
+        ruled_out=tuple(sorted((hypothesis for hypothesis in every if hypothesis.is_out), key=order)),
         doubts=doubts,
         chosen=choose(ranked, doubts),
         is_comparable=any(schema_similarity.is_comparable(split, survey) for split in suspect.splits[:1]),
@@ -83,18 +87,18 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
 def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
     """The hypotheses, each with what was seen of its topic for another application: how a schema fits is the same for all."""
     of_topics: defaultdict[Topic | None, dict[str, list[Evidence]]] = defaultdict(dict)
-    for each in every:
+    for hypothesis in every:
         seen: defaultdict[str, list[Evidence]] = defaultdict(list)
-        for piece in each.pieces:
+        for piece in hypothesis.pieces:
             if piece.topic is not None and piece.application is None and piece.kind in _OF_TOPIC:
                 seen[piece.kind].append(piece)
         for kind, pieces in seen.items():
-            of_topics[each.topic].setdefault(kind, pieces)
+            of_topics[hypothesis.topic].setdefault(kind, pieces)
     whole = []
-    for each in every:
-        known = {piece.kind for piece in each.pieces}
-        more = [piece for kind, pieces in of_topics[each.topic].items() if kind not in known for piece in pieces]
-        whole.append(replace(each, pieces=(*each.pieces, *more)))
+    for hypothesis in every:
+        kinds = {piece.kind for piece in hypothesis.pieces}
+        more = [piece for kind, pieces in of_topics[hypothesis.topic].items() if kind not in kinds for piece in pieces]
+        whole.append(replace(hypothesis, pieces=(*hypothesis.pieces, *more)))
     return whole
 
 
@@ -103,9 +107,9 @@ def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdic
     stores chose the same one, the one that leads the others by the margin keeps it, and where none does, none.
     """
     proven = {
-        (each.store.application, each.topic): each.store.name
+        (chosen.store.application, chosen.topic): chosen.store.name
         for verdict in verdicts
-        if (each := verdict.chosen) is not None and each.is_proven
+        if (chosen := verdict.chosen) is not None and chosen.is_proven
     }
     verdicts = [_without_proven(verdict, proven) for verdict in verdicts]
     settled = {(application, store) for (application, _topic), store in proven.items()}
@@ -126,15 +130,15 @@ def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdic
 def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, Topic | None], str]) -> Verdict:
     """The verdict without the topics that other stores of the application are proven to restore from."""
 
-    def is_free(each: Hypothesis) -> bool:
-        owner = proven.get((each.store.application, each.topic), each.store.name)
-        return each.is_proven or owner == each.store.name
+    def is_free(hypothesis: Hypothesis) -> bool:
+        owner = proven.get((hypothesis.store.application, hypothesis.topic), hypothesis.store.name)
+        return hypothesis.is_proven or owner == hypothesis.store.name
 
     free = tuple(filter(is_free, verdict.ranked))
     if len(free) == len(verdict.ranked):
         return verdict
-    is_taken = not any(each.topic is not None for each in free)
-    taken = next(each.topic for each in verdict.ranked if not is_free(each)) if is_taken else None
+    is_taken = not any(hypothesis.topic is not None for hypothesis in free)
+    taken = next(hypothesis.topic for hypothesis in verdict.ranked if not is_free(hypothesis)) if is_taken else None
     return replace(verdict, ranked=free, chosen=choose(free, verdict.doubts), taken=taken)
 
 
@@ -145,9 +149,9 @@ def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], surv
     :param settled: the stores that are proven to restore from some topic, with their applications.
     """
     left = {
-        each.topic: each
-        for each in verdict.ranked
-        if any(piece.kind == state_directory.KIND and not piece.against for piece in each.pieces)
+        hypothesis.topic: hypothesis
+        for hypothesis in verdict.ranked
+        if any(piece.kind == state_directory.KIND and not piece.against for piece in hypothesis.pieces)
     }
     if verdict.chosen is not None or len(left) != 1:
         return verdict
@@ -155,9 +159,9 @@ def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], surv
     store = mine.store
     rivals = {
         (store.application, rival)
-        for found in survey.supplied.stores_on_disk()
-        if (found.prefix, found.name) == (store.application, store.name)
-        for source in found.sources
+        for on_disk in survey.supplied.stores_on_disk()
+        if (on_disk.prefix, on_disk.name) == (store.application, store.name)
+        for source in on_disk.sources
         if source.topic == mine.topic
         for rival in source.rivals
     }
@@ -175,9 +179,9 @@ def _leads(mine: Hypothesis, other: Hypothesis) -> bool:
 def _established(suspect: Suspect, applications: Applications) -> Iterator[SuspectStore]:
     for split in suspect.splits:
         pieces = _of_application(split, suspect, applications)
-        given = any(piece.kind == rules.GIVEN.kind for piece in pieces)
+        is_named = any(piece.kind == rules.GIVEN.kind for piece in pieces)
         out = any(piece.against and piece.is_conclusive for piece in pieces)
-        if given or (not out and any(not piece.against for piece in pieces)):
+        if is_named or (not out and any(not piece.against for piece in pieces)):
             yield split
 
 
@@ -210,27 +214,27 @@ def _doubts(
     """Each likely topic as the source for an application without a visible link to it: an expired application leaves no
     sign, and one with global tables alone commits nothing.
     """
-    seen = {(each.store.application, each.topic) for each in every}
+    seen = {(hypothesis.store.application, hypothesis.topic) for hypothesis in every}
     of_topics: dict[Topic, Hypothesis] = {}
-    for each in sorted(every, key=order):
-        if each.topic is not None and not each.is_out:
-            of_topics.setdefault(each.topic, each)
+    for hypothesis in sorted(every, key=order):
+        if hypothesis.topic is not None and not hypothesis.is_out:
+            of_topics.setdefault(hypothesis.topic, hypothesis)
     for split in splits:
         of_application = of_applications[split.application]
         if any(piece.against and piece.is_conclusive for piece in of_application):
             continue
         read = committed_offsets.read_topics(split, survey)
         of_names = {piece.topic: piece for piece in store_name.gather(split, survey)}
-        for topic, each in of_topics.items():
+        for topic, hypothesis in of_topics.items():
             if (split.application, topic) in seen:
                 continue
             shared = tuple(
-                piece for piece in each.pieces if piece.application is None and piece.kind != store_name.KIND
+                piece for piece in hypothesis.pieces if piece.application is None and piece.kind != store_name.KIND
             )
             own = (*committed_offsets.gather(split, survey),) if topic in read else ()
             named = (of_names[topic],) if topic in of_names else ()
             pieces = (*shared, *named, *(piece for piece in own if piece.topic == topic))
-            yield replace(each, store=split, pieces=(*of_application, *pieces))
+            yield replace(hypothesis, store=split, pieces=(*of_application, *pieces))
 
 
 def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequence[SuspectStore]]) -> None:
@@ -238,10 +242,10 @@ def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequ
     for key, topic in survey.sources.items():
         meant = sorted({split.application for splits in established.values() for split in splits if split.name == key})
         if len(meant) > 1:
-            said = shell_words("--source", f"{key}={topic}")
+            option = shell_words("--source", f"{key}={topic}")
             several = ", ".join(shell_words("--source", f"{application}/{key}={topic}") for application in meant)
             raise UsageError(
-                f"{said} is meant for a store of one application, and {len(meant)} have one of that name. "
+                f"{option} is meant for a store of one application, and {len(meant)} have one of that name. "
                 f"Say which: {several}."
             )
 
@@ -269,7 +273,9 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)
     passed_over = [
-        t for t, of_it in by_topic.items() if not any(piece.kind == schema_similarity.KIND for piece in of_it)
+        t
+        for t, pieces_of_topic in by_topic.items()
+        if not any(piece.kind == schema_similarity.KIND for piece in pieces_of_topic)
     ]
     for piece in schema_similarity.against(split, passed_over, survey):
         if piece.topic is not None:
@@ -286,7 +292,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
             by_topic[piece.topic].append(piece)
     _named_otherwise(split, by_topic)
     of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
-    found = any(topic in survey.topics() for topic in out)
+    is_any_there = any(topic in survey.topics() for topic in out)
     for topic, of_topic in by_topic.items():
         is_gone = topic not in survey.topics()
         if is_gone and not _fits(of_topic):
@@ -298,9 +304,9 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if any(not piece.against for piece in of_topic) or any(
             piece.kind == rules.ALL_FIELDS.kind for piece in of_topic
         ):
-            found = True
+            is_any_there = True
             yield Hypothesis(store=split, topic=topic, is_gone=is_gone, pieces=(*of_application, *of_topic))
-    if not found:
+    if not is_any_there:
         yield Hypothesis(store=split, topic=None, pieces=of_application)
 
 
@@ -375,5 +381,5 @@ def _has_no_other(pieces: Iterable[Evidence]) -> bool:
 
 
 def _likeliest_first(splits: Sequence[SuspectStore], ranked: Sequence[Hypothesis]) -> tuple[SuspectStore, ...]:
-    stores = [each.store for each in ranked]
+    stores = [hypothesis.store for hypothesis in ranked]
     return tuple(sorted(splits, key=lambda split: stores.index(split) if split in stores else len(stores)))

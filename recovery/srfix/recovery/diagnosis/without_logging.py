@@ -132,7 +132,7 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
     """
     from srfix.recovery.state.locks import is_locked
 
-    found = [
+    matches = [
         disk
         for disk in survey.supplied.stores_on_disk()
         if (disk.prefix, disk.name) == (suspect.application, suspect.name)
@@ -150,7 +150,7 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
         reads.weight is None and reads.detail is not None
     )
     is_still = has_dot_files and not is_held
-    return bool(found) and is_still and not may_be_exactly_once and all(disk.is_silent for disk in found)
+    return bool(matches) and is_still and not may_be_exactly_once and all(disk.is_silent for disk in matches)
 
 
 def is_alive(survey: Survey, application: str) -> bool:
@@ -177,9 +177,9 @@ def is_alive(survey: Survey, application: str) -> bool:
 
 def _has_nothing_on_disk(survey: Survey, suspect: SuspectStore) -> bool:
     """True if a state directory shows it, and none shows anything that it restores from."""
-    found = [
+    stores = [
         on_disk
         for on_disk in survey.supplied.stores_on_disk()
         if (on_disk.prefix, on_disk.name) == (suspect.application, suspect.name)
     ]
-    return any(on_disk.restores_from_nowhere for on_disk in found) and not any(on_disk.sources for on_disk in found)
+    return any(on_disk.restores_from_nowhere for on_disk in stores) and not any(on_disk.sources for on_disk in stores)
