@@ -78,17 +78,17 @@ def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
 
     ksqlDB's version is stronger than the look of a schema: a patched engine writes the same schemas.
     """
-    known = tuple(hints)
+    of_all = tuple(hints)
     if context.reader is Reader.UNKNOWN:
         for weight in (Weight.CONCLUSIVE, Weight.STRONG):
-            readers = {hint.reader for hint in known if isinstance(hint, ReaderHint) and hint.weight is weight}
+            readers = {hint.reader for hint in of_all if isinstance(hint, ReaderHint) and hint.weight is weight}
             if len(readers) == 1:
                 context = replace(context, reader=readers.pop())
                 break
             if readers:
                 break
     if context.streams_version is None:
-        version = decisive_version(hint for hint in known if isinstance(hint, GenerationHint))
+        version = decisive_version(hint for hint in of_all if isinstance(hint, GenerationHint))
         context = replace(context, streams_version=version)
     return context
 
@@ -100,16 +100,16 @@ def circumstances_of(
 
     :param hints: those on each of its stores.
     """
-    known = tuple(hints)
+    of_all = tuple(hints)
     oldest = newest = said.streams_version
     if said.streams_version is None:
-        oldest, newest = version_range(hint for hint in known if isinstance(hint, GenerationHint))
+        oldest, newest = version_range(hint for hint in of_all if isinstance(hint, GenerationHint))
     named = ksqldb_query(application)
     queries = tuple(survey.supplied.queries(application))
     return Circumstances(
         application=application,
         stores=tuple(sorted(stores, key=lambda store: store.name)),
-        reader=with_hints(said, known).reader,
+        reader=with_hints(said, of_all).reader,
         oldest=oldest,
         newest=newest,
         query=next((query.query_id for _answers, query in queries), None if named is None else named.query_id),
@@ -216,18 +216,18 @@ def _generation_hints(store: SuspectStore, survey: Survey) -> Iterator[Generatio
 
 
 def _isolation_hints(store: SuspectStore, survey: Survey) -> Iterator[IsolationHint]:
-    found = survey.restore_isolation(store.application)
-    if found.detail is not None:
-        yield IsolationHint(found=found)
+    isolation = survey.restore_isolation(store.application)
+    if isolation.detail is not None:
+        yield IsolationHint(found=isolation)
 
 
 def _liveness_hints(store: SuspectStore, survey: Survey) -> Iterator[LivenessHint]:
-    found = survey.group_state(store.application)
-    if found.members is None or found.state is None:
+    state = survey.group_state(store.application)
+    if state.members is None or state.state is None:
         return
     detail = (
-        f"its group has {counted(found.members, 'member')}: it runs, or tries to"
-        if found.members
+        f"its group has {counted(state.members, 'member')}: it runs, or tries to"
+        if state.members
         else "its group has no members: it is stopped, or its threads have died"
     )
-    yield LivenessHint(state=found.state, detail=detail)
+    yield LivenessHint(state=state.state, detail=detail)

@@ -97,11 +97,11 @@ def from_subscriptions(versions: Iterable[int]) -> GenerationHint | None:
 
     While an application is upgraded they differ.
     """
-    known = sorted(set(versions))
-    if not known or known[0] < min(_SUBSCRIPTIONS):
+    in_order = sorted(set(versions))
+    if not in_order or in_order[0] < min(_SUBSCRIPTIONS):
         return None
-    oldest, newest = _SUBSCRIPTIONS.get(known[0], _LATEST)[0], _SUBSCRIPTIONS.get(known[-1], _LATEST)[1]
-    detail = f"its members join with version {' and '.join(map(str, known))} of SubscriptionInfo"
+    oldest, newest = _SUBSCRIPTIONS.get(in_order[0], _LATEST)[0], _SUBSCRIPTIONS.get(in_order[-1], _LATEST)[1]
+    detail = f"its members join with version {' and '.join(map(str, in_order))} of SubscriptionInfo"
     return GenerationHint(oldest=oldest, newest=newest, detail=detail)
 
 
@@ -143,7 +143,7 @@ def version_range(hints: Iterable[GenerationHint]) -> tuple[StreamsVersion | Non
 
     Lower bounds win over upper ones: a directory that was upgraded keeps what older versions left.
     """
-    known = [hint for hint in hints if hint.weight is not Weight.WEAK]
-    oldest = max((hint.oldest for hint in known if hint.oldest is not None), default=None)
-    newest = min((hint.newest for hint in known if hint.newest is not None), default=None)
+    strong = [hint for hint in hints if hint.weight is not Weight.WEAK]
+    oldest = max((hint.oldest for hint in strong if hint.oldest is not None), default=None)
+    newest = min((hint.newest for hint in strong if hint.newest is not None), default=None)
     return oldest, None if newest is not None and oldest is not None and newest < oldest else newest

@@ -89,7 +89,7 @@ class Applications:
 
     def is_plain(self, name: str) -> bool:
         """True if a group has members, and nothing but what plain consumers show."""
-        return any(each.kind == rules.PLAIN_GROUP.kind for each in self.evidence(name))
+        return any(piece.kind == rules.PLAIN_GROUP.kind for piece in self.evidence(name))
 
     def of_name(self, changelog: Topic, name: str) -> Iterator[Evidence]:
         """What a changelog's name says for and against an application: a ksqlDB query's id ends where it ends; and internal
@@ -112,13 +112,13 @@ class Applications:
 
     def of_store(self, name: str, store: str) -> Iterator[Evidence]:
         """What was handed over of an application says against a store of that name. In-memory stores leave nothing on disk."""
-        known = {
-            found.name for found in self._survey.supplied.stores_on_disk() if found.prefix == name
+        names = {
+            on_disk.name for on_disk in self._survey.supplied.stores_on_disk() if on_disk.prefix == name
         } | self._survey.supplied.stores_of_topologies(name)
-        if known and store not in known:
+        if names and store not in names:
             yield rules.NOT_THERE.of_application(
                 name,
-                f"what was handed over of application {name} has {counted(len(known), 'store')}, and none is called {store}",
+                f"what was handed over of application {name} has {counted(len(names), 'store')}, and none is called {store}",
             )
 
     def _gather(self, name: str) -> Iterator[Evidence]:

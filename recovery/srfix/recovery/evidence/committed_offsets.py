@@ -42,8 +42,8 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     others = "" if len(read) == 1 else f", as on {counted(len(read) - 1, 'other topic')}"
     for topic, count in sorted(read.items()):
         where = f"group {store.application} has committed offsets in {count} of its {survey.topics()[topic]} partitions"
-        told = f"{where}{others}" if not is_global else f"{where}, and {store.name} is a global store"
-        yield (NO_GLOBAL if is_global else COMMITTED).of_topic(topic, told, application=store.application)
+        detail = f"{where}{others}" if not is_global else f"{where}, and {store.name} is a global store"
+        yield (NO_GLOBAL if is_global else COMMITTED).of_topic(topic, detail, application=store.application)
 
 
 def against(

@@ -110,7 +110,9 @@ class Verdict:
         """The likeliest store, with the other applications that its name allows."""
         chosen = self.chosen.store if self.chosen is not None else self.ranked[0].store if self.ranked else None
         store = chosen or (self.established or self.suspect.splits)[0]
-        others = tuple(each.application for each in self.established if each.application != store.application)
+        others = tuple(
+            established.application for established in self.established if established.application != store.application
+        )
         return replace(store, other_applications=others)
 
     @property
@@ -119,10 +121,12 @@ class Verdict:
         if not self.ranked:
             return ()
         least = self.ranked[0].points - rules.MARGIN
-        proven = [each for each in self.ranked if each.is_proven]
+        proven = [hypothesis for hypothesis in self.ranked if hypothesis.is_proven]
         if len(proven) > 1:
             return tuple(proven)
-        return tuple(sorted((each for each in (*self.ranked, *self.doubts) if each.points > least), key=order))
+        return tuple(
+            sorted((hypothesis for hypothesis in (*self.ranked, *self.doubts) if hypothesis.points > least), key=order)
+        )
 
     @property
     def global_rivals(self) -> tuple[Hypothesis, ...]:
@@ -136,9 +140,9 @@ class Verdict:
         least = chosen.points - rules.MARGIN - spared
         detracts = (rules.ANOTHER_COMMITTED.kind, rules.ANOTHER_COMMITTED.weight, True)
         return tuple(
-            each
-            for each in self.ranked
-            if each.points > least and any((p.kind, p.weight, p.against) == detracts for p in each.pieces)
+            hypothesis
+            for hypothesis in self.ranked
+            if hypothesis.points > least and any((p.kind, p.weight, p.against) == detracts for p in hypothesis.pieces)
         )
 
     @property
@@ -153,10 +157,10 @@ class Verdict:
         store = self.store
         pieces = (
             piece
-            for each in (*self.ranked, *self.ruled_out)
-            if each.store.application == store.application
-            and any(not piece.against and piece.topic is not None for piece in each.pieces)
-            for piece in each.pieces
+            for hypothesis in (*self.ranked, *self.ruled_out)
+            if hypothesis.store.application == store.application
+            and any(not piece.against and piece.topic is not None for piece in hypothesis.pieces)
+            for piece in hypothesis.pieces
         )
         return tuple(dict.fromkeys((*pieces, *self.applications[store.application])))
 
@@ -167,12 +171,14 @@ def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypoth
     :param ranked: those that nothing rules out, likeliest first.
     :param doubts: those of applications that left no sign, which are never chosen.
     """
-    named = [each for each in ranked if each.is_named]
+    named = [hypothesis for hypothesis in ranked if hypothesis.is_named]
     if named:
         return named[0]
-    proven = [each for each in ranked if each.is_proven]
+    proven = [hypothesis for hypothesis in ranked if hypothesis.is_proven]
     if proven:
-        return proven[0] if len({(each.store.application, each.topic) for each in proven}) == 1 else None
+        return (
+            proven[0] if len({(hypothesis.store.application, hypothesis.topic) for hypothesis in proven}) == 1 else None
+        )
     if not ranked or not ranked[0].is_believable:
         return None
     best = ranked[0]

@@ -17,14 +17,16 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
     A text whose application nobody named is strong at best: another application may have a store of that name.
     """
-    for given in survey.supplied.topologies:
-        if given.application not in (None, store.application):
+    for topology in survey.supplied.topologies:
+        if topology.application not in (None, store.application):
             continue
-        for table in table_sources(given.topology):
+        for table in table_sources(topology.topology):
             if table.store != store.name or table.topic not in survey.topics():
                 continue
             weight, whose = table.weight, ""
-            if given.application is None:
+            if topology.application is None:
                 weight = Weight.STRONG if weight is Weight.CONCLUSIVE else weight
                 whose = "; --application would say whose topology it is"
-            yield Evidence(kind=KIND, topic=table.topic, weight=weight, detail=f"{given.origin}: {table.detail}{whose}")
+            yield Evidence(
+                kind=KIND, topic=table.topic, weight=weight, detail=f"{topology.origin}: {table.detail}{whose}"
+            )

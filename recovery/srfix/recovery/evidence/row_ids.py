@@ -42,15 +42,15 @@ def _ids(store: SuspectStore, survey: Survey) -> frozenset[SchemaId]:
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.some_rows import some_rows
 
-    found: set[int] = set()
+    ids: set[int] = set()
     for place in places_of(survey.supplied.state, store):
         if place.store.kind is StoreKind.KEY_VALUE:
             try:
                 rows = some_rows(Path(place.store.path), most=_MOST)
             except StateDirectoryError:  # said where the rows themselves are wanted
                 continue
-            found.update(SchemaIdPeek()([row.payload for row in rows.values()]))
-    return frozenset(SchemaId(schema_id) for schema_id in found if schema_id >= 0)
+            ids.update(SchemaIdPeek()([row.payload for row in rows.values()]))
+    return frozenset(SchemaId(schema_id) for schema_id in ids if schema_id >= 0)
 
 
 def _holding(ids: frozenset[SchemaId], store: SuspectStore, survey: Survey) -> dict[Topic, Subject]:
@@ -60,10 +60,10 @@ def _holding(ids: frozenset[SchemaId], store: SuspectStore, survey: Survey) -> d
     likely = {store.source_subject(topic, Role.VALUE) for topic in read_topics(store, survey)}
     with suppress(SchemaNotFoundError):
         likely.update(survey.registry.subjects_of_id(min(ids), deleted=True) or ())
-    found: dict[Topic, Subject] = {}
+    subjects: dict[Topic, Subject] = {}
     for subject in sorted(filter(survey.has_subject, likely)):
         split = split_subject(split_context(subject)[1])
         is_of_values = split is not None and split[1] is Role.VALUE and split[0] in survey.topics()
         if split is not None and is_of_values and ids <= survey.ids_under(subject, deleted=True):
-            found[split[0]] = subject
-    return found
+            subjects[split[0]] = subject
+    return subjects

@@ -77,17 +77,17 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
     read = read_topics(store, survey)
     near = index.near(internal) | {topic for topic in read if topic in index.writers}
     near |= frozenset(islice((topic for topic in index.writers if topic not in near), _MOST_OLDER))
-    found = {topic: _compared(topic, internal, index.writers[topic]) for topic in sorted(near)}
+    compared = {topic: _compared(topic, internal, index.writers[topic]) for topic in sorted(near)}
     best = (*_EXACT, _record(internal.writer.schema) is not None)
-    short = [topic for topic, comparison in found.items() if comparison.rank < best]
-    short.sort(key=lambda topic: (topic not in read, found[topic].rank >= _EXACT, -found[topic].fit))
+    short = [topic for topic, comparison in compared.items() if comparison.rank < best]
+    short.sort(key=lambda topic: (topic not in read, compared[topic].rank >= _EXACT, -compared[topic].fit))
     older = short[: _MOST_OLDER + sum(topic in read for topic in short)]
     for topic in older:
         for version in survey.versions(store.source_subject(topic, internal.role)):
             comparison = _compared(topic, internal, _of_version(version, survey))
-            if comparison.rank > found[topic].rank:
-                found[topic] = comparison
-    for comparison in found.values():
+            if comparison.rank > compared[topic].rank:
+                compared[topic] = comparison
+    for comparison in compared.values():
         yield from comparison.pieces
 
 
@@ -117,7 +117,7 @@ def _by_record_names(
         return
     best: dict[Topic, _Comparison] = {}
     subjects = survey.once(("by record", store.context), lambda: _topic_record_subjects(store.context, survey))
-    for topic, subject in sorted((each, subject) for each in topics for subject in subjects.get(each, ())):
+    for topic, subject in sorted((name, subject) for name in topics for subject in subjects.get(name, ())):
         latest = survey.latest(subject)
         if latest is None or f"{topic}-{_record_name(latest.schema)}" != split_context(subject)[1]:
             continue
@@ -132,15 +132,15 @@ def _by_record_names(
 
 def _topic_record_subjects(context: str, survey: Survey) -> Mapping[Topic, list[Subject]]:
     """Per topic that exists the subjects that may be named after it and a record."""
-    found: defaultdict[Topic, list[Subject]] = defaultdict(list)
+    by_topic: defaultdict[Topic, list[Subject]] = defaultdict(list)
     for subject in survey.subjects():
         of_context, name = split_context(subject)
         if of_context != context or split_subject(name) is not None:
             continue
         for at, letter in enumerate(name):
             if letter == "-" and (topic := Topic(name[:at])) in survey.topics():
-                found[topic].append(subject)
-    return found
+                by_topic[topic].append(subject)
+    return by_topic
 
 
 def topics_without_subject(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
@@ -172,19 +172,21 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
                 )
             continue
         best = _Comparison()
-        known = {i: schema for i in peeked.schema_ids if (schema := survey.schema_of_id(i, store.context)) is not None}
+        schemas = {
+            i: schema for i in peeked.schema_ids if (schema := survey.schema_of_id(i, store.context)) is not None
+        }
         of_records = survey.once(("by record", store.context), lambda: _topic_record_subjects(store.context, survey))
-        if peeked.schema_ids and not known and topic in read_topics(store, survey) and topic not in of_records:
+        if peeked.schema_ids and not schemas and topic in read_topics(store, survey) and topic not in of_records:
             yield rules.LOST_IDS.of_topic(
                 topic,
                 f"it has no subject, and the registry knows no schema id in its records ({enumerated(peeked.schema_ids)})",
             )
-        for schema_id, schema in known.items():
+        for schema_id, schema in schemas.items():
             where = f"schema id {schema_id}, found in its records"
             for writer in (_writer(schema, where), *_others_of_record(topic, schema, store, survey)):
-                found = _compared(topic, internal, writer)
-                if not best.pieces or found.rank > best.rank:
-                    best = found
+                compared = _compared(topic, internal, writer)
+                if not best.pieces or compared.rank > best.rank:
+                    best = compared
         yield from best.pieces
 
 
@@ -318,12 +320,12 @@ def _candidates(
     def unowned() -> tuple[Topic, ...]:
         return tuple(topic for topic in survey.topics() if fits(topic) and _is_unowned(topic, survey))
 
-    found = survey.once((*kind, store.context), fitting)
+    candidates = survey.once((*kind, store.context), fitting)
     read = (topic for topic in read_topics(store, survey) if topic in survey.topics() and not _is_nobodys_own(topic))
     # What is named as a changelog of this very application is none of its sources, unless it reads it.
     of_nobody = survey.once((*kind, store.context, "unowned"), unowned)
     others = (topic for topic in of_nobody if parse(topic, application=store.application) is None)
-    return tuple(sorted({*found, *others, *filter(fits, read)}))
+    return tuple(sorted({*candidates, *others, *filter(fits, read)}))
 
 
 def _is_nobodys_own(topic: Topic) -> bool:

@@ -19,19 +19,19 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     Conclusive where the store names it itself, or nothing else is left in the checkpoint; weak otherwise. A missing
     checkpoint says nothing, and proves nothing.
     """
-    for found in survey.supplied.stores_on_disk():
-        if (found.prefix, found.name) != (store.application, store.name):
+    for on_disk in survey.supplied.stores_on_disk():
+        if (on_disk.prefix, on_disk.name) != (store.application, store.name):
             continue
-        for source in found.sources:
+        for source in on_disk.sources:
             if source.topic in survey.topics():
                 yield Evidence(kind=KIND, topic=source.topic, weight=source.weight, detail=source.detail)
 
 
 def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Evidence]:
     """Yields a piece for each of some topics that the checkpoint of the store's task does not name, where it leaves others."""
-    found = tuple(gather(store, survey))
-    left = sorted({str(piece.topic) for piece in found})
-    if not left or any(piece.weight is not Weight.WEAK for piece in found):
+    pieces = tuple(gather(store, survey))
+    left = sorted({str(piece.topic) for piece in pieces})
+    if not left or any(piece.weight is not Weight.WEAK for piece in pieces):
         return  # what is proven decides without it
     for topic in sorted(topics):
         if topic not in left:

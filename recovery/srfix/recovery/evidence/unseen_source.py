@@ -23,8 +23,8 @@ def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | N
     :raises ClusterError: if no broker answers in time.
     """
     store = verdict.store
-    seen = [each for each in verdict.ranked if not each.is_gone]
-    if any(each.is_proven or any(_fits(piece) for piece in each.pieces) for each in seen):
+    seen = [hypothesis for hypothesis in verdict.ranked if not hypothesis.is_gone]
+    if any(hypothesis.is_proven or any(_fits(piece) for piece in hypothesis.pieces) for hypothesis in seen):
         return None
     hidden = survey.cluster.hidden_topics(schema_similarity.unlisted_topics(survey, store.context))
     similar = [piece for piece in schema_similarity.compare(store, survey, hidden) if _fits(piece)]

@@ -89,10 +89,10 @@ def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
         phantom = join_context(context, subject_for(changelog_topic(finding.application, finding.store), finding.role))
         steps = [action for action in plan.actions if action.subject == finding.subject]
         registered = [action for action in steps if isinstance(action, Register)]
-        known = finding.application, finding.store, finding.subject
-        if finding.subject != phantom or not registered or known in seen:
+        pair = finding.application, finding.store, finding.subject
+        if finding.subject != phantom or not registered or pair in seen:
             continue
-        seen.add(known)
+        seen.add(pair)
         deleted = {action.schema_id for action in steps if isinstance(action, SoftDelete)}
         state = plan.expects[finding.subject]
         pairs.append(

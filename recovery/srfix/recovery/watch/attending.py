@@ -59,12 +59,14 @@ def attend(
     if taken_back:
         why = "its registration was rolled back; a watch does not do again what a person undid"
         yield _withheld(pair, taken_back, why)
-    missing = {i: each for i, each in missing.items() if i not in taken_back}
-    not_own = [each for each in missing.values() if not _is_under(survey, pair.source_subject, each)]
+    missing = {i: registration for i, registration in missing.items() if i not in taken_back}
+    not_own = [
+        registration for registration in missing.values() if not _is_under(survey, pair.source_subject, registration)
+    ]
     if not_own:
-        ids = sorted(each.schema_id for each in not_own)
+        ids = sorted(registration.schema_id for registration in not_own)
         yield _withheld(pair, ids, f"it is not registered under the source's own subject, {pair.source_subject}")
-    rest = {i: each for i, each in missing.items() if each not in not_own}
+    rest = {i: registration for i, registration in missing.items() if registration not in not_own}
     if not rest:
         return
     ids = sorted(rest)

@@ -82,12 +82,12 @@ class TailedTopic:
             self.ids[role].update(islice(ids, max(0, _MOST_IDS - len(self.ids[role]))))
         return {role: ids for role, ids in new.items() if ids}, lag
 
-    def _note(self, batch: tuple[RawRecord, ...], found: Mapping[Role, set[SchemaId]]) -> None:
+    def _note(self, batch: tuple[RawRecord, ...], of_roles: Mapping[Role, set[SchemaId]]) -> None:
         headers = [list(record.headers) for record in batch]
-        for role, ids in found.items():
+        for role, ids in of_roles.items():
             payloads = [record.key if role is Role.KEY else record.value for record in batch]
             peeked = peek_headers(headers, self._peek(payloads), role)
-            ids.update(SchemaId(each) for each in set(peeked) if each > 0)
+            ids.update(SchemaId(peeked_id) for peeked_id in set(peeked) if peeked_id > 0)
 
 
 class TopicChangedError(Exception):

@@ -213,12 +213,12 @@ class Watcher:
 
     def _note_new_versions(self) -> None:
         for subject in self._source_subjects():
-            found = frozenset(version_numbers(self.registry, subject))
-            added = found - self._versions.get(subject, found)
+            numbers = frozenset(version_numbers(self.registry, subject))
+            added = numbers - self._versions.get(subject, numbers)
             if added:
                 self._news.append(NewVersions(subject=subject, versions=tuple(sorted(added))))
                 self._again |= {pair.subject for pair in self._pairs() if pair.source_subject == subject}
-            self._versions[subject] = found
+            self._versions[subject] = numbers
 
     def _note_new_ids(self, topic: Topic, new: Mapping[Role, tuple[SchemaId, ...]]) -> None:
         """Where nothing may be registered for a store, a full look says what the ids do to it."""
@@ -278,12 +278,12 @@ class Watcher:
                     self._said.pop(subject, None)
                     yield event
                 case Withheld(subject=subject) | Deferred(subject=subject):
-                    said = self._said.setdefault(subject, {})
+                    last_said = self._said.setdefault(subject, {})
                     key = (type(event), event.schema_ids, event.why)
-                    if key not in said:
-                        if len(said) >= 100:
-                            said.clear()
-                        said[key] = None
+                    if key not in last_said:
+                        if len(last_said) >= 100:
+                            last_said.clear()
+                        last_said[key] = None
                         yield event
                 case _:
                     yield event
@@ -345,13 +345,13 @@ class Watcher:
         return None
 
     def _source_subjects(self) -> tuple[Subject, ...]:
-        found = {
+        subjects = {
             source.subject: None
             for facts in self._facts
             for role in facts.roles
             if (source := facts.source_of(role)) is not None
         }
-        return tuple(found)
+        return tuple(subjects)
 
     @staticmethod
     def _tails_of(stores: tuple[StoreFacts, ...]) -> dict[Topic, TailedTopic]:

@@ -136,10 +136,10 @@ class Writer:
             if not is_relaxed(pair, state.config):
                 return ()
             done = []
-            known = {version.version for version in self.plan.expects[pair.subject].versions}
+            expected = {version.version for version in self.plan.expects[pair.subject].versions}
             copied = {v.schema_id for v in read_subject_state(registry, pair.source_subject).versions}
             for version in state.live if pair.keep is Keep.SOFT_DELETED else ():
-                if version.version not in known and version.schema_id in copied:
+                if version.version not in expected and version.schema_id in copied:
                     soft_delete(registry, pair.subject, version.version)
                     done.append(f"version {version.version} (schema id {version.schema_id}) soft-deleted")
             restore_config(registry, pair.subject, pair.config)
@@ -190,8 +190,12 @@ class Writer:
 def _is_the_same(plan: Plan, registry: Registry) -> bool:
     """True if a schema of the plan stands where it stood when the plan was made, under the same id."""
     registrations = [action for action in plan.actions if isinstance(action, Register)]
-    held = ((held_version(registry, holder, each.schema), each) for each in registrations for holder in each.holders)
-    return any(found is not None and found.schema_id == each.schema_id for found, each in held)
+    held = (
+        (held_version(registry, holder, registration.schema), registration)
+        for registration in registrations
+        for holder in registration.holders
+    )
+    return any(version is not None and version.schema_id == registration.schema_id for version, registration in held)
 
 
 def _ids(plan: Plan) -> tuple[SchemaId, ...]:

@@ -100,13 +100,13 @@ class _Reader:
     def _field(
         self, field: dataclasses.Field[object], hint: object, *, path: str, depth: int, is_column: bool
     ) -> SourceField:
-        said = [field.metadata[key] for key in ("column_type", "namespace") if key in field.metadata]
+        declared = [field.metadata[key] for key in ("column_type", "namespace") if key in field.metadata]
         hint, annotated = without_annotations(hint)
-        namespaces = [each for each in (*said, *annotated) if isinstance(each, Namespace)]
+        namespaces = [mark for mark in (*declared, *annotated) if isinstance(mark, Namespace)]
         if namespaces and not is_column:
             raise ColumnError(f"The field {path} of a STRUCT is declared a key. Only columns are keys.")
-        types = [each for each in (*said, *annotated) if _is_column_type(each)]
-        if len(types) > 1 or len(namespaces) > 1 or len(types) + len(namespaces) < len(said):
+        types = [mark for mark in (*declared, *annotated) if _is_column_type(mark)]
+        if len(types) > 1 or len(namespaces) > 1 or len(types) + len(namespaces) < len(declared):
             raise ColumnError(
                 f"The field {path} says its column type or its namespace twice, or as something else. "
                 "Say a column type and a Namespace once at most."
@@ -114,25 +114,25 @@ class _Reader:
         type_ = self._type(hint, types[0] if types else None, path=path, depth=depth)
         return self._name_of(field.name), type_, namespaces[0] if namespaces else Namespace.VALUE
 
-    def _type(self, hint: object, said: object, *, path: str, depth: int) -> ColumnType:
+    def _type(self, hint: object, declared: object, *, path: str, depth: int) -> ColumnType:
         if depth > MAX_NESTING:
             raise ColumnError(
                 f"The type hints nest deeper than {MAX_NESTING} levels at {path}. Flatten the innermost ones."
             )
         hint, annotated = without_annotations(hint)
-        for each in annotated:
-            said = each if _is_column_type(each) else said
+        for mark in annotated:
+            declared = mark if _is_column_type(mark) else declared
         if hint is decimal.Decimal:
-            if not isinstance(said, Decimal):
+            if not isinstance(declared, Decimal):
                 raise ColumnError(
                     f"The field {path} is a decimal.Decimal without precision and scale. "
                     "Say them: Annotated[decimal.Decimal, Decimal(10, 2)]."
                 )
-            return said
+            return declared
         scalars = _SCALARS.get(hint) if isinstance(hint, type) else None
         if scalars is not None:
-            return _chosen(scalars, said, hint, path)
-        if said is not None:
+            return _chosen(scalars, declared, hint, path)
+        if declared is not None:
             raise ColumnError(
                 f"The field {path} says a column type for {_hint_text(hint)}. Say it of the part it is meant for."
             )
@@ -154,34 +154,36 @@ class _Reader:
 
 def without_annotations(hint: object) -> tuple[object, list[object]]:
     """The hint without `Annotated`, `NewType` and `| None`, and what the annotations said."""
-    said: list[object] = []
+    marks: list[object] = []
     while True:
         if get_origin(hint) is Annotated:
             hint, *more = get_args(hint)
-            said += more
+            marks += more
         elif isinstance(hint, NewType):
             hint = hint.__supertype__
         elif get_origin(hint) in (Union, UnionType) and len(some := _not_none(hint)) == 1:
             hint = some[0]
         else:
-            return hint, said
+            return hint, marks
 
 
 def _not_none(union: object) -> list[object]:
-    return [each for each in get_args(union) if each is not NoneType]
+    return [member for member in get_args(union) if member is not NoneType]
 
 
-def _is_column_type(said: object) -> bool:
-    return isinstance(said, ScalarType | Decimal | Array | Map | Struct)
+def _is_column_type(mark: object) -> bool:
+    return isinstance(mark, ScalarType | Decimal | Array | Map | Struct)
 
 
-def _chosen(allowed: tuple[ScalarType, ...], said: object, hint: object, path: str) -> ScalarType:
-    if said is None:
+def _chosen(allowed: tuple[ScalarType, ...], declared: object, hint: object, path: str) -> ScalarType:
+    if declared is None:
         return allowed[0]
     for type_ in allowed:
-        if type_ is said:
+        if type_ is declared:
             return type_
-    said_text = print_type(said) if isinstance(said, ScalarType | Decimal | Array | Map | Struct) else repr(said)
+    said_text = (
+        print_type(declared) if isinstance(declared, ScalarType | Decimal | Array | Map | Struct) else repr(declared)
+    )
     raise ColumnError(
         f"The field {path} is {_hint_text(hint)} and says {said_text}. It can be {' or '.join(t.value for t in allowed)}."
     )

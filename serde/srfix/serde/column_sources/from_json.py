@@ -164,12 +164,12 @@ class _Settling:
         self.dropped: list[Dropped] = []
 
     def columns(self, seen: _Seen, path: str) -> Columns:
-        found: list[SourceField] = []
+        fields: list[SourceField] = []
         for name, field in seen.fields.items():
             type_ = self._type(field, f"{path}.{name}")
             if type_ is not None:
-                found.append((name, type_, Namespace.VALUE))
-        return source_columns(found, names=self._names, where="the samples" if path == "$" else path)
+                fields.append((name, type_, Namespace.VALUE))
+        return source_columns(fields, names=self._names, where="the samples" if path == "$" else path)
 
     def _type(self, seen: _Seen, path: str) -> ColumnType | None:
         kinds = seen.kinds

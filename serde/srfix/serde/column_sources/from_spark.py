@@ -135,8 +135,8 @@ class _Reader:
                 f"{path or 'The Spark schema'} is not the JSON form of a struct. "
                 "Give a StructType, or what its json() or jsonValue() returns."
             )
-        found = [self._field(field, path, depth) for field in fields]
-        return source_columns(found, names=self._names, where=path or "the Spark schema")
+        read = [self._field(field, path, depth) for field in fields]
+        return source_columns(read, names=self._names, where=path or "the Spark schema")
 
     def _field(self, field: object, path: str, depth: int) -> SourceField:
         name = field.get("name") if isinstance(field, Mapping) else None
@@ -167,11 +167,11 @@ def _scalar(type_: str, path: str) -> ColumnType:
         return _SCALARS[type_]
     if _CHARACTERS.fullmatch(type_):
         return STRING
-    found = _DECIMAL.fullmatch("decimal(10,0)" if type_ == "decimal" else type_)
-    if found is None:
+    match = _DECIMAL.fullmatch("decimal(10,0)" if type_ == "decimal" else type_)
+    if match is None:
         raise _unfit(path, type_)
     try:
-        return Decimal(int(found[1]), int(found[2]))
+        return Decimal(int(match[1]), int(match[2]))
     except ColumnError as error:
         raise ColumnError(f"The field {path}: {error.message}") from error
 

@@ -27,10 +27,10 @@ def given_columns(columns: GivenColumns, *, names: NameRule = "keep", dataclass_
     :raises SchemaError: if it is not Spark's JSON form of a struct.
     """
     if isinstance(columns, tuple | list):
-        for each in columns:
-            if not isinstance(each, Column):
+        for column in columns:
+            if not isinstance(column, Column):
                 raise ColumnError(
-                    f"Columns are a sequence of Column, and one of it is of the type {type(each).__name__}. Pass their text: "
+                    f"Columns are a sequence of Column, and one of it is of the type {type(column).__name__}. Pass their text: "
                     "'ID BIGINT, NAME STRING'."
                 )
         return usable_columns(tuple(columns))

@@ -97,13 +97,13 @@ def _rows(table: str) -> list[tuple[str, str, str]]:
             if rows:
                 break
             continue
-        found = _ROW.fullmatch(line)
-        if found is None:
+        match = _ROW.fullmatch(line)
+        if match is None:
             raise ColumnError(
                 f'What DESCRIBE printed has the line {line[:60]!r}, which is no "name | type". '
                 "Paste the table with whole lines."
             )
-        rows.append((found["name"], found["type"], found["marks"]))
+        rows.append((match["name"], match["type"], match["marks"]))
     return rows
 
 

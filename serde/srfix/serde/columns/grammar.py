@@ -136,18 +136,18 @@ class Parser:
 
     def _fail(self, expected: str) -> NoReturn:
         token = self._token
-        found = "the end of the text" if token.kind == "end" else repr(token.text)
+        where = "the end of the text" if token.kind == "end" else repr(token.text)
         ends = "" if expected.endswith("?") else "."
-        raise ColumnError(f"The column list has {found} at character {token.start + 1}; expected {expected}{ends}")
+        raise ColumnError(f"The column list has {where} at character {token.start + 1}; expected {expected}{ends}")
 
     def _is(self, sign: str) -> bool:
         return self._token.kind == "sign" and self._token.text == sign
 
     def _take(self, sign: str) -> bool:
-        found = self._is(sign)
-        if found:
+        is_next = self._is(sign)
+        if is_next:
             self._advance()
-        return found
+        return is_next
 
     def _expect(self, sign: str, *, instead: str | None = None) -> None:
         if not self._take(sign):
@@ -317,9 +317,9 @@ class Parser:
     def _scalar(self) -> ScalarType:
         # A type's name is an identifier, quotes and all: `"int"` is INT.
         token = self._token
-        known = token.kind in ("word", "quoted")
+        is_word = token.kind in ("word", "quoted")
         word = declared_name(token.text[1:-1] if token.kind == "quoted" else token.text)
-        type_ = _SCALARS.get(word) or _SPARKS_SCALARS.get(word) if known else None
+        type_ = _SCALARS.get(word) or _SPARKS_SCALARS.get(word) if is_word else None
         if type_ is None:
             near = nearest(word[:100], _SCALARS.keys() | {"ARRAY", "MAP", "STRUCT"})
             meant = f". Did you mean {near}?" if near and token.kind == "word" else ""

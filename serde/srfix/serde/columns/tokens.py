@@ -55,9 +55,9 @@ def next_token(text: str, start: int) -> Token:
         return Token("end", "", begin, begin)
     best: Token | None = None
     for kind, pattern in _KINDS:
-        found = pattern.match(text, begin)
-        if found is not None and (best is None or found.end() > best.end):
-            best = Token(kind, found.group(), begin, found.end())
+        match = pattern.match(text, begin)
+        if match is not None and (best is None or match.end() > best.end):
+            best = Token(kind, match.group(), begin, match.end())
     if best is None or text.startswith("/*", begin):
         raise ColumnError(f"The column list has {_problem(text, begin)} at character {begin + 1}. {_HINT}")
     return best

@@ -32,12 +32,12 @@ class Generation(Enum):
 
         :raises UsageError: if it is no version.
         """
-        found = _VERSION.fullmatch(version.strip())
-        if found is None:
+        match = _VERSION.fullmatch(version.strip())
+        if match is None:
             raise UsageError(
                 f"{version!r} is no version of ksqlDB or of its platform. Give one such as 0.23.1 or 7.3.2."
             )
-        release = (int(found["major"]), int(found["minor"]))
+        release = (int(match["major"]), int(match["minor"]))
         first = (0, 29) if release[0] < _FIRST_PLATFORM else (7, 4)
         return cls.FROM_0_29 if release >= first else cls.UP_TO_0_28
 

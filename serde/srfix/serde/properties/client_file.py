@@ -194,8 +194,8 @@ def read_client_file(path: str) -> ClientFile:
 
     :raises UsageError: if the file cannot be read, is no properties file, or has nothing for reading in it.
     """
-    found = read_properties_file(path)
-    file = sorted_out(path, found.values, in_utf_8=found.in_utf_8)
+    properties = read_properties_file(path)
+    file = sorted_out(path, properties.values, in_utf_8=properties.in_utf_8)
     if file.left_out and not file.kafka and not file.registry and not file.problems:
         raise UsageError(
             f"The properties file {path!r} says nothing of a cluster or a registry: no bootstrap.servers, no "
@@ -229,8 +229,8 @@ def sorted_out(path: str, properties: Mapping[str, str], *, in_utf_8: Iterable[s
                 continue
             resolved.append(f"{name}={value}")
             (registry if place.registry else kafka).append((place.rank, place.name, value))
-    kafkas = {name: value for _, name, value in sorted(kafka, key=lambda each: each[0])}
-    registrys = {name: value for _, name, value in sorted(registry, key=lambda each: each[0])}
+    kafkas = {name: value for _, name, value in sorted(kafka, key=lambda entry: entry[0])}
+    registrys = {name: value for _, name, value in sorted(registry, key=lambda entry: entry[0])}
     if any(name.startswith("ksql.schema.registry.") for name in properties):
         registrys = _as_ksqldb_does(kafkas) | registrys
     return ClientFile(
@@ -294,7 +294,7 @@ def _as_ksqldb_does(kafka: Mapping[str, str]) -> dict[str, str]:
 def _folded(names: list[str]) -> dict[str, int]:
     counted = Counter(_shown(name) for name in sorted(names))
     # What is not named comes last.
-    return dict(sorted(counted.items(), key=lambda each: (each[0] == _OTHERS, each[0])))
+    return dict(sorted(counted.items(), key=lambda entry: (entry[0] == _OTHERS, entry[0])))
 
 
 _OTHERS: Final = "the application's own"

@@ -66,12 +66,12 @@ _STANDS_FOR: Final = (
 
 def laid_over(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
     """Both, where what stands above wins, in Java's names or librdkafka's. The result is for `to_librdkafka`."""
-    given = {_OWN_NAMES.get(name, name): value for name, value in above.items()}
+    overriding = {_OWN_NAMES.get(name, name): value for name, value in above.items()}
     hidden: set[str] = set()
     for java, own in _STANDS_FOR:
-        if given.keys() & java:
+        if overriding.keys() & java:
             hidden |= own
-    return {name: value for name, value in below.items() if name not in hidden} | given
+    return {name: value for name, value in below.items() if name not in hidden} | overriding
 
 
 def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
@@ -86,11 +86,11 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
     translated, wrong = from_stores(renamed)
     if _JAAS in translated:
         try:
-            said = from_jaas(translated)
+            sasl = from_jaas(translated)
         except UsageError as error:
             wrong.append(error.message)
         else:
-            translated = said | {name: value for name, value in translated.items() if name != _HANDLER}
+            translated = sasl | {name: value for name, value in translated.items() if name != _HANDLER}
         del translated[_JAAS]
         translated.pop(_HANDLER, None)
     wrong += _refusals(translated)
@@ -110,7 +110,7 @@ def together(what: str, wrong: list[str]) -> str:
     """One message of all that is wrong."""
     if len(wrong) == 1:
         return wrong[0]
-    return f"{what} has {len(wrong)} things that srfix cannot take:" + "".join(f"{_ITEM}{each}" for each in wrong)
+    return f"{what} has {len(wrong)} things that srfix cannot take:" + "".join(f"{_ITEM}{problem}" for problem in wrong)
 
 
 def apart(message: str) -> list[str]:

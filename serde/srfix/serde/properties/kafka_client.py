@@ -195,6 +195,6 @@ def _is_denial(error: Exception | KafkaError | str) -> bool:
 
 def _text(error: Exception | KafkaError) -> str:
     reason: object = error.args[0] if isinstance(error, Exception) and error.args else error
-    said = getattr(reason, "str", None)
-    text = str(said()) if callable(said) else str(reason)
+    words = getattr(reason, "str", None)
+    text = str(words()) if callable(words) else str(reason)
     return text or type(error).__name__

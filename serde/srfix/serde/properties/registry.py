@@ -117,10 +117,10 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
     converted, wrong = from_stores(_without_the_rule(short_names(properties)))
     if wrong:
         raise UsageError(f"For the registry: {together('the configuration', wrong)}")
-    given = {_known_name(name): value for name, value in converted.items()}
-    fields = fields_of(_KNOWN, given)
-    user_info = given.get("basic.auth.user.info")
-    source = given.get("basic.auth.credentials.source") or ("URL" if user_info is None else "USER_INFO")
+    by_name = {_known_name(name): value for name, value in converted.items()}
+    fields = fields_of(_KNOWN, by_name)
+    user_info = by_name.get("basic.auth.user.info")
+    source = by_name.get("basic.auth.credentials.source") or ("URL" if user_info is None else "USER_INFO")
     if source not in _SOURCES:
         raise UsageError(f"The registry property basic.auth.credentials.source must be one of {', '.join(_SOURCES)}.")
     if source == "USER_INFO" and user_info is None:
@@ -128,23 +128,23 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
             "basic.auth.credentials.source=USER_INFO needs basic.auth.user.info=USER:PASSWORD; "
             "the password may be env:NAME or file:PATH."
         )
-    bearer_token = _bearer_token(given)
-    if bearer_token is not None and (user_info is not None or "basic.auth.credentials.source" in given):
+    bearer_token = _bearer_token(by_name)
+    if bearer_token is not None and (user_info is not None or "basic.auth.credentials.source" in by_name):
         raise UsageError(
             "The registry gets one kind of credentials: basic.auth.user.info or bearer.auth.token, not both."
         )
-    if ("ssl.certificate.pem" in given) != ("ssl.key.pem" in given):
+    if ("ssl.certificate.pem" in by_name) != ("ssl.key.pem" in by_name):
         raise UsageError("The registry properties ssl.certificate.pem and ssl.key.pem belong together; one is missing.")
-    has_certificate = not given.keys().isdisjoint({"ssl.certificate.location", "ssl.certificate.pem"})
-    if not has_certificate and given.keys() & {"ssl.key.location", "ssl.key.password"}:
+    has_certificate = not by_name.keys().isdisjoint({"ssl.certificate.location", "ssl.certificate.pem"})
+    if not has_certificate and by_name.keys() & {"ssl.key.location", "ssl.key.password"}:
         raise UsageError("The registry properties ssl.key.location and ssl.key.password need ssl.certificate.location.")
     return RegistrySettings(
         **fields,
         credentials_source=source,
         user_info=user_info if source == "USER_INFO" else None,
         bearer_token=bearer_token,
-        bounds=answer_bounds(given),
-        unknown_ids=_unknown_ids(given),
+        bounds=answer_bounds(by_name),
+        unknown_ids=_unknown_ids(by_name),
     )
 
 
@@ -153,25 +153,27 @@ def _without_the_rule(properties: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in properties.items() if name != _RULE or not is_same(value, "https")}
 
 
-def answer_bounds(given: Mapping[str, str], *, default: AnswerBounds = AnswerBounds()) -> AnswerBounds:  # noqa: B008
+def answer_bounds(properties: Mapping[str, str], *, default: AnswerBounds = AnswerBounds()) -> AnswerBounds:  # noqa: B008
     """What an answer may take, as the properties say, under their short names; others are passed over.
 
     :raises UsageError: if one is no number, or not more than 0.
     """
     changed: dict[str, float] = {}
     for bound, name in ANSWER_BOUNDS.items():
-        if name not in given:
+        if name not in properties:
             continue
-        number = _number(name, given[name])
+        number = _number(name, properties[name])
         if number == 0:
             raise UsageError(f"The property {name} must be more than 0.")
         changed[bound] = number / 1000 if name.endswith(".ms") else number
     return replace(default, **changed)  # type: ignore[arg-type]
 
 
-def _unknown_ids(given: Mapping[str, str]) -> UnknownIdBounds:
+def _unknown_ids(properties: Mapping[str, str]) -> UnknownIdBounds:
     names = {"remember_s": "missing.id.cache.ttl.sec", "most": "missing.cache.size"}
-    return UnknownIdBounds(**{bound: _number(name, given[name]) for bound, name in names.items() if name in given})
+    return UnknownIdBounds(
+        **{bound: _number(name, properties[name]) for bound, name in names.items() if name in properties}
+    )
 
 
 def short_names(properties: Mapping[str, str]) -> dict[str, str]:
@@ -179,14 +181,14 @@ def short_names(properties: Mapping[str, str]) -> dict[str, str]:
     return {name.removeprefix(_PREFIX): value for name, value in properties.items()}
 
 
-def _bearer_token(given: Mapping[str, str]) -> str | None:
-    source = given.get("bearer.auth.credentials.source", "STATIC_TOKEN")
+def _bearer_token(properties: Mapping[str, str]) -> str | None:
+    source = properties.get("bearer.auth.credentials.source", "STATIC_TOKEN")
     if source != "STATIC_TOKEN":
         raise UsageError(
             f"The registry property bearer.auth.credentials.source must be STATIC_TOKEN. {_FETCH_IT_YOURSELF}"
         )
-    token = given.get("bearer.auth.token")
-    if token is None and any(name.startswith("bearer.auth.") for name in given):
+    token = properties.get("bearer.auth.token")
+    if token is None and any(name.startswith("bearer.auth.") for name in properties):
         raise UsageError(
             "The registry properties bearer.auth.… need bearer.auth.token; it may be env:NAME or file:PATH."
         )

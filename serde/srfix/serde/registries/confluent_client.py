@@ -57,10 +57,10 @@ class ConfluentRegistry:
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
         with self._asking(f"schemas/ids/{schema_id}"):
             context = context_alone(subject)
-            found = self._client.get_schema(schema_id, context)
+            answer = self._client.get_schema(schema_id, context)
             if context is not None:
                 self._client.clear_caches()
-            return RegisteredSchema(schema_id=SchemaId(schema_id), schema=schema_from(found))
+            return RegisteredSchema(schema_id=SchemaId(schema_id), schema=schema_from(answer))
 
     def schema_by_guid(self, guid: str) -> Schema:
         with self._asking(f"schemas/guids/{guid}"):
@@ -74,10 +74,10 @@ class ConfluentRegistry:
             theirs = confluent_schema(schema)
             self._client.clear_caches()
             try:
-                found = self._client.register_schema_full_response(subject, theirs, normalize_schemas=normalize)
+                answer = self._client.register_schema_full_response(subject, theirs, normalize_schemas=normalize)
             finally:
                 note_write()
-            return Registration(schema_id=found.schema_id, version=found.version, guid=found.guid)
+            return Registration(schema_id=answer.schema_id, version=answer.version, guid=answer.guid)
 
     def register(self, subject: str, schema: Schema) -> SchemaId:
         """See `SchemaRegistrar`."""
@@ -113,7 +113,7 @@ class ConfluentRegistry:
     def associated_subjects(self, topic: str, role: Role, *, namespace: str = "-") -> tuple[Subject, ...]:
         """The subjects that are associated with a topic."""
         with self._asking(f"associations/resources/{namespace}/{topic}"):
-            found = self._client.get_associations_by_resource_name(
+            associations = self._client.get_associations_by_resource_name(
                 resource_name=topic,
                 resource_namespace=namespace,
                 resource_type="topic",
@@ -121,7 +121,7 @@ class ConfluentRegistry:
                 offset=0,
                 limit=-1,
             )
-            return tuple(Subject(str(getattr(one, "subject", ""))) for one in found)
+            return tuple(Subject(str(getattr(one, "subject", ""))) for one in associations)
 
     def close(self) -> None:
         """Closes the client's connections."""
@@ -130,19 +130,19 @@ class ConfluentRegistry:
     def __reduce__(self) -> tuple[object, ...]:
         return _of_config, (FromConfig.of(self._client),)
 
-    def _version(self, subject: str, found: Any, asked: Schema | None = None) -> SchemaVersion:
+    def _version(self, subject: str, answer: Any, asked: Schema | None = None) -> SchemaVersion:
         """An answer as ours. One to a look-up need not repeat the schema that was asked for."""
-        schema = asked if getattr(found.schema, "schema_str", None) is None else schema_from(found.schema)
+        schema = asked if getattr(answer.schema, "schema_str", None) is None else schema_from(answer.schema)
         if schema is None:
             raise RegistryProtocolError(
                 status=200, content_type="", beginning="", url=self._urls, problem="it has no schema"
             )
         return SchemaVersion(
-            subject=Subject(found.subject or subject),
-            version=found.version,
-            schema_id=found.schema_id,
+            subject=Subject(answer.subject or subject),
+            version=answer.version,
+            schema_id=answer.schema_id,
             schema=schema,
-            guid=found.guid,
+            guid=answer.guid,
         )
 
     @contextmanager
@@ -227,5 +227,5 @@ def _config(client: ConfluentClient) -> Mapping[str, object]:
 
 def _urls(config: Mapping[str, object]) -> str:
     urls = config.get("url") or "the confluent_kafka client"
-    each = urls.split(",") if isinstance(urls, str) else map(str, urls if isinstance(urls, list | tuple) else (urls,))
-    return ",".join(map(without_user_info, each))
+    parts = urls.split(",") if isinstance(urls, str) else map(str, urls if isinstance(urls, list | tuple) else (urls,))
+    return ",".join(map(without_user_info, parts))

@@ -93,9 +93,9 @@ class SchemaReads(ClientBase):
                 )
             return _parse.schema_versions(answer)
 
-        listing = self._listed(fetch, key=lambda found: (found.subject, found.version))
+        listing = self._listed(fetch, key=lambda version: (version.subject, version.version))
         first = list(islice(listing, 1))
-        return (found for found in chain(first, listing) if prefix is None or has_prefix(found.subject, prefix))
+        return (version for version in chain(first, listing) if prefix is None or has_prefix(version.subject, prefix))
 
     def lookup(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> SchemaVersion:
         """The version under which a subject holds this content, as Connect's AvroConverter asks (`deleted=True`).

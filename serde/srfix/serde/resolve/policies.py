@@ -94,15 +94,15 @@ class _Remembered:
         self._lock = ForkLock()
 
     def get(self, key: Hashable, find: Callable[[], ResolvedSchema]) -> ResolvedSchema:
-        found = self._found.get(key)
-        if found is not None:
-            return found
+        result = self._found.get(key)
+        if result is not None:
+            return result
         with self._lock:
-            found = self._found.get(key)
-            if found is None:
-                found = find()
-                remember(self._found, key, found, payload_bounds().plans)
-            return found
+            result = self._found.get(key)
+            if result is None:
+                result = find()
+                remember(self._found, key, result, payload_bounds().plans)
+            return result
 
     def __reduce__(self) -> tuple[type[_Remembered], tuple[()]]:
         return _Remembered, ()
@@ -151,8 +151,8 @@ class ById(_Policy):
         :raises UsageError: if it is no registry, or `context` is no context's name, such as `.staging`.
         """
         super().__init__()
-        given, self._close = given_registry(registry)
-        self._registry: SchemaSource = given
+        usable, self._close = given_registry(registry)
+        self._registry: SchemaSource = usable
         self._hint = context_alone(join_context(context, ""))
         self.context = context
         """The context that was given; `.` for the URL's own."""
@@ -187,8 +187,8 @@ class UnderOneSubject(_Policy):
     ) -> None:
         """:raises UsageError: if one is no registry in any form, or no strategy."""
         super().__init__()
-        given, self._close = given_registry(registry)
-        self._registry: SchemaLookup = given
+        usable, self._close = given_registry(registry)
+        self._registry: SchemaLookup = usable
         self._subjects = strategy("subjects", subjects)
 
     def __repr__(self) -> str:
@@ -241,8 +241,8 @@ class DualSubject(_Policy):
         """:raises UsageError: if one is no registry in any form, no strategy, or no callable."""
         super().__init__()
         check_callable("on_second", on_second, "(SecondAnswered) -> None")
-        given, self._close = given_registry(registry)
-        self._registry: SerdeRegistry = given
+        usable, self._close = given_registry(registry)
+        self._registry: SerdeRegistry = usable
         self._first = strategy("first", first)
         self._second = strategy("second", second)
         self._on_second = on_second

@@ -105,14 +105,14 @@ class SecondAnswered:
     def note(self) -> str:
         """What the one who operates the reader should know, in words."""
         identity = f"id {self.schema_id}" if self.guid is None else f"GUID {self.guid}"
-        found = f"Schema {identity} is not registered under {self.first!r}; {self.second!r} has it."
+        sentence = f"Schema {identity} is not registered under {self.first!r}; {self.second!r} has it."
         if self.is_key:
-            return f"{found} {_KEY_NOTE}"
+            return f"{sentence} {_KEY_NOTE}"
         if self.registered_id is not None:
             is_other = self.schema_id is not None and self.registered_id != self.schema_id
             other = f", where it has the id {self.registered_id}" if is_other else ""
             warning = f" {_FIRST_NOTE}" if self.first_error.error_code == _NO_SUCH_SUBJECT else ""
-            return f"{found} It is registered under {self.first!r} now{other}.{warning}"
+            return f"{sentence} It is registered under {self.first!r} now{other}.{warning}"
         if self.refusal is not None:
-            return f"{found} Registering it was refused and will not be tried again: {self.refusal.error}"
-        return f"{found} Readers that ask {self.first!r} alone fail on it: run `srfix diagnose`."
+            return f"{sentence} Registering it was refused and will not be tried again: {self.refusal.error}"
+        return f"{sentence} Readers that ask {self.first!r} alone fail on it: run `srfix diagnose`."

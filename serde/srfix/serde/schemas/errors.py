@@ -140,10 +140,10 @@ class RegistryAnswerError(RegistryError):
         earlier_attempt_lost: bool = False,
     ) -> None:
         words = foreign(registry_message.strip())
-        said = f": {words}" if words else ""
-        end = "" if said.endswith((".", "…", "!", "?")) else "."
+        reason = f": {words}" if words else ""
+        end = "" if reason.endswith((".", "…", "!", "?")) else "."
         super().__init__(
-            f"{method} {foreign(url)} was answered with error {error_code} (HTTP {status}){said}{end} {self.advice}".strip(),
+            f"{method} {foreign(url)} was answered with error {error_code} (HTTP {status}){reason}{end} {self.advice}".strip(),
             status=status,
             error_code=error_code,
             registry_message=registry_message,

@@ -54,7 +54,7 @@ def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str 
     :raises VersionNotFoundError: if it has no such version.
     :raises SchemaError: if there are more than `bounds.REFERENCES`.
     """
-    return (found for _, found, is_first in _followed(registry, schema, subject) if is_first)
+    return (version for _, version, is_first in _followed(registry, schema, subject) if is_first)
 
 
 def named_references(
@@ -66,7 +66,7 @@ def named_references(
     :raises VersionNotFoundError: if it has no such version.
     :raises SchemaError: if there are more than `bounds.REFERENCES`.
     """
-    return ((name, found) for name, found, _ in _followed(registry, schema, subject))
+    return ((name, version) for name, version, _ in _followed(registry, schema, subject))
 
 
 def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> tuple[str, ...]:
@@ -80,8 +80,8 @@ def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = 
     """
     if schema.schema_type in _REFERS_BY_NAME:
         named = named_references(registry, schema, subject=subject)
-        return tuple(ReferenceText(found.schema.text, name=name) for name, found in named)
-    return tuple(found.schema.text for found in schema_references(registry, schema, subject=subject))
+        return tuple(ReferenceText(version.schema.text, name=name) for name, version in named)
+    return tuple(version.schema.text for version in schema_references(registry, schema, subject=subject))
 
 
 def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterator[tuple[str, SchemaVersion, bool]]:
@@ -100,12 +100,12 @@ def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterato
                 yield *named, True
             continue
         target = within_context_of(parent, reference.subject)
-        known = reached.get((target, reference.version))
-        if known is not None:
-            found, names = known
+        earlier = reached.get((target, reference.version))
+        if earlier is not None:
+            version, names = earlier
             if reference.name not in names:
                 names.add(reference.name)
-                yield reference.name, found, False
+                yield reference.name, version, False
             continue
         if len(reached) == bounds.REFERENCES:
             raise SchemaError(
@@ -113,6 +113,6 @@ def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterato
                 "for (srfix.serde.bounds.REFERENCES)."
             )
         number: int | Literal["latest"] = "latest" if reference.version == _LATEST else reference.version
-        found = registry.version(target, number, deleted=number != "latest")
-        reached[target, reference.version] = found, {reference.name}
-        open_.append(((reference.name, found), iter(found.schema.references), target))
+        version = registry.version(target, number, deleted=number != "latest")
+        reached[target, reference.version] = version, {reference.name}
+        open_.append(((reference.name, version), iter(version.schema.references), target))

@@ -97,11 +97,11 @@ class _Reader:
     def bytes_(self, form: str) -> bytes:
         """What stands behind its length."""
         length = self.number(form)
-        found = self._content[self._at : self._at + length]
-        if len(found) != length:
+        content = self._content[self._at : self._at + length]
+        if len(content) != length:
             raise struct.error
         self._at += length
-        return found
+        return content
 
 
 def _read(reader: _Reader) -> JavaKeyStore:

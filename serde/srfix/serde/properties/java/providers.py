@@ -57,7 +57,7 @@ def _of_one(name: str, provider: str, path: str, key: str, properties: Mapping[s
 
 def _resolved(provider: str, path: str, key: str, properties: Mapping[str, str]) -> str:
     named = f"${{{provider}:…}}" if _WORD.fullmatch(provider) else "it"
-    if provider not in (each.strip() for each in properties.get("config.providers", "").split(",")):
+    if provider not in (name.strip() for name in properties.get("config.providers", "").split(",")):
         raise UsageError(
             f"{named} names no provider of config.providers. Write the value itself, or env:NAME or file:PATH."
         )

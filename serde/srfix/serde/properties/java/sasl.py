@@ -131,14 +131,14 @@ def _unsecured(module: LoginModule) -> dict[str, str]:
         settings[name] = options.pop(option, None)
     settings |= {f"extension_{name}": value for name, value in _extensions(options, _SASL_EXTENSION).items()}
     _refuse(options)
-    given = {name: value for name, value in settings.items() if value is not None}
-    if any(not value or " " in value for value in given.values()):
+    set_values = {name: value for name, value in settings.items() if value is not None}
+    if any(not value or " " in value for value in set_values.values()):
         raise UsageError(
             "The options of OAuthBearerLoginModule in sasl.jaas.config hold a blank, or nothing; librdkafka takes neither."
         )
     return {
         "enable.sasl.oauthbearer.unsecure.jwt": "true",
-        "sasl.oauthbearer.config": " ".join(f"{name}={value}" for name, value in given.items()),
+        "sasl.oauthbearer.config": " ".join(f"{name}={value}" for name, value in set_values.items()),
     }
 
 

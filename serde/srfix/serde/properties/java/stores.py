@@ -63,13 +63,13 @@ def trusted_certificates(content: bytes, password: str | None) -> str:
     """
     if content.startswith(MAGIC):
         store = read_jks(content, password)
-        found = [*store.trusted, *(key.chain[0] for key in store.keys if key.chain)]
+        certificates = [*store.trusted, *(key.chain[0] for key in store.keys if key.chain)]
     else:
         _, own, others = _pkcs12(content, password)
-        found = [_der(each) for each in ([own] if own is not None else []) + others]
-    if not found:
+        certificates = [_der(certificate) for certificate in ([own] if own is not None else []) + others]
+    if not certificates:
         raise ValueError("it holds no certificate (without the store's password Java sees none either)")
-    return _certificates_pem(found)
+    return _certificates_pem(certificates)
 
 
 def private_key_and_chain(content: bytes, password: str | None, key_password: str | None) -> tuple[str, str]:
@@ -82,7 +82,7 @@ def private_key_and_chain(content: bytes, password: str | None, key_password: st
         if key is None or own is None:
             raise ValueError("it holds no private key with its certificate")
         text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode("ascii")
-        return text, _certificates_pem([_der(each) for each in _chain(own, others)])
+        return text, _certificates_pem([_der(certificate) for certificate in _chain(own, others)])
     if password is None and key_password is None:
         raise ValueError("its password is missing")
     store = read_jks(content, password)
@@ -140,7 +140,7 @@ def _pkcs12(
         pass
     else:
         own = store.cert.certificate if store.cert is not None else None
-        return store.key, own, [each.certificate for each in store.additional_certs]
+        return store.key, own, [additional.certificate for additional in store.additional_certs]
     raise WrongPasswordError(
         f"it has another password, or is in a form of PKCS#12 that OpenSSL cannot read; then Java writes it anew: {_TO_PKCS12}"
     )
@@ -160,7 +160,7 @@ def _iteration_counts(content: bytes) -> Iterator[int]:
 def _chain(own: x509.Certificate, others: list[x509.Certificate]) -> list[x509.Certificate]:
     """From the own certificate up, as far as the store goes."""
     chain, left = [own], list(others)
-    while above := next((each for each in left if each.subject == chain[-1].issuer), None):
+    while above := next((certificate for certificate in left if certificate.subject == chain[-1].issuer), None):
         left.remove(above)
         chain.append(above)
     return chain
@@ -171,4 +171,4 @@ def _der(certificate: x509.Certificate) -> bytes:
 
 
 def _certificates_pem(certificates: list[bytes]) -> str:
-    return "".join(dict.fromkeys(ssl.DER_cert_to_PEM_cert(each) for each in certificates))
+    return "".join(dict.fromkeys(ssl.DER_cert_to_PEM_cert(certificate) for certificate in certificates))

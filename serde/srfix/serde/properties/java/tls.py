@@ -50,22 +50,22 @@ def from_stores(config: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     A password among them may be `env:NAME` or `file:PATH`.
     """
     taken = {name: value for name, value in config.items() if name not in STORE_NAMES}
-    given = {name: value for name, value in config.items() if name in STORE_NAMES and value}
+    stores = {name: value for name, value in config.items() if name in STORE_NAMES and value}
     wrong: list[str] = []
     for own_names, convert, advice in ((OWN_TRUST_NAMES, _trust, _TRUST_ADVICE), (OWN_KEY_NAMES, _key, _KEY_ADVICE)):
         if own_names & config.keys():
             continue
         try:
-            convert(given, taken)
+            convert(stores, taken)
         except UsageError as error:
             wrong.append(f"{error.message} {advice}")
     return taken, wrong
 
 
-def _trust(given: Mapping[str, str], taken: dict[str, str]) -> None:
-    location, inline = given.get("ssl.truststore.location"), given.get("ssl.truststore.certificates")
+def _trust(stores: Mapping[str, str], taken: dict[str, str]) -> None:
+    location, inline = stores.get("ssl.truststore.location"), stores.get("ssl.truststore.certificates")
     if location is None and inline is None:
-        _refuse_without_store(given, "ssl.truststore.")
+        _refuse_without_store(stores, "ssl.truststore.")
         return
     from srfix.serde.properties.java.stores import is_pem, pem_blocks, read_store, trusted_certificates  # takes long
 
@@ -76,17 +76,17 @@ def _trust(given: Mapping[str, str], taken: dict[str, str]) -> None:
         if is_pem(content):
             taken["ssl.ca.location"] = location
         else:
-            password = _password(given, "ssl.truststore.password")
+            password = _password(stores, "ssl.truststore.password")
             taken["ssl.ca.pem"] = _told(
                 f"The trust store {location!r}", lambda: trusted_certificates(content, password)
             )
 
 
-def _key(given: Mapping[str, str], taken: dict[str, str]) -> None:
-    location = given.get("ssl.keystore.location")
-    key, chain = given.get("ssl.keystore.key"), given.get("ssl.keystore.certificate.chain")
+def _key(stores: Mapping[str, str], taken: dict[str, str]) -> None:
+    location = stores.get("ssl.keystore.location")
+    key, chain = stores.get("ssl.keystore.key"), stores.get("ssl.keystore.certificate.chain")
     if location is None and key is None and chain is None:
-        _refuse_without_store(given, "ssl.keystore.")
+        _refuse_without_store(stores, "ssl.keystore.")
         return
     from srfix.serde.properties.java.stores import is_pem, pem_blocks, private_key_and_chain, read_store  # takes long
 
@@ -100,16 +100,16 @@ def _key(given: Mapping[str, str], taken: dict[str, str]) -> None:
     if is_pem(content):
         taken |= {"ssl.certificate.location": location, "ssl.key.location": location}
         return
-    password, key_password = _password(given, "ssl.keystore.password"), _password(taken, _KEY_PASSWORD)
+    password, key_password = _password(stores, "ssl.keystore.password"), _password(taken, _KEY_PASSWORD)
     taken["ssl.key.pem"], taken["ssl.certificate.pem"] = _told(
         f"The key store {location!r}", lambda: private_key_and_chain(content, password, key_password)
     )
     taken.pop(_KEY_PASSWORD, None)  # the key is opened
 
 
-def _refuse_without_store(given: Mapping[str, str], prefix: str) -> None:
+def _refuse_without_store(stores: Mapping[str, str], prefix: str) -> None:
     """As Java does."""
-    if f"{prefix}password" in given:
+    if f"{prefix}password" in stores:
         raise UsageError(f"{prefix}password is given and no {prefix}location, which it is for.")
 
 

@@ -53,16 +53,16 @@ def failure_of(
     def first(*kinds: type[BaseException]) -> BaseException | None:
         return next((link for link in chain if isinstance(link, kinds)), None)
 
-    if found := first(ssl.SSLCertVerificationError):
-        words = getattr(found, "verify_message", "") or "it cannot be verified"
+    if cause := first(ssl.SSLCertVerificationError):
+        words = getattr(cause, "verify_message", "") or "it cannot be verified"
         return _never_sent(f"its TLS certificate is not accepted ({words}); name the CA that signed it", again=False)
     if first(ssl.SSLEOFError, ssl.SSLZeroReturnError):
         # As a registry does that was killed, and one that misses a client certificate: which, OpenSSL does not say.
         return _perhaps_sent("the connection was cut within TLS; does it ask for a client certificate?")
-    if found := first(ssl.SSLError) or first(requests.exceptions.SSLError):
+    if cause := first(ssl.SSLError) or first(requests.exceptions.SSLError):
         # As OpenSSL spells it, to be searched for. An alert about a certificate comes from the registry: it is about
         # ours.
-        words = str(getattr(found, "reason", "") or "handshake failed").replace("_", " ")
+        words = str(getattr(cause, "reason", "") or "handshake failed").replace("_", " ")
         if ("ALERT" in words and "CERT" in words) or "UNKNOWN CA" in words:
             return _never_sent(f"it does not accept the client certificate, or wants one ({words})", again=False)
         return _never_sent(f"TLS failed ({words}); is it http:// rather than https://?", again=False)
@@ -74,7 +74,7 @@ def failure_of(
         return _never_sent("connection refused")
     if first(requests.exceptions.ConnectTimeout):
         return _never_sent(f"no connection within {connect_timeout_s:g} s (time-out)")
-    if found := first(urllib3.exceptions.NewConnectionError):
+    if cause := first(urllib3.exceptions.NewConnectionError):
         return _never_sent(f"no connection ({_system_words(chain) or 'it could not be opened'})")
     if first(requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError):
         return _perhaps_sent(f"no answer within {read_timeout_s:g} s (time-out)")
@@ -104,7 +104,7 @@ def _proxy_words(chain: list[BaseException]) -> str:
     """Why: of the proxy's own words only the status, for the rest may hold what we sent."""
     if any(isinstance(link, urllib3.exceptions.NameResolutionError) for link in chain):
         return "its host name cannot be resolved"
-    refusal = next((found for link in chain if (found := _TUNNEL_REFUSED.search(str(link)))), None)
+    refusal = next((match for link in chain if (match := _TUNNEL_REFUSED.search(str(link)))), None)
     if refusal is not None:
         return f"HTTP {refusal[1]}" + (", it wants other credentials" if refusal[1] == "407" else "")
     return _system_words(chain) or "no connection"

@@ -42,8 +42,8 @@ def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, 
 
     :raises UsageError: if one is not an http(s) URL, or credentials are given in two ways.
     """
-    given = urls.split(",") if isinstance(urls, str) else list(urls)
-    texts = [text.strip() for text in given if text.strip()]
+    parts = urls.split(",") if isinstance(urls, str) else list(urls)
+    texts = [text.strip() for text in parts if text.strip()]
     if not texts:
         raise UsageError("No registry URL was given; it looks like http://registry:8081.")
     # With an @ anywhere, a text may be part of a password (one with a comma in it, say): then none is shown.
