@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,5 +37,8 @@ def test_a_version_of_which_the_changelog_says_nothing_is_refused(title: str) ->
         notes_of("v1.2.0", project=PROJECT, changelog=CHANGELOG.format(title))
 
 
-def test_the_changelog_has_a_section_for_what_is_not_released() -> None:
-    assert "\n## Unreleased\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+def test_the_changelog_has_a_section_for_the_version_that_is_next() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version = tomllib.loads(project)["project"]["version"]
+    assert "\n## Unreleased\n" in changelog or notes_of(f"v{version}", project=project, changelog=changelog)
