@@ -84,7 +84,8 @@ def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
     put_into = [
         partition
         for partition in facts.census.partitions
-        if any(count.first_offset < (partition.committed_offset or 0) for count in partition.values.ids)
+        if partition.committed_offset
+        and (partition.values.guids or any(c.first_offset < partition.committed_offset for c in partition.values.ids))
     ]
     by = [from_commit_metadata([marks.get((topic, partition.partition), "")]) for partition in put_into]
     if any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
