@@ -26,7 +26,6 @@ from srfix.recovery.rebuild.change import StoreChange
 from srfix.recovery.rebuild.migrate import Migration, migrate
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.formats.subscriptions import decode_subscription
-from srfix.recovery.state.formats.suppression import decode_buffered_value
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.formats.windows import decode_window_store_key
 from srfix.recovery.state.reading import read_state_directory
@@ -37,6 +36,7 @@ from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state_jobs.comparing import ranges_to_compare
 from srfix.recovery.state_report.difference_kinds import DifferenceKind
+from tests.recovery.state.suppression import decode_buffered_value
 from tests.stack.rebuilt_stores import RebuiltStores, rebuilt, to_restore, topic_of
 from tests.stack.scene import without_what_is_made
 

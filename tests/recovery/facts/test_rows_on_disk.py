@@ -23,17 +23,13 @@ from srfix.recovery.facts.rows_on_disk import count_rows, of_registry_roles, pla
 from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.state.checkpoints import OffsetMeaning
-from srfix.recovery.state.formats.subscriptions import (
-    CombinedKey,
-    Subscription,
-    encode_combined_key,
-    encode_subscription,
-)
+from srfix.recovery.state.formats.subscriptions import CombinedKey, Subscription
 from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId, frame_id
+from tests.recovery.state.encoding import encode_combined_key, encode_subscription
 
 STORE = SuspectStore(application="shop", name="users-store")
 NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None, live_unframed_keys=None)

@@ -23,11 +23,10 @@ from srfix.recovery.state.formats.lists import (
     decode_join_side_key,
     decode_list,
     decode_sided_value,
-    encode_join_side_key,
     encode_list,
     encode_sided_value,
 )
-from srfix.recovery.state.formats.positions import decode_position, encode_position
+from srfix.recovery.state.formats.positions import decode_position
 from srfix.recovery.state.formats.sessions import (
     SessionKey,
     decode_key_first_session_key,
@@ -42,14 +41,6 @@ from srfix.recovery.state.formats.subscriptions import (
     Subscription,
     decode_combined_key,
     decode_subscription,
-    encode_combined_key,
-    encode_subscription,
-)
-from srfix.recovery.state.formats.suppression import (
-    BufferedValue,
-    RecordContext,
-    decode_buffered_value,
-    encode_buffered_value,
 )
 from srfix.recovery.state.formats.values import (
     Headers,
@@ -83,6 +74,18 @@ from srfix.recovery.state.formats.windows import (
     encode_window_store_key,
 )
 from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS, stored_value
+from tests.recovery.state.encoding import (
+    encode_combined_key,
+    encode_join_side_key,
+    encode_position,
+    encode_subscription,
+)
+from tests.recovery.state.suppression import (
+    BufferedValue,
+    RecordContext,
+    decode_buffered_value,
+    encode_buffered_value,
+)
 
 INT: Final = st.integers(0, 2**31 - 1)
 LONG: Final = st.integers(0, 2**63 - 1)

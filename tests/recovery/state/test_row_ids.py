@@ -17,12 +17,7 @@ from srfix.fixtures.state_directory import TIMESTAMPED, write_database
 from srfix.recovery import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.state.formats.sessions import SessionKey, encode_session_key
-from srfix.recovery.state.formats.subscriptions import (
-    CombinedKey,
-    Subscription,
-    encode_combined_key,
-    encode_subscription,
-)
+from srfix.recovery.state.formats.subscriptions import CombinedKey, Subscription
 from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,
     VersionedKey,
@@ -42,6 +37,7 @@ from srfix.recovery.state.stores.store import open_store, open_stores
 from srfix.serde import Role
 from srfix.serde.wire import frame_guid, frame_id
 from srfix.serde.wire_peek import SchemaIdPeek
+from tests.recovery.state.encoding import encode_combined_key, encode_subscription
 from tests.recovery.state.stores.test_real_directories import raw_rows
 
 REAL = Path(__file__).parent / "data/rows"

@@ -15,7 +15,7 @@ from srfix.recovery import Cluster
 from srfix.recovery.cluster.streams_members import StreamsMember, StreamsMembers
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.state.directory import Task, Traces
-from srfix.recovery.state.formats.lists import JoinSideKey, Side, encode_join_side_key
+from srfix.recovery.state.formats.lists import JoinSideKey, Side
 from srfix.recovery.state.formats.sessions import SessionKey, encode_session_key
 from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
 from srfix.recovery.state.stores.detection import StoreFormat
@@ -31,6 +31,7 @@ from srfix.recovery.state_report.key_reads import (
 from srfix.recovery.state_report.partitions import murmur2, partition_of
 from srfix.serde import Schema, Subject, Topic
 from srfix.serde.wire import SchemaId
+from tests.recovery.state.encoding import encode_join_side_key
 
 TASK = Task(name="0_0", path="", subtopology=0, partition=0)
 GLOBAL = Task(name="global", path="", subtopology=None, partition=None)

@@ -16,21 +16,14 @@ from hypothesis import strategies as st
 
 from srfix.fixtures.state_directory import write_database
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state.formats.lists import (
-    JoinSideKey,
-    Side,
-    SidedValue,
-    encode_join_side_key,
-    encode_list,
-    encode_sided_value,
-)
+from srfix.recovery.state.formats.lists import JoinSideKey, Side, SidedValue, encode_list, encode_sided_value
 from srfix.recovery.state.formats.sessions import (
     SessionKey,
     encode_key_first_session_key,
     encode_session_key,
     encode_time_first_session_key,
 )
-from srfix.recovery.state.formats.subscriptions import CombinedKey, encode_combined_key
+from srfix.recovery.state.formats.subscriptions import CombinedKey
 from srfix.recovery.state.formats.values import encode_aggregate_with_headers, encode_timestamped, encode_with_headers
 from srfix.recovery.state.formats.versioned import (
     VersionedKey,
@@ -50,6 +43,7 @@ from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
 from srfix.recovery.state.stores.rows import StateRow, decoder
 from srfix.recovery.state.stores.store import StateStore, open_stores
+from tests.recovery.state.encoding import encode_combined_key, encode_join_side_key
 
 NEWEST_FIRST: Final = (WITH_HEADERS, WINDOW_WITH_HEADERS, SESSION_WITH_HEADERS, TIMESTAMPED, PLAIN)
 FAMILIES: Final = {

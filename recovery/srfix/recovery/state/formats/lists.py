@@ -65,14 +65,6 @@ def decode_join_side_key(stored: bytes) -> JoinSideKey:
     return JoinSideKey(key=stored[_LONG.size + 1 :], timestamp_ms=timestamp, side=_side(stored[_LONG.size]))
 
 
-def encode_join_side_key(key: JoinSideKey) -> bytes:
-    """:raises FormatError: if the timestamp is no 64-bit number."""
-    try:
-        return _LONG.pack(key.timestamp_ms) + bytes([key.side.value]) + key.key
-    except struct.error:
-        raise FormatError(f"{key.timestamp_ms} is no timestamp: it needs more than 64 bits") from None
-
-
 def decode_sided_value(stored: bytes) -> SidedValue:
     """:raises FormatError: if it is empty, or the side is neither."""
     if not stored:

@@ -7,7 +7,6 @@ buffer too large, so that zeros follow; they are ignored.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from srfix.recovery.errors import FormatError
@@ -48,23 +47,6 @@ def decode_position(stored: bytes) -> tuple[Place, ...]:
     except (struct.error, UnicodeDecodeError):
         raise FormatError("its position is cut short or garbled") from None
     return tuple(found)
-
-
-def encode_position(places: Iterable[Place]) -> bytes:
-    """Without zeros behind it. :raises FormatError: if a number is too great for its bytes, or a topic is no UTF-8."""
-    by_topic: dict[str, list[tuple[int, int]]] = {}
-    for topic, partition, offset in places:
-        by_topic.setdefault(topic, []).append((partition, offset))
-    parts = [bytes([_VERSION]), _INT.pack(len(by_topic))]
-    try:
-        for topic, pairs in by_topic.items():
-            raw = topic.encode()
-            parts += [_INT.pack(len(raw)), raw, _INT.pack(len(pairs)), *(_PAIR.pack(*pair) for pair in pairs)]
-    except struct.error as error:
-        raise FormatError(f"a number of a position is too great for its bytes: {error}") from None
-    except UnicodeEncodeError:
-        raise FormatError("a topic of a position cannot be written in UTF-8") from None
-    return b"".join(parts)
 
 
 def _count(stored: bytes, at: int) -> int:

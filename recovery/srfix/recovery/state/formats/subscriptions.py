@@ -60,11 +60,6 @@ def decode_combined_key(stored: bytes) -> CombinedKey:
     return CombinedKey(foreign_key=stored[_INT.size : at], primary_key=stored[at:])
 
 
-def encode_combined_key(key: CombinedKey) -> bytes:
-    """The inverse of `decode_combined_key`."""
-    return _INT.pack(len(key.foreign_key)) + key.foreign_key + key.primary_key
-
-
 def decode_subscription(stored: bytes) -> Subscription:
     """:raises FormatError: if it is cut short, or of a version or instruction that is not known."""
     if len(stored) < _HEAD_SIZE:
@@ -86,21 +81,6 @@ def decode_subscription(stored: bytes) -> Subscription:
         primary_key=stored[at:end],
         primary_partition=int(_INT.unpack_from(stored, end)[0]) if version else None,
     )
-
-
-def encode_subscription(value: Subscription) -> bytes:
-    """:raises FormatError: if a part is none that a subscription has."""
-    _check(value.version, value.instruction)
-    if value.hash is not None and len(value.hash) != _HASH_SIZE:
-        raise FormatError(f"the hash of a subscription has {_HASH_SIZE} bytes, not {len(value.hash)}")
-    if (value.primary_partition is None) != (value.version == 0):
-        raise FormatError(f"version {value.version} has {'no' if value.version == 0 else 'a'} partition")
-    first = value.version | (_HASH_IS_NULL if value.hash is None else 0)
-    try:
-        last = b"" if value.primary_partition is None else _INT.pack(value.primary_partition)
-    except struct.error:
-        raise FormatError(f"{value.primary_partition} is no partition: it needs more than 32 bits") from None
-    return b"".join((bytes([first, value.instruction]), value.hash or b"", value.primary_key, last))
 
 
 def _check(version: int, instruction: int) -> None:
