@@ -33,8 +33,8 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.decoding import RecordDecoder
 from srfix.recovery.rebuild.choices import Until
 from srfix.recovery.rebuild.rebuild import Rebuild, rebuild
+from srfix.recovery.state.formats.values import TIMESTAMPED
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stored_rows import TIMESTAMPED
 from srfix.recovery.state.stores.store import StateStore, open_stores
 from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state.writing.kinds import WrittenKind

@@ -27,9 +27,9 @@ from srfix.recovery.rebuild.migrate import Migration, migrate
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.formats.subscriptions import decode_subscription
 from srfix.recovery.state.formats.values import Headers
-from srfix.recovery.state.formats.windows import decode_window_store_key
+from srfix.recovery.state.formats.windows import WINDOWS
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stores.detection import StoreFormat
 from srfix.recovery.state.stores.rows import StateRow
 from srfix.recovery.state.stores.store import StateStore, open_stores
 from srfix.recovery.state.writing.kinds import WrittenKind
@@ -286,8 +286,8 @@ class TestClosed:
         # What is emitted within a commit never gets there; what is emitted later leaves a tombstone.
         assert held
         for key, value in held.items():
-            at = decode_window_store_key(key + bytes(4))  # without the sequence number
-            assert windows[at.key, (at.start_ms, None)] == value
+            own, at = WINDOWS.decode(key + bytes(4))  # without the sequence number
+            assert windows[own, (at.start_ms, None)] == value
 
     def test_each_kind_is_told_by_what_lies_there(self, run: Run) -> None:
         detected = {store.name: store.format for store in open_stores(state_of(run.closed))}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from srfix.recovery.state.formats.values import TIMESTAMPED
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stored_rows import TIMESTAMPED
 from srfix.serde.wire import prefix_id_bytes
 from tests.cli.kept_demo import Parts, srfix
 

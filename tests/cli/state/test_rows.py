@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.state.stored_rows import PLAIN
-from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.formats.values import PLAIN
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import srfix
 from tests.recovery.state.stores.test_batches import Database, opened

@@ -13,7 +13,7 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.fixtures.state_directory import write_application, write_task
-from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
 from srfix.serde.schemas.models import Json
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import srfix
@@ -144,7 +144,7 @@ class TestHosts:
     def test_a_windowed_key_has_a_newest_record_too(self, registry: FixtureRegistry) -> None:
         topic = "xe5dc1e-app-win-changelog"
         schema_id = registry.seed(f"{topic}-value", record_schema("a"))
-        window = encode_window_store_key(WindowStoreKey(key=b"w1", start_ms=60_000, sequence_number=0))
+        window = WINDOWS.encode(b"w1", StoredWindow(60_000))
         with EmbeddedBroker(topics={topic: 1}) as broker:
             broker.produce([ProducedRecord(topic=topic, partition=0, key=window, value=frame_id(schema_id, b"x"))])
             done = srfix(

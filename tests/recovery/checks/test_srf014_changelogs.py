@@ -14,7 +14,7 @@ from srfix.fixtures.state_directory import write_application, write_database, wr
 from srfix.recovery import CheckContext, Diagnosis, Reader, Severity, diagnose
 from srfix.recovery.diagnosis import changelogs
 from srfix.recovery.findings import Skipped
-from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde import Role
 from srfix.serde.wire import frame_id
@@ -108,10 +108,7 @@ class TestLostInChangelog:
         world.put(damage.CHANGELOG, *((f"k{n}", kept) for n in range(9)))
         made = write_application(tmp_path, damage.APPLICATION)
         if is_segmented:
-            rows = {
-                encode_window_store_key(WindowStoreKey(key=key, start_ms=60_000)): value
-                for key, value in ((b"old", lost), (b"k1", kept))
-            }
+            rows = {WINDOWS.encode(key, StoredWindow(60_000)): value for key, value in ((b"old", lost), (b"k1", kept))}
             write_database(made / f"0_0/{damage.STORE}/{damage.STORE}.60000", {"default": rows})
         else:
             write_task(made, "0_0", damage.STORE, {b"old": lost, b"k1": kept}, checkpoint={(damage.CHANGELOG, 0): 20})

@@ -24,7 +24,7 @@ from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.recovery.state.formats.subscriptions import CombinedKey, Subscription
-from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
 from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic
@@ -196,8 +196,7 @@ class TestNotWhole:
     def test_but_the_rows_of_segments_are_counted(self, folder: Path) -> None:
         for start in (0, 60_000):
             rows = {
-                encode_window_store_key(WindowStoreKey(key=key, start_ms=start)): row(schema_id)
-                for key, schema_id in ((b"k", 7), (b"l", 8))
+                WINDOWS.encode(key, StoredWindow(start)): row(schema_id) for key, schema_id in ((b"k", 7), (b"l", 8))
             }
             write_database(folder / f"0_2/users-store/users-store.{start}", {"default": rows})
         found = read(folder, {0: 5, 1: 5})

@@ -16,9 +16,9 @@ from srfix.recovery.rebuild.choices import OnError
 from srfix.recovery.rebuild.databases import database_paths
 from srfix.recovery.rebuild.migrate import Migration, migrate
 from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.stores.store import open_stores
 from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state.writing.kinds import WrittenKind

@@ -11,10 +11,10 @@ from srfix.recovery import StateDirectoryError
 from srfix.recovery.errors import RowsUnreadableError
 from srfix.recovery.rebuild.choices import OnError, Until
 from srfix.recovery.rebuild.rebuild import Rebuild, rebuild
-from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.formats.values import TIMESTAMPED
+from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stored_rows import TIMESTAMPED
 from srfix.recovery.state.stores.store import open_stores
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.releases import Release
@@ -150,7 +150,7 @@ class TestRewritten:
 
 
 def test_every_value_of_a_kind_with_more_than_one_behind_a_timestamp_is_written_anew(tmp_path: Path) -> None:
-    keys = [encode_window_store_key(WindowStoreKey(key=b"k", start_ms=60_000 * number)) for number in range(3)]
+    keys = [WINDOWS.encode(b"k", StoredWindow(60_000 * number)) for number in range(3)]
     records = [record(offset, keys[offset % 3], b"v%d" % offset) for offset in range(6)]
     target, kind = tmp_path / "shop", WrittenKind.HEADERS_TIME_FIRST_WINDOW
     request = asked("4.3.1", until=Until.END, payload=lambda payload: b"R" + payload, kind=kind)

@@ -27,15 +27,6 @@ from srfix.recovery.state.formats.lists import (
     encode_sided_value,
 )
 from srfix.recovery.state.formats.positions import decode_position
-from srfix.recovery.state.formats.sessions import (
-    SessionKey,
-    decode_key_first_session_key,
-    decode_session_key,
-    decode_time_first_session_key,
-    encode_key_first_session_key,
-    encode_session_key,
-    encode_time_first_session_key,
-)
 from srfix.recovery.state.formats.subscriptions import (
     CombinedKey,
     Subscription,
@@ -43,6 +34,10 @@ from srfix.recovery.state.formats.subscriptions import (
     decode_subscription,
 )
 from srfix.recovery.state.formats.values import (
+    PLAIN,
+    TIMESTAMPED,
+    VALUES,
+    WITH_HEADERS,
     Headers,
     StoredValue,
     decode_aggregate_with_headers,
@@ -64,16 +59,7 @@ from srfix.recovery.state.formats.versioned import (
     encode_versioned_segment,
     versioned_segment_interval_ms,
 )
-from srfix.recovery.state.formats.windows import (
-    WindowStoreKey,
-    decode_key_first_window_key,
-    decode_time_first_window_key,
-    decode_window_store_key,
-    encode_key_first_window_key,
-    encode_time_first_window_key,
-    encode_window_store_key,
-)
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS, stored_value
+from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
 from tests.recovery.state.encoding import (
     encode_combined_key,
     encode_join_side_key,
@@ -95,8 +81,17 @@ RAW: Final = st.one_of(st.binary(max_size=40), st.sampled_from([b"", b"\0", b"\0
 NAMES: Final = st.text(st.characters(codec="utf-8"), max_size=12)
 HEADERS: Final = st.lists(st.tuples(NAMES, st.none() | RAW), max_size=4).map(tuple)
 
+WINDOWED: Final = {
+    f"{way}_{form}{name}_key": getattr(keys, f"{way}_{form}".rstrip("_"))
+    for name, keys in (("window", WINDOWS), ("session", SESSIONS))
+    for form in ("", "time_first_", "key_first_")
+    for way in ("decode", "encode")
+}
+CODECS: Final[dict[str, Callable[..., Any]]] = WINDOWED | {
+    name: function for name, function in globals().items() if name.startswith(("decode_", "encode_"))
+}
 DECODERS: Final[dict[str, Callable[[bytes], Any]]] = {
-    name: function for name, function in globals().items() if name.startswith("decode_")
+    name: function for name, function in CODECS.items() if name.startswith("decode_")
 }
 
 
@@ -128,17 +123,17 @@ def sized(value: bytes | None) -> bytes:
 ONE: Final = VersionedRecord(payload=b"v1", valid_from_ms=1_000, valid_to_ms=2_000)
 TWO: Final = VersionedRecord(payload=b"v22", valid_from_ms=2_000, valid_to_ms=3_000)
 GONE: Final = VersionedRecord(payload=None, valid_from_ms=5_000, valid_to_ms=5_000)
-IN_WINDOW: Final = WindowStoreKey(key=b"k1", start_ms=60_000)
-IN_SESSION: Final = SessionKey(key=b"k1", start_ms=1_000, end_ms=5_000)
+IN_WINDOW: Final = (b"k1", StoredWindow(60_000))
+IN_SESSION: Final = (b"k1", StoredWindow(1_000, 5_000))
 # What `encode_` of the name takes, and the bytes of Kafka's class.
 GOLDEN: Final[list[tuple[str, tuple[Any, ...], str]]] = [
     ("timestamped", (b"v1", 1_000), "00000000000003e87631"),
     ("timestamped", (b"v1", None), "ffffffffffffffff7631"),
-    ("window_store_key", (IN_WINDOW,), "6b31000000000000ea6000000000"),
-    ("time_first_window_key", (IN_WINDOW,), "00000000000000ea606b3100000000"),
-    ("key_first_window_key", (IN_WINDOW,), "016b31000000000000ea6000000000"),
-    ("session_key", (IN_SESSION,), "6b31000000000000138800000000000003e8"),
-    ("time_first_session_key", (IN_SESSION,), "00000000000000138800000000000003e86b31"),
+    ("window_key", IN_WINDOW, "6b31000000000000ea6000000000"),
+    ("time_first_window_key", IN_WINDOW, "00000000000000ea606b3100000000"),
+    ("key_first_window_key", IN_WINDOW, "016b31000000000000ea6000000000"),
+    ("session_key", IN_SESSION, "6b31000000000000138800000000000003e8"),
+    ("time_first_session_key", IN_SESSION, "00000000000000138800000000000003e86b31"),
     ("list", ((b"v1", b"v22"),), "010000000200000002763100000003763232"),
     ("join_side_key", (JoinSideKey(key=b"k1", timestamp_ms=1_000, side=Side.LEFT),), "00000000000003e8016b31"),
     ("sided_value", (SidedValue(payload=b"v1", side=Side.LEFT),), "017631"),
@@ -160,13 +155,15 @@ GOLDEN: Final[list[tuple[str, tuple[Any, ...], str]]] = [
 class TestGoldenVectors:
     @pytest.mark.parametrize(("name", "given_", "stored"), GOLDEN)
     def test_both_ways(self, name: str, given_: tuple[Any, ...], stored: str) -> None:
-        assert globals()[f"encode_{name}"](*given_).hex() == stored
+        assert CODECS[f"encode_{name}"](*given_).hex() == stored
         told = DECODERS[f"decode_{name}"](bytes.fromhex(stored))
         match told:
             case StoredValue():
                 assert (told.payload, told.timestamp_ms, told.headers)[: len(given_)] == given_
             case VersionedSegment():
                 assert told.records == given_[0]
+            case (bytes(), StoredWindow()):
+                assert told == given_
             case _:
                 assert told == given_[0]
 
@@ -181,10 +178,10 @@ class TestGoldenVectors:
 
     def test_a_column_family_says_the_form_of_its_rows(self) -> None:
         row = encode_with_headers(b"v1", 1_000, (("h", b"x"),))
-        assert stored_value(PLAIN, row) == StoredValue(payload=row)
-        assert stored_value(TIMESTAMPED, bytes(8) + row) == StoredValue(payload=row, timestamp_ms=0)
+        assert VALUES[PLAIN].decode(row) == StoredValue(payload=row)
+        assert VALUES[TIMESTAMPED].decode(bytes(8) + row) == StoredValue(payload=row, timestamp_ms=0)
         told = StoredValue(payload=b"v1", timestamp_ms=1_000, headers=(("h", b"x"),))
-        assert stored_value(WITH_HEADERS, row) == told
+        assert VALUES[WITH_HEADERS].decode(row) == told
 
     @pytest.mark.parametrize(
         ("retention_s", "interval_s"), [(3, 2), (60, 20), (90, 20), (300, 60), (600, 60), (3_600, 300), (86_400, 3_600)]
@@ -218,26 +215,28 @@ class TestTwoModelsAgree:
 
     @given(RAW, LONG, INT)
     def test_on_keys_of_windows(self, key: bytes, start: int, number: int) -> None:
-        within = WindowStoreKey(key=key, start_ms=start, sequence_number=number)
+        within = (key, StoredWindow(start, None, number))
         time, last = pack(">q", start), pack(">i", number)
-        assert encode_window_store_key(within) == key + time + last
-        assert encode_time_first_window_key(within) == b"\0" + time + key + last
-        assert encode_key_first_window_key(within) == b"\1" + key + time + last
-        assert decode_window_store_key(key + time + last) == within
-        assert decode_time_first_window_key(b"\0" + time + key + last) == within
-        assert decode_key_first_window_key(b"\1" + key + time + last) == within
+        assert WINDOWS.encode(*within) == key + time + last
+        assert WINDOWS.encode_time_first(*within) == b"\0" + time + key + last
+        assert WINDOWS.encode_key_first(*within) == b"\1" + key + time + last
+        assert WINDOWS.decode(key + time + last) == within
+        assert WINDOWS.decode_many([key + time + last]) == ([key], [within[1]])
+        assert WINDOWS.decode_time_first(b"\0" + time + key + last) == within
+        assert WINDOWS.decode_key_first(b"\1" + key + time + last) == within
 
     @given(RAW, st.tuples(LONG, LONG).map(sorted))
     def test_on_keys_of_sessions(self, key: bytes, times: list[int]) -> None:
         start, end = times
-        session = SessionKey(key=key, start_ms=start, end_ms=end)
+        session = (key, StoredWindow(start, end))
         both = pack(">qq", end, start)
-        assert encode_session_key(session) == key + both
-        assert encode_time_first_session_key(session) == b"\0" + both + key
-        assert encode_key_first_session_key(session) == b"\1" + key + both
-        assert decode_session_key(key + both) == session
-        assert decode_time_first_session_key(b"\0" + both + key) == session
-        assert decode_key_first_session_key(b"\1" + key + both) == session
+        assert SESSIONS.encode(*session) == key + both
+        assert SESSIONS.encode_time_first(*session) == b"\0" + both + key
+        assert SESSIONS.encode_key_first(*session) == b"\1" + key + both
+        assert SESSIONS.decode(key + both) == session
+        assert SESSIONS.decode_many([key + both]) == ([key], [session[1]])
+        assert SESSIONS.decode_time_first(b"\0" + both + key) == session
+        assert SESSIONS.decode_key_first(b"\1" + key + both) == session
 
     @given(st.lists(st.none() | RAW, max_size=5), RAW, SIGNED_LONG, st.sampled_from(Side))
     def test_on_lists_of_joins(self, entries: list[bytes | None], key: bytes, time: int, side: Side) -> None:
@@ -362,7 +361,7 @@ class TestHostileBytes:
             ("decode_buffered_value", "00" * 16 + "ffffffff" + "00" * 40),
             ("decode_buffered_value", "00" * 16 + "0000000174" + "00000000" + "fffffffe" + "00" * 40),
             ("decode_versioned_key", "fffffffffffffffe"),
-            ("decode_window_store_key", "ffffffffffffffff00000000"),
+            ("decode_window_key", "ffffffffffffffff00000000"),
             ("decode_time_first_window_key", "00ffffffffffffffff00000000"),
             ("decode_session_key", "0000000000000001" + "0000000000000002"),
             # Cut short, or of an unknown version or instruction.
@@ -391,7 +390,7 @@ class TestHostileBytes:
     )
     def test_a_garbled_row_is_refused_with_what_is_wrong(self, family: str, stored: str, reason: str) -> None:
         with pytest.raises(FormatError, match=reason):
-            stored_value(family, bytes.fromhex(stored))
+            VALUES[family].decode(bytes.fromhex(stored))
 
 
 class TestWhatNoStoreHolds:
@@ -401,9 +400,9 @@ class TestWhatNoStoreHolds:
             lambda: encode_timestamped(b"", 2**63),
             lambda: encode_with_headers(b"", 0, (("\ud800", b""),)),
             lambda: encode_aggregate_with_headers(b"", (("\ud800", b""),)),
-            lambda: encode_window_store_key(WindowStoreKey(key=b"", start_ms=0, sequence_number=2**31)),
-            lambda: encode_time_first_window_key(WindowStoreKey(key=b"", start_ms=-1)),
-            lambda: encode_session_key(SessionKey(key=b"", start_ms=2, end_ms=1)),
+            lambda: WINDOWS.encode(b"", StoredWindow(0, None, 2**31)),
+            lambda: WINDOWS.encode_time_first(b"", StoredWindow(-1)),
+            lambda: SESSIONS.encode(b"", StoredWindow(2, 1)),
             lambda: encode_join_side_key(JoinSideKey(key=b"", timestamp_ms=2**63, side=Side.LEFT)),
             lambda: encode_position([("t", 2**31, 0)]),
             lambda: encode_versioned_key(VersionedKey(key=b"", segment=2**63)),

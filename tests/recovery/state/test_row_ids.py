@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from srfix.fixtures.state_directory import TIMESTAMPED, write_database
 from srfix.recovery import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
-from srfix.recovery.state.formats.sessions import SessionKey, encode_session_key
 from srfix.recovery.state.formats.subscriptions import CombinedKey, Subscription
+from srfix.recovery.state.formats.values import PLAIN, WITH_HEADERS
 from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,
     VersionedKey,
@@ -26,13 +26,12 @@ from srfix.recovery.state.formats.versioned import (
     encode_versioned_key,
     encode_versioned_segment,
 )
-from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import read_column_family
 from srfix.recovery.state.row_ids import RowIds, count_row_ids
-from srfix.recovery.state.some_rows import some_rows
-from srfix.recovery.state.stored_rows import PLAIN, WITH_HEADERS
-from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.stores.reading import some_rows
 from srfix.recovery.state.stores.store import open_store, open_stores
 from srfix.serde import Role
 from srfix.serde.wire import frame_guid, frame_id
@@ -149,9 +148,9 @@ class TestCountRowIds:
     ) -> None:
         path = tmp_path_factory.mktemp("any") / "s"
         key, value = frame_id(schema_id, inner), frame_id(3, b"12345678")
-        stored = encode_window_store_key(WindowStoreKey(key=key, start_ms=NOW))
+        stored = WINDOWS.encode(key, StoredWindow(NOW))
         if is_session:
-            stored = encode_session_key(SessionKey(key=key, start_ms=NOW, end_ms=NOW))
+            stored = SESSIONS.encode(key, StoredWindow(NOW, NOW))
         write_database(path / f"s.{NOW}", {PLAIN: {stored: value}})
         assert counted(path) == (1, {schema_id: 1}, {3: 1})
 

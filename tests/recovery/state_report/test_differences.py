@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.state.formats.values import encode_timestamped
-from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
+from srfix.recovery.state.formats.values import TIMESTAMPED, encode_timestamped
+from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stored_rows import TIMESTAMPED
-from srfix.recovery.state.stores.detection import StoreFormat
 from srfix.recovery.state.stores.store import StateStore, open_stores
 from srfix.recovery.state_report.difference_kinds import Difference, DifferenceKind
 from srfix.recovery.state_report.differences import compared, in_window
@@ -29,7 +28,7 @@ STAMPS: Final = (None, 5, 6)
 
 
 def window_key(key: bytes, start_ms: int) -> bytes:
-    return encode_window_store_key(WindowStoreKey(key=key, start_ms=start_ms))
+    return WINDOWS.encode(key, StoredWindow(start_ms))
 
 
 KEYS: Final = {

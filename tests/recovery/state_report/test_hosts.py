@@ -16,9 +16,8 @@ from srfix.recovery.cluster.streams_members import StreamsMember, StreamsMembers
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.state.directory import Task, Traces
 from srfix.recovery.state.formats.lists import JoinSideKey, Side
-from srfix.recovery.state.formats.sessions import SessionKey, encode_session_key
-from srfix.recovery.state.formats.windows import WindowStoreKey, encode_window_store_key
-from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state_report.hosts import HostRole, hosts_by_group, task_of
 from srfix.recovery.state_report.key_reads import (
     AskedSubject,
@@ -145,11 +144,11 @@ def test_the_newest_record_of_a_key_is_looked_for_from_the_end() -> None:
 
 
 def in_window(key: bytes) -> bytes:
-    return encode_window_store_key(WindowStoreKey(key=key, start_ms=60_000, sequence_number=3))
+    return WINDOWS.encode(key, StoredWindow(60_000, None, 3))
 
 
 def in_session(key: bytes) -> bytes:
-    return encode_session_key(SessionKey(key=key, start_ms=1, end_ms=5))
+    return SESSIONS.encode(key, StoredWindow(1, 5))
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.rebuild.rebuild import rebuild
-from srfix.recovery.state.formats.values import encode_timestamped
+from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, encode_timestamped
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED
-from srfix.recovery.state.stores.detection import StoreFormat
 from srfix.recovery.state.stores.store import StateStore, open_stores
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.releases import Release

@@ -97,7 +97,7 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
     :raises LibraryMissingError: if rocksdict is not installed.
     """
     from srfix.recovery.state.directory import StoreKind
-    from srfix.recovery.state.stores.detection import StoreFormat
+    from srfix.recovery.state.layouts import StoreFormat
 
     by_role: dict[Role, set[SchemaId]] = {role: set() for role in Role}
     for state in states:
@@ -146,8 +146,9 @@ class _Gathered:
     def add(self, place: Place, count: RowCounter) -> None:
         """Reads the store in one task."""
         from srfix.recovery.state.directory import StoreKind
+        from srfix.recovery.state.layouts import StoreFormat
         from srfix.recovery.state.locks import is_locked
-        from srfix.recovery.state.stores.detection import StoreFormat, databases
+        from srfix.recovery.state.stores.detection import databases
 
         where = f"task {place.task.name} in {place.state.path}"
         path = Path(place.store.path)

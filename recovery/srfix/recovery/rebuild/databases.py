@@ -9,15 +9,15 @@ from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.rebuild.change import RowChange, in_order
 from srfix.recovery.state.checkpoints import CheckpointEntry
 from srfix.recovery.state.directory import StoreDirectory
+from srfix.recovery.state.formats.values import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, WITH_HEADERS
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stored_rows import WITH_HEADERS
 from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state.writing.releases import Release
 from srfix.serde.errors import UsageError
 
 _CURRENT: Final = "CURRENT"
-_HEADERS: Final = frozenset({WITH_HEADERS, "sessionKeyValueWithHeaders", "windowKeyValueWithHeaders"})
+_HEADERS: Final = frozenset({WITH_HEADERS, SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS})
 
 
 def database_paths(store: StoreDirectory) -> tuple[Path, ...]:

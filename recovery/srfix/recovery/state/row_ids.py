@@ -15,8 +15,8 @@ from typing import Final
 
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.formats.values import Headers
-from srfix.recovery.state.stores.batches import RowBatch
-from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.stores.rows import RowBatch
 from srfix.recovery.state.stores.store import StateStore, StoreDamage
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, is_schema_id

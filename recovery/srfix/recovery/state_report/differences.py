@@ -15,17 +15,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice, repeat
 from typing import Final
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import FormatError, StateDirectoryError
-from srfix.recovery.state.formats.sessions import SessionKey, decode_session_key, encode_session_key
-from srfix.recovery.state.formats.windows import WindowStoreKey, decode_window_store_key, encode_window_store_key
-from srfix.recovery.state.stores.detection import StoreFormat
-from srfix.recovery.state.stores.rows import StateRow, StoredWindow
+from srfix.recovery.state.formats.windows import StoredWindow
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.stores.rows import StateRow
 from srfix.recovery.state.stores.store import StateStore
 from srfix.recovery.state.writing.spilled import in_order
 from srfix.recovery.state_report.difference_kinds import (
@@ -160,15 +159,10 @@ class _Span:
 
 def in_window(form: StoreFormat, key: bytes) -> tuple[bytes, StoredWindow | None]:
     """A changelog's key as the store's serde wrote it, and its window; as it is where it has none."""
-    try:
-        if form.is_windowed:
-            of_window = decode_window_store_key(key)
-            return of_window.key, StoredWindow(of_window.start_ms, None, of_window.sequence_number)
-        if form.is_of_sessions:
-            session = decode_session_key(key)
-            return session.key, StoredWindow(session.start_ms, session.end_ms)
-    except FormatError:
-        pass
+    windows = form.layout.windows
+    if windows is not None:
+        with suppress(FormatError):
+            return windows.decode(key)
     return key, None
 
 
@@ -215,15 +209,11 @@ def changelog_key(store: StateStore, row: StateRow) -> bytes:
 
     :raises StateDirectoryError: if rows of such a store do not stand there one by one.
     """
+    windows = store.format.layout.windows
+    if windows is not None and row.window is not None:
+        return windows.encode(row.key, row.window)
     if store.format.is_key_value:
         return row.key
-    if row.window is not None and store.format.is_of_sessions and row.window.end_ms is not None:
-        return encode_session_key(SessionKey(key=row.key, start_ms=row.window.start_ms, end_ms=row.window.end_ms))
-    if row.window is not None and store.format.is_windowed:
-        number = row.window.sequence_number
-        return encode_window_store_key(
-            WindowStoreKey(key=row.key, start_ms=row.window.start_ms, sequence_number=number)
-        )
     raise StateDirectoryError(f"store {store.name} ({store.format.value}) cannot be compared with a topic, row by row.")
 
 

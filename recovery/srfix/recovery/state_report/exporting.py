@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 from srfix.recovery.facts.decoding import DecodedColumn
-from srfix.recovery.state.stores.rows import StoredWindow
+from srfix.recovery.state.formats.windows import StoredWindow
 from srfix.recovery.state_report.export_formats import HOLDS_TYPES, ExportFormat
 from srfix.recovery.state_report.retention import Retention
 from srfix.recovery.state_report.row_documents import SIDES, DecodedBatch, headers_document, row_document

@@ -18,9 +18,7 @@ from srfix.recovery.facts.survey import ask_membership
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.state.directory import Traces
 from srfix.recovery.state.formats.lists import decode_join_side_key
-from srfix.recovery.state.formats.sessions import decode_session_key
-from srfix.recovery.state.formats.windows import decode_window_store_key
-from srfix.recovery.state.stores.detection import StoreFormat
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.stores.rows import StateRow
 from srfix.recovery.state.stores.store import StateStore
 from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
@@ -145,11 +143,8 @@ def key_in_topic(form: StoreFormat) -> Callable[[bytes], bytes] | None:
         return None
     if form is StoreFormat.LIST_VALUE:
         return lambda key: decode_join_side_key(key).key
-    if form.is_windowed:
-        return lambda key: decode_window_store_key(key).key
-    if form.is_of_sessions:
-        return lambda key: decode_session_key(key).key
-    return bytes
+    windows = form.layout.windows
+    return bytes if windows is None else lambda key: windows.decode(key)[0]
 
 
 def newest_record(

@@ -7,7 +7,7 @@ store has seen is taken for the newest that lies in it.
 
 from __future__ import annotations
 
-from srfix.recovery.state.stores.rows import StoredWindow
+from srfix.recovery.state.formats.windows import StoredWindow
 from srfix.recovery.state.stores.store import StateStore
 
 

@@ -11,8 +11,7 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.decoding import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
 from srfix.recovery.state.formats.lists import Side
 from srfix.recovery.state.formats.values import Headers
-from srfix.recovery.state.stores.batches import RowBatch
-from srfix.recovery.state.stores.rows import StateRow
+from srfix.recovery.state.stores.rows import RowBatch, StateRow
 from srfix.recovery.state.stores.store import StateStore
 from srfix.recovery.state_report.typed_columns import TypedColumn, typed_column
 from srfix.serde.schemas.models import Json

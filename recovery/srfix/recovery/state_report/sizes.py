@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.state.stores.batches import RowBatch
-from srfix.recovery.state.stores.detection import StoreFormat
-from srfix.recovery.state.stores.rows import StateRow
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.stores.rows import RowBatch, StateRow
 from srfix.recovery.state.stores.store import StateStore
 from srfix.recovery.state_report.listing import databases_of
 from srfix.recovery.state_report.rocksdb_log import log_that_hurts, read_logs

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind
-from srfix.recovery.state.stores.detection import StoreFormat, detect_format
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.stores.detection import detect_format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,14 +17,17 @@ from hypothesis import strategies as st
 from srfix.fixtures.state_directory import write_database
 from srfix.recovery.errors import FormatError
 from srfix.recovery.state.formats.lists import JoinSideKey, Side, SidedValue, encode_list, encode_sided_value
-from srfix.recovery.state.formats.sessions import (
-    SessionKey,
-    encode_key_first_session_key,
-    encode_session_key,
-    encode_time_first_session_key,
-)
 from srfix.recovery.state.formats.subscriptions import CombinedKey
-from srfix.recovery.state.formats.values import encode_aggregate_with_headers, encode_timestamped, encode_with_headers
+from srfix.recovery.state.formats.values import (
+    PLAIN,
+    SESSION_WITH_HEADERS,
+    TIMESTAMPED,
+    WINDOW_WITH_HEADERS,
+    WITH_HEADERS,
+    encode_aggregate_with_headers,
+    encode_timestamped,
+    encode_with_headers,
+)
 from srfix.recovery.state.formats.versioned import (
     VersionedKey,
     VersionedRecord,
@@ -32,15 +35,9 @@ from srfix.recovery.state.formats.versioned import (
     encode_versioned_key,
     encode_versioned_segment,
 )
-from srfix.recovery.state.formats.windows import (
-    WindowStoreKey,
-    encode_key_first_window_key,
-    encode_time_first_window_key,
-    encode_window_store_key,
-)
+from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
-from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
 from srfix.recovery.state.stores.rows import StateRow, decoder
 from srfix.recovery.state.stores.store import StateStore, open_stores
 from tests.recovery.state.encoding import encode_combined_key, encode_join_side_key
@@ -125,15 +122,13 @@ def stored(draw: st.DrawFn, form: StoreFormat, family: str, start_ms: int) -> li
         return [(key, value)]
     time_ms = start_ms + draw(TIMES)
     if form.is_of_sessions:
-        session = SessionKey(key=key, start_ms=max(time_ms - draw(TIMES), 0), end_ms=time_ms)
-        if form is StoreFormat.TIME_FIRST_SESSION:
-            return [(encode_time_first_session_key(session), value), (encode_key_first_session_key(session), b"")]
-        return [(encode_session_key(session), value)]
-    number = draw(st.integers(0, 2)) if form is StoreFormat.JOIN_WINDOW else 0
-    window = WindowStoreKey(key=key, start_ms=time_ms, sequence_number=number)
-    if form is StoreFormat.TIME_FIRST_WINDOW:
-        return [(encode_time_first_window_key(window), value), (encode_key_first_window_key(window), b"")]
-    return [(encode_window_store_key(window), value)]
+        window = StoredWindow(max(time_ms - draw(TIMES), 0), time_ms)
+    else:
+        window = StoredWindow(time_ms, None, draw(st.integers(0, 2)) if form is StoreFormat.JOIN_WINDOW else 0)
+    windows = SESSIONS if form.is_of_sessions else WINDOWS
+    if form in (StoreFormat.TIME_FIRST_SESSION, StoreFormat.TIME_FIRST_WINDOW):
+        return [(windows.encode_time_first(key, window), value), (windows.encode_key_first(key, window), b"")]
+    return [(windows.encode(key, window), value)]
 
 
 @st.composite
@@ -252,7 +247,7 @@ def test_a_short_key_hides_no_version_behind_it(tmp_path: Path) -> None:
 
 def test_the_last_window_of_a_segment_is_in_it(tmp_path: Path) -> None:
     databases = [
-        Database(start, {PLAIN: {encode_window_store_key(WindowStoreKey(key=b"k", start_ms=at)): b"v"}})
+        Database(start, {PLAIN: {WINDOWS.encode(b"k", StoredWindow(at)): b"v"}})
         for start, at in ((0, SEGMENT_MS - 1), (SEGMENT_MS, SEGMENT_MS))
     ]
     store = opened(tmp_path, StoreFormat.PLAIN_WINDOW, databases)

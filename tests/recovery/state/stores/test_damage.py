@@ -12,8 +12,8 @@ from rocksdict import Options, Rdict
 from srfix.fixtures.state_directory import TIMESTAMPED as FAMILY
 from srfix.fixtures.state_directory import write_database
 from srfix.recovery.state.formats.values import encode_timestamped
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stores.detection import StoreFormat
 from srfix.recovery.state.stores.store import StateStore, open_stores
 from srfix.serde import UsageError
 

@@ -16,9 +16,10 @@ import pytest
 
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.formats.lists import Side
+from srfix.recovery.state.formats.windows import StoredWindow
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stores.detection import StoreFormat
-from srfix.recovery.state.stores.rows import StateRow, StoredWindow
+from srfix.recovery.state.stores.rows import StateRow
 from srfix.recovery.state.stores.store import StateStore, open_stores
 
 DATA = Path(__file__).parents[1] / "data" / "kinds"

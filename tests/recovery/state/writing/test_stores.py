@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from srfix.recovery import StateDirectoryError
 from srfix.recovery.state.checkpoints import CheckpointEntry, OffsetMeaning, parse_checkpoint
+from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED
 from srfix.recovery.state.writing.kinds import WrittenKind, segment_time
 from srfix.recovery.state.writing.progress import Progress, as_written_by, checkpoint_entries, checkpoint_text
 from srfix.recovery.state.writing.releases import Release

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery import StateDirectoryError
+from srfix.recovery.state.formats.values import PLAIN
 from srfix.recovery.state.formats.versioned import versioned_segment_interval_ms
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stored_rows import PLAIN
-from srfix.recovery.state.stores.detection import StoreFormat
 from srfix.recovery.state.stores.rows import StateRow, decoder
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.releases import Release

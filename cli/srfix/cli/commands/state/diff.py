@@ -28,7 +28,7 @@ from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
-    from srfix.recovery.state.stores.detection import StoreFormat
+    from srfix.recovery.state.layouts import StoreFormat
     from srfix.recovery.state.stores.store import StateStore
     from srfix.recovery.state_jobs.comparing import ToCompare
     from srfix.recovery.state_report.difference_kinds import Comparison
@@ -143,7 +143,7 @@ def _topic(application: ApplicationState, store: StateStore) -> Topic:
 
 
 def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) -> Iterator[str]:
-    from srfix.recovery.state.stores.detection import StoreFormat
+    from srfix.recovery.state.layouts import StoreFormat
     from srfix.recovery.state_report.difference_kinds import DifferenceKind
 
     for each in done:

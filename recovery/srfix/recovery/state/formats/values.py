@@ -1,10 +1,14 @@
-"""Values with a timestamp, and with headers, before what the store's serde wrote.
+"""What stands before the bytes of the store's serde in a stored value; the column family says it.
 
-| form | bytes | class |
-|---|---|---|
-| with a timestamp | 8 bytes of timestamp, the serde's bytes | `ValueAndTimestampSerializer` |
-| with headers, 4.3 and later | size of the headers, headers, 8 bytes of timestamp, the serde's bytes | |
-| of sessions, likewise | size of the headers, headers, the serde's bytes | |
+| column family | value |
+|---|---|
+| `default` | the serde's bytes: a plain store, or a row from before 2.3 that a timestamped one has not upgraded yet |
+| `keyValueWithTimestamp` | 8 bytes of timestamp, the serde's bytes (`ValueAndTimestampSerializer`) |
+| `keyValueWithTimestampAndHeaders`, 4.3 and later | size of the headers, headers, 8 bytes of timestamp, the serde's bytes |
+| `windowKeyValueWithHeaders`, likewise | the same |
+| `sessionKeyValueWithHeaders`, likewise | size of the headers, headers, the serde's bytes |
+
+Stores that are kept time first have other values in two of them: `state.layouts`.
 
 Sizes are zigzag varints (`ByteUtils.writeVarint`); the headers are their number, then for each the size and the bytes of its
 name and of its value (size -1 for null); no headers at all are the one byte `00`. A timestamp of -1 is none (`NO_TIMESTAMP`).
@@ -13,19 +17,40 @@ name and of its value (size -1 for null); no headers at all are the one byte `00
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from operator import itemgetter
+from typing import Final, TypeAlias, TypeVar, cast
 
 from srfix.recovery.errors import FormatError
 
 Headers = tuple[tuple[str, bytes | None], ...]
+
+PLAIN: Final = "default"
+"""The column family of a plain store, which every database has."""
+TIMESTAMPED: Final = "keyValueWithTimestamp"
+"""The one of a store with timestamps: all tables of the DSL from Kafka Streams 2.3 on."""
+WITH_HEADERS: Final = "keyValueWithTimestampAndHeaders"
+"""The one of a store with timestamps and headers, from 4.3 on."""
+SESSION_WITH_HEADERS: Final = "sessionKeyValueWithHeaders"
+"""The column family of sessions with headers."""
+WINDOW_WITH_HEADERS: Final = "windowKeyValueWithHeaders"
+"""The column family of windows with headers that are kept time first."""
 
 _TIMESTAMP: Final = struct.Struct(">q")
 _NO_TIMESTAMP: Final = -1
 _MOST_VARINT_BYTES: Final = 5
 _INT_BITS: Final = 32
 _NO_HEADERS: Final = b"\0"
+_HEADERLESS: Final = struct.Struct(">bq")
+"""Before a value: no headers, its timestamp."""
+_long = cast("Callable[[bytes], bytes]", itemgetter(slice(_TIMESTAMP.size)))
+_behind_long = cast("Callable[[bytes], bytes]", itemgetter(slice(_TIMESTAMP.size, None)))
+"""A third quicker than a comprehension: most stores are key-value stores with timestamps."""
+_T = TypeVar("_T")
+
+Columns: TypeAlias = tuple[Sequence[bytes], Sequence[int | None] | None]
+"""Payloads and their timestamps; None if none has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +63,18 @@ class StoredValue:
     """Of the record, in milliseconds since the epoch; None where none is kept, or it is unknown (-1)."""
     headers: Headers = ()
     """The record's headers that were kept beside it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueForm:
+    """What stands before the serde's bytes."""
+
+    decode: Callable[[bytes], StoredValue]
+    """Takes a value apart; FormatError, in a clause, if it has another form."""
+    decode_many: Callable[[list[bytes]], Columns | None]
+    """The same of many; None if one of them has headers, or another form."""
+    encode: Callable[[bytes, int | None, Headers], bytes]
+    """Puts before a payload what it is to have of a timestamp and of headers."""
 
 
 def decode_timestamped(value: bytes) -> StoredValue:
@@ -160,3 +197,66 @@ def _encoded_varint(number: int) -> bytes:
 
 def _bytes(count: int) -> str:
     return "1 byte" if count == 1 else f"{count} bytes"
+
+
+def or_none(column: tuple[_T, ...]) -> tuple[_T, ...] | None:
+    """A column, or None if nothing is in it."""
+    return None if column.count(None) == len(column) else column
+
+
+def _many_bare(values: list[bytes]) -> Columns:
+    return values, None
+
+
+def _many_timestamped(values: list[bytes]) -> Columns | None:
+    heads = b"".join(map(_long, values))
+    if len(heads) != _TIMESTAMP.size * len(values):
+        return None
+    return list(map(_behind_long, values)), _stamps(struct.unpack(f">{len(values)}q", heads))
+
+
+def _many_with_headers(values: list[bytes]) -> Columns | None:
+    heads = b"".join([value[: _HEADERLESS.size] for value in values])
+    if len(heads) != _HEADERLESS.size * len(values) or any(heads[:: _HEADERLESS.size]):
+        return None  # there are headers, or one is too short
+    stamps = tuple(stamp for _none, stamp in _HEADERLESS.iter_unpack(heads))
+    return [value[_HEADERLESS.size :] for value in values], _stamps(stamps)
+
+
+def _many_aggregates(values: list[bytes]) -> Columns | None:
+    heads = b"".join([value[:1] for value in values])
+    if len(heads) != len(values) or any(heads):
+        return None
+    return [value[1:] for value in values], None
+
+
+def _stamps(stamps: tuple[int, ...]) -> Sequence[int | None] | None:
+    if _NO_TIMESTAMP not in stamps:
+        return stamps
+    return or_none(tuple(None if stamp == _NO_TIMESTAMP else stamp for stamp in stamps))
+
+
+BARE: Final = ValueForm(
+    decode=lambda value: StoredValue(payload=value),
+    decode_many=_many_bare,
+    encode=lambda payload, _timestamp_ms, _headers: payload,
+)
+STAMPED: Final = ValueForm(
+    decode=decode_timestamped,
+    decode_many=_many_timestamped,
+    encode=lambda payload, timestamp_ms, _headers: encode_timestamped(payload, timestamp_ms),
+)
+_WITH_HEADERS: Final = ValueForm(decode=decode_with_headers, decode_many=_many_with_headers, encode=encode_with_headers)
+VALUES: Final[Mapping[str, ValueForm]] = {
+    WITH_HEADERS: _WITH_HEADERS,
+    WINDOW_WITH_HEADERS: _WITH_HEADERS,
+    SESSION_WITH_HEADERS: ValueForm(
+        decode=decode_aggregate_with_headers,
+        decode_many=_many_aggregates,
+        encode=lambda payload, _timestamp_ms, headers: encode_aggregate_with_headers(payload, headers),
+    ),
+    TIMESTAMPED: STAMPED,
+    PLAIN: BARE,
+}
+"""Per column family with rows their values, the newest family first: of a key in several the first counts, as Kafka Streams
+reads it while it upgrades a store."""

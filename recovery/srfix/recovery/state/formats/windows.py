@@ -1,92 +1,147 @@
-"""Keys of window stores: the key, the start of its window, and a number that tells entries of one window apart.
+"""Keys of window and session stores: the key, and the times of its window beside it.
 
-| form | bytes | where |
+| form | windows | sessions |
 |---|---|---|
-| usual | key, start, number | window stores, and the changelogs of all of them (`WindowKeySchema`) |
-| time first | `00`, start, key, number | stores that emit final results, 3.3 and later (`TimeFirstWindowKeySchema`) |
-| key first | `01`, key, start, number | the index in the same database, with empty values (`KeyFirstWindowKeySchema`) |
+| usual (`WindowKeySchema`, `SessionKeySchema`) | key, start, number | key, end, start |
+| time first (`TimeFirstWindowKeySchema`, `TimeFirstSessionKeySchema`) | `00`, start, key, number | `00`, end, start, key |
+| key first (`KeyFirstWindowKeySchema`, `KeyFirstSessionKeySchema`) | `01`, key, start, number | `01`, key, end, start |
 
-The start is 8 bytes of milliseconds, the number 4 bytes: 0 but in the windows of stream-stream joins, where it counts from 1.
-The end of a window is not stored.
+The usual form is also that of all their changelogs, and of topics of sessions. Time first are the rows of stores that emit
+final results, 3.3 and later; key first are those of the index in the same database, with empty values.
+
+Times are 8 bytes of milliseconds since the epoch, the number 4 bytes: 0 but in the windows of stream-stream joins, where it
+counts from 1 and tells entries of one window apart. The end of a window is not stored.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError
 from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.windowed import Window, WindowKind, join, split
 
+INDEX: Final = b"\1"
+"""What a key of the index begins with."""
 _TIME_FIRST: Final = b"\0"
-_KEY_FIRST: Final = b"\1"
-_START: Final = struct.Struct(">q")
-_NUMBER: Final = struct.Struct(">i")
+_TIME_SIZE: Final = 8
+_new = tuple.__new__
+"""Makes a window without a call in Python for each."""
+
+
+class StoredWindow(NamedTuple):
+    """The window that a row belongs to."""
+
+    start_ms: int
+    """Inclusive, in milliseconds since the epoch."""
+    end_ms: int | None = None
+    """Inclusive, of a session; None of other windows, whose size is not stored."""
+    sequence_number: int = 0
+    """Which of several rows of a key and window, in the windows of stream-stream joins."""
+
+    @property
+    def last_ms(self) -> int:
+        """The time by which its segment goes: a window's start, a session's end."""
+        return self.start_ms if self.end_ms is None else self.end_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowStoreKey:
-    """A key within a window."""
+class WindowedKeys:
+    """How keys stand with their windows, both ways: `WINDOWS` and `SESSIONS` are the two."""
 
-    key: bytes
-    """As the key's serde wrote it."""
-    start_ms: int
-    """The start of the window, in milliseconds since the epoch."""
-    sequence_number: int = 0
-    """Which of several entries of the same key and window."""
+    kind: WindowKind
+    """The usual form."""
+    tail: struct.Struct
+    """What stands behind the key in the usual form; it begins with the time by which a row's segment goes."""
+    times_size: int
+    """How many bytes of that stand before the key where times come first."""
+    windows_of: Callable[[bytes], list[StoredWindow] | None]
+    """The windows in many tails, one behind the other; None if one of them is none."""
+
+    @property
+    def behind_first_time(self) -> int:
+        """How many bytes follow the first time of the usual form."""
+        return self.tail.size - _TIME_SIZE
+
+    def decode(self, stored: bytes) -> tuple[bytes, StoredWindow]:
+        """The key and its window. :raises FormatError: if it is too short, or its last bytes are no window."""
+        try:
+            key, window = split(stored, self.kind)
+        except (DecodeError, UsageError) as error:
+            raise FormatError(error.message.rstrip(".")) from None
+        return key, StoredWindow(window.start_ms, window.end_ms, window.sequence_number or 0)
+
+    def decode_many(self, stored: list[bytes]) -> tuple[Sequence[bytes], Sequence[StoredWindow]] | None:
+        """The keys and the windows of many; None if one of them has another form."""
+        size = self.tail.size
+        tails = b"".join([key[-size:] for key in stored])
+        windows = self.windows_of(tails) if len(tails) == size * len(stored) else None
+        return None if windows is None else ([key[:-size] for key in stored], windows)
+
+    def encode(self, key: bytes, window: StoredWindow) -> bytes:
+        """:raises FormatError: if a time or the number is negative or too great, or a session's end is before its start."""
+        number = window.sequence_number if self.kind is WindowKind.TIME_STORE else None
+        try:
+            return join(key, Window(window.start_ms, window.end_ms, number), self.kind)
+        except UsageError as error:
+            raise FormatError(error.message.rstrip(".")) from None
+
+    def decode_time_first(self, stored: bytes) -> tuple[bytes, StoredWindow]:
+        """:raises FormatError: if it does not begin with `00`, is too short, or its times are no window."""
+        self._require(stored, _TIME_FIRST)
+        begin, end = 1 + self.times_size, len(stored) - (self.tail.size - self.times_size)
+        return self.decode(stored[begin:end] + stored[1:begin] + stored[end:])
+
+    def encode_time_first(self, key: bytes, window: StoredWindow) -> bytes:
+        """:raises FormatError: as `encode`."""
+        tail = self.encode(b"", window)
+        return b"".join((_TIME_FIRST, tail[: self.times_size], key, tail[self.times_size :]))
+
+    def decode_key_first(self, stored: bytes) -> tuple[bytes, StoredWindow]:
+        """:raises FormatError: if it does not begin with `01`, is too short, or its times are no window."""
+        self._require(stored, INDEX)
+        return self.decode(stored[1:])
+
+    def encode_key_first(self, key: bytes, window: StoredWindow) -> bytes:
+        """:raises FormatError: as `encode`."""
+        return INDEX + self.encode(key, window)
+
+    def segment_time(self, stored: bytes) -> int:
+        """The time by which a key of the usual form belongs to a segment, in milliseconds.
+
+        :raises struct.error: if it is too short.
+        """
+        return int(self.tail.unpack(stored[-self.tail.size :])[0])
+
+    def _require(self, stored: bytes, first: bytes) -> None:
+        if not stored.startswith(first) or len(stored) < 1 + self.tail.size:
+            raise FormatError(f"a key of {len(stored)} bytes is none of the form that begins with {first.hex()}")
 
 
-def decode_window_store_key(stored: bytes) -> WindowStoreKey:
-    """:raises FormatError: if it is too short, or its last bytes are no window."""
-    try:
-        key, window = split(stored, WindowKind.TIME_STORE)
-    except (DecodeError, UsageError) as error:
-        raise FormatError(error.message.rstrip(".")) from None
-    return WindowStoreKey(key=key, start_ms=window.start_ms, sequence_number=window.sequence_number or 0)
+_WINDOW: Final = struct.Struct(">qi")
+_SESSION: Final = struct.Struct(">qq")
 
 
-def encode_window_store_key(key: WindowStoreKey) -> bytes:
-    """:raises FormatError: if the start or the number is negative or too great."""
-    try:
-        return join(key.key, Window(key.start_ms, None, key.sequence_number), WindowKind.TIME_STORE)
-    except UsageError as error:
-        raise FormatError(error.message.rstrip(".")) from None
+def _windows_of(tails: bytes) -> list[StoredWindow] | None:
+    found = list(_WINDOW.iter_unpack(tails))
+    if any(start < 0 or number < 0 for start, number in found):
+        return None
+    return [_new(StoredWindow, (start, None, number)) for start, number in found]
 
 
-def decode_time_first_window_key(stored: bytes) -> WindowStoreKey:
-    """:raises FormatError: if it does not begin with `00`, or is too short."""
-    _require(stored, _TIME_FIRST)
-    start = int(_START.unpack_from(stored, 1)[0])
-    number = int(_NUMBER.unpack_from(stored, len(stored) - _NUMBER.size)[0])
-    return _checked(stored[1 + _START.size : -_NUMBER.size], start, number)
+def _sessions_of(tails: bytes) -> list[StoredWindow] | None:
+    found = list(_SESSION.iter_unpack(tails))
+    if not all(0 <= start <= end for end, start in found):
+        return None
+    return [_new(StoredWindow, (start, end, 0)) for end, start in found]
 
 
-def encode_time_first_window_key(key: WindowStoreKey) -> bytes:
-    """:raises FormatError: if the start or the number is negative or too great."""
-    usual = encode_window_store_key(key)
-    size = len(key.key)
-    return b"".join((_TIME_FIRST, usual[size : size + _START.size], key.key, usual[size + _START.size :]))
-
-
-def decode_key_first_window_key(stored: bytes) -> WindowStoreKey:
-    """:raises FormatError: if it does not begin with `01`, or is too short."""
-    _require(stored, _KEY_FIRST)
-    return decode_window_store_key(stored[1:])
-
-
-def encode_key_first_window_key(key: WindowStoreKey) -> bytes:
-    """:raises FormatError: if the start or the number is negative or too great."""
-    return _KEY_FIRST + encode_window_store_key(key)
-
-
-def _require(stored: bytes, first: bytes) -> None:
-    if not stored.startswith(first) or len(stored) < 1 + _START.size + _NUMBER.size:
-        raise FormatError(f"a key of {len(stored)} bytes is none of the form that begins with {first.hex()}")
-
-
-def _checked(key: bytes, start: int, number: int) -> WindowStoreKey:
-    if start < 0 or number < 0:
-        raise FormatError(f"a window cannot start at {start}, nor have number {number}")
-    return WindowStoreKey(key=key, start_ms=start, sequence_number=number)
+WINDOWS: Final = WindowedKeys(kind=WindowKind.TIME_STORE, tail=_WINDOW, times_size=_TIME_SIZE, windows_of=_windows_of)
+"""Those of window stores."""
+SESSIONS: Final = WindowedKeys(
+    kind=WindowKind.SESSION, tail=_SESSION, times_size=2 * _TIME_SIZE, windows_of=_sessions_of
+)
+"""Those of session stores."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from enum import Enum
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -26,15 +25,18 @@ from typing import Final, TypeAlias
 from srfix.recovery.errors import NotPermittedError, StateDirectoryError
 from srfix.recovery.internal_topics import JoinStore, join_store
 from srfix.recovery.state.directory import StoreDirectory, StoreKind
+from srfix.recovery.state.formats.values import (
+    PLAIN,
+    SESSION_WITH_HEADERS,
+    TIMESTAMPED,
+    WINDOW_WITH_HEADERS,
+    WITH_HEADERS,
+)
+from srfix.recovery.state.formats.windows import INDEX
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.stores import fitting
 from srfix.recovery.state.stores.fitting import LATEST_OF_VERSIONED, Span
-
-SESSION_WITH_HEADERS: Final = "sessionKeyValueWithHeaders"
-"""The column family of sessions with headers."""
-WINDOW_WITH_HEADERS: Final = "windowKeyValueWithHeaders"
-"""The column family of windows with headers that are kept time first."""
 
 _ROWS: Final = 64
 """Rows of a segment whose keys are looked at."""
@@ -42,53 +44,6 @@ _SEGMENTS: Final = 3
 """Segments that are looked at, the newest first."""
 _LONGEST_SEGMENT_MS: Final = 100 * 366 * 24 * 3600 * 1000
 """No segment covers more time."""
-
-
-class StoreFormat(Enum):
-    """How the rows of a store are laid out."""
-
-    PLAIN_KV = "plain-kv"
-    TIMESTAMPED_KV = "timestamped-kv"
-    HEADERS_KV = "headers-kv"
-    VERSIONED = "versioned"
-    LIST_VALUE = "list-value"
-    SUBSCRIPTION = "subscription"
-    PLAIN_WINDOW = "plain-window"
-    TIMESTAMPED_WINDOW = "timestamped-window"
-    HEADERS_WINDOW = "headers-window"
-    JOIN_WINDOW = "join-window"
-    TIME_FIRST_WINDOW = "time-first-window"
-    SESSION = "session"
-    HEADERS_SESSION = "headers-session"
-    TIME_FIRST_SESSION = "time-first-session"
-
-    @property
-    def is_key_value(self) -> bool:
-        """True for stores that have one row of a key: plain, with timestamps, with headers."""
-        return self in _KEY_VALUE
-
-    @property
-    def is_windowed(self) -> bool:
-        """True for stores whose rows belong to windows, sessions not among them."""
-        return self in _WINDOWED
-
-    @property
-    def is_of_sessions(self) -> bool:
-        """True for session stores."""
-        return self in _OF_SESSIONS
-
-
-_KEY_VALUE: Final = frozenset((StoreFormat.PLAIN_KV, StoreFormat.TIMESTAMPED_KV, StoreFormat.HEADERS_KV))
-_WINDOWED: Final = frozenset(
-    (
-        StoreFormat.PLAIN_WINDOW,
-        StoreFormat.TIMESTAMPED_WINDOW,
-        StoreFormat.HEADERS_WINDOW,
-        StoreFormat.JOIN_WINDOW,
-        StoreFormat.TIME_FIRST_WINDOW,
-    )
-)
-_OF_SESSIONS: Final = frozenset((StoreFormat.SESSION, StoreFormat.HEADERS_SESSION, StoreFormat.TIME_FIRST_SESSION))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +212,7 @@ def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening
             continue
         of_join += [fitting.is_join_window(key, span) for key, _value in rows]
         if rows:
-            here = {form for form in forms if all(_FORMS[form](key, value, span) for key, value in rows)}
+            here = {form for form in forms if all(fitting.is_in_segment(form, key, value, span) for key, value in rows)}
             fitting_ = here if fitting_ is None else fitting_ & here
     if join_store(store.name) is JoinStore.WINDOW:
         return _join_window(of_join)
@@ -294,7 +249,9 @@ def _by_family(database: OpenedDatabase, span: Span, store: StoreDirectory) -> D
         rows = list(islice(database.rows(family), _ROWS))
         if join_store(store.name) is JoinStore.WINDOW:
             return _join_window([fitting.is_join_window(key, span) for key, _value in rows])
-        is_time_first = rows and all(fitting.is_time_first_session(key, value, span) for key, value in rows)
+        is_time_first = rows and all(
+            fitting.is_in_segment(StoreFormat.TIME_FIRST_SESSION, key, value, span) for key, value in rows
+        )
         if family == SESSION_WITH_HEADERS and is_time_first and _has_index(database, family):
             form = StoreFormat.TIME_FIRST_SESSION
         return Detected(format=form, why=f"it has the column family {family}", is_certain=True)
@@ -303,8 +260,8 @@ def _by_family(database: OpenedDatabase, span: Span, store: StoreDirectory) -> D
 
 def _has_index(database: OpenedDatabase, family: str = PLAIN) -> bool:
     """True if it has rows behind the zero that framed keys begin with too, as a time-first store's index has."""
-    first = next(database.rows(family, start=fitting.INDEX), None)
-    return first is not None and first[0].startswith(fitting.INDEX)
+    first = next(database.rows(family, start=INDEX), None)
+    return first is not None and first[0].startswith(INDEX)
 
 
 _BY_FAMILY: Final = {
@@ -313,10 +270,10 @@ _BY_FAMILY: Final = {
     WINDOW_WITH_HEADERS: StoreFormat.TIME_FIRST_WINDOW,
     SESSION_WITH_HEADERS: StoreFormat.HEADERS_SESSION,
 }
-_FORMS: Final[dict[StoreFormat, fitting.Fits]] = {
-    StoreFormat.TIME_FIRST_SESSION: fitting.is_time_first_session,
-    StoreFormat.TIME_FIRST_WINDOW: fitting.is_time_first_window,
-    StoreFormat.SESSION: fitting.is_session,
-    StoreFormat.PLAIN_WINDOW: fitting.is_window,
-}
+_FORMS: Final = (
+    StoreFormat.TIME_FIRST_SESSION,
+    StoreFormat.TIME_FIRST_WINDOW,
+    StoreFormat.SESSION,
+    StoreFormat.PLAIN_WINDOW,
+)
 """What only the rows tell, the strictest first."""

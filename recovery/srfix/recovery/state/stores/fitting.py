@@ -6,31 +6,18 @@ the segment, and the time of a value not before its window.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError
 from srfix.recovery.state.formats.lists import decode_join_side_key, decode_list, decode_sided_value
-from srfix.recovery.state.formats.sessions import (
-    decode_key_first_session_key,
-    decode_session_key,
-    decode_time_first_session_key,
-)
 from srfix.recovery.state.formats.subscriptions import decode_combined_key, decode_subscription
-from srfix.recovery.state.formats.values import decode_timestamped
+from srfix.recovery.state.formats.values import PLAIN, VALUES
 from srfix.recovery.state.formats.versioned import decode_latest, decode_versioned_key, decode_versioned_segment
-from srfix.recovery.state.formats.windows import (
-    decode_key_first_window_key,
-    decode_time_first_window_key,
-    decode_window_store_key,
-)
-from srfix.recovery.state.stored_rows import stored_value
+from srfix.recovery.state.formats.windows import INDEX, WINDOWS
+from srfix.recovery.state.layouts import KeyOrder, StoreFormat
 
 LATEST_OF_VERSIONED: Final = b"\xff" * 8
 """What the key of a versioned store's latest rows begins with: the segment id -1 (`RocksDBVersionedStore`)."""
-INDEX: Final = b"\1"
-"""What a row of a time-first store's index begins with."""
-
 _SOME_DAY: Final = range(978_307_200_000, 4_102_444_800_000)
 """The years 2001 to 2099, in milliseconds since the epoch."""
 
@@ -69,7 +56,7 @@ def is_latest(key: bytes, value: bytes) -> bool:
 def is_subscription(key: bytes, value: bytes, family: str) -> bool:
     """True for a subscription of a foreign-key join: key and value have the same primary key."""
     try:
-        told = decode_subscription(stored_value(family, value).payload)
+        told = decode_subscription(VALUES[family].decode(value).payload)
         return told.primary_key == decode_combined_key(key).primary_key
     except FormatError:
         return False
@@ -85,54 +72,35 @@ def is_list(key: bytes, value: bytes, _family: str) -> bool:
         return False
 
 
-def is_window(key: bytes, _value: bytes, span: Span) -> bool:
-    """True for a window's row."""
-    try:
-        told = decode_window_store_key(key)
-    except FormatError:
-        return False
-    return span.has(told.start_ms) and told.sequence_number == 0
-
-
 def is_join_window(key: bytes, span: Span) -> bool:
     """True for a record of a stream-stream join, which keeps several of a key and time: they are numbered from 1 on."""
     try:
-        told = decode_window_store_key(key)
+        _key, window = WINDOWS.decode(key)
     except FormatError:
         return False
-    return span.has(told.start_ms) and told.sequence_number > 0
+    return span.has(window.start_ms) and window.sequence_number > 0
 
 
-def is_session(key: bytes, _value: bytes, span: Span) -> bool:
-    """True for a session's row."""
+def is_in_segment(form: StoreFormat, key: bytes, value: bytes, span: Span) -> bool:
+    """True for a row of a window or session store whose column family is that of plain ones, or for one of its index. A store
+    of sessions that are kept time first has an index, which the caller looks for.
+    """
+    layout = form.layout
+    assert layout.windows is not None
+    is_time_first = layout.order is KeyOrder.TIMES_AND_KEY
+    is_index = is_time_first and key.startswith(INDEX)
+    stamp: int | None = None
     try:
-        return span.has(decode_session_key(key).end_ms)
+        if is_index:
+            _key, window = layout.windows.decode_key_first(key)
+        elif is_time_first:
+            _key, window = layout.windows.decode_time_first(key)
+            stamp = layout.values[PLAIN].decode(value).timestamp_ms
+        else:
+            _key, window = layout.windows.decode(key)
     except FormatError:
         return False
-
-
-def is_time_first_window(key: bytes, value: bytes, span: Span) -> bool:
-    """True for a window's row, time first, in the column family of plain stores, or for one of its index."""
-    try:
-        if key.startswith(INDEX):
-            told = decode_key_first_window_key(key)
-            return not value and span.has(told.start_ms) and told.sequence_number == 0
-        told = decode_time_first_window_key(key)
-        stamp = decode_timestamped(value).timestamp_ms
-    except FormatError:
+    if form.is_windowed and is_index and value:
         return False
-    is_not_before = stamp is None or told.start_ms <= stamp
-    return span.has(told.start_ms) and told.sequence_number == 0 and is_not_before
-
-
-def is_time_first_session(key: bytes, _value: bytes, span: Span) -> bool:
-    """True for a session's row, time first, or for one of its index. Such a store has an index, which the caller looks for."""
-    try:
-        is_index = key.startswith(INDEX)
-        told = decode_key_first_session_key(key) if is_index else decode_time_first_session_key(key)
-    except FormatError:
-        return False
-    return span.has(told.end_ms)
-
-
-Fits = Callable[[bytes, bytes, Span], bool]
+    is_not_before = stamp is None or window.start_ms <= stamp
+    return span.has(window.last_ms) and window.sequence_number == 0 and is_not_before

@@ -7,24 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from srfix.recovery.errors import FormatError, LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, VALUES, WITH_HEADERS, StoredValue
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
-from srfix.recovery.state.stores.batches import RowBatch, decoder_of_many
-from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
-from srfix.recovery.state.stores.rows import Decode, StateRow, decoder
+from srfix.recovery.state.stores.rows import Decode, RowBatch, StateRow, decoder, decoder_of_many
 from srfix.recovery.state.stores.seeking import Interval, Where
 
-__all__ = ["Note", "look_up", "read_batches"]
-
-_NEWEST_FIRST: Final[tuple[str, ...]] = (WITH_HEADERS, WINDOW_WITH_HEADERS, SESSION_WITH_HEADERS, TIMESTAMPED, PLAIN)
-"""Column families with rows; of a key in several the newest counts, as Kafka Streams reads it while it upgrades a store."""
+__all__ = ["Note", "look_up", "read_batches", "some_rows"]
 
 _SAVED: Final = (
     "What RocksDB's repair of the view saves behind it was read too; a row that was overwritten or deleted where it is damaged "
@@ -181,6 +178,26 @@ def look_up(
     return saved
 
 
+def some_rows(database: Path, *, most: int) -> dict[bytes, StoredValue]:
+    """The first rows of a key-value store's database, by key, whole: for those who compare rows, and not only count them.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if it is no RocksDB, cannot be read, or a row has another form.
+    """
+    with opened(database) as store:
+        # The newest family first: what stands in an older one is of a version before.
+        stored = (
+            (key, VALUES[family].decode(value))
+            for family in (WITH_HEADERS, TIMESTAMPED, PLAIN)
+            if family in store.families
+            for key, value in store.rows(family)
+        )
+        rows: dict[bytes, StoredValue] = {}
+        for key, value in islice(stored, most):
+            rows.setdefault(key, value)
+        return rows
+
+
 def _found(database: OpenedDatabase, form: StoreFormat, key: bytes) -> StateRow | None:
     for family in _of_rows(database):
         value = database.get(family, key)
@@ -190,7 +207,7 @@ def _found(database: OpenedDatabase, form: StoreFormat, key: bytes) -> StateRow 
 
 
 def _of_rows(database: OpenedDatabase) -> list[str]:
-    families = [family for family in _NEWEST_FIRST if family in database.families]
+    families = [family for family in VALUES if family in database.families]
     if not families:
         others = sorted(database.families - {OFFSETS_COLUMN_FAMILY})
         raise StateDirectoryError(f"it has none of the column families of a store, but {', '.join(others) or 'none'}.")

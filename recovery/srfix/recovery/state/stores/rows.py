@@ -1,53 +1,37 @@
-"""A row of a store, and how the rows of a database become those of each kind of store."""
+"""The rows of a store, one by one and many as columns, and how those of its databases become them.
+
+One by one and many at a time give the same; many are several times as quick.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeAlias, assert_never, cast
 
 from srfix.recovery.errors import FormatError
 from srfix.recovery.state.formats.lists import Side, decode_join_side_key, decode_list, decode_sided_value
-from srfix.recovery.state.formats.sessions import decode_session_key, decode_time_first_session_key
 from srfix.recovery.state.formats.subscriptions import decode_combined_key
-from srfix.recovery.state.formats.values import (
-    Headers,
-    StoredValue,
-    decode_aggregate_with_headers,
-    decode_timestamped,
-    decode_with_headers,
-)
+from srfix.recovery.state.formats.values import BARE, STAMPED, Headers, StoredValue, decode_timestamped, or_none
 from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,
     decode_latest,
     decode_versioned_key,
     decode_versioned_segment,
 )
-from srfix.recovery.state.formats.windows import decode_time_first_window_key, decode_window_store_key
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
-from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
+from srfix.recovery.state.formats.windows import INDEX, StoredWindow, WindowedKeys
+from srfix.recovery.state.layouts import KeyOrder, StoreFormat
 
-__all__ = ["Decode", "StateRow", "StoredWindow", "decoder"]
-
+_LONG_SIZE: Final = 8
 _NO_TIMESTAMP: Final = -1
-_INDEX: Final = b"\1"
-"""What a row of a time-first store's index begins with."""
-
-
-class StoredWindow(NamedTuple):
-    """The window that a row belongs to."""
-
-    start_ms: int
-    """Inclusive, in milliseconds since the epoch."""
-    end_ms: int | None = None
-    """Inclusive, of a session; None of other windows, whose size is not stored."""
-    sequence_number: int = 0
-    """Which of several rows of a key and window, in the windows of stream-stream joins."""
-
-    @property
-    def last_ms(self) -> int:
-        """The time by which its segment goes: a window's start, a session's end."""
-        return self.start_ms if self.end_ms is None else self.end_ms
+_timestamp = struct.Struct(">q").unpack_from
+_first = cast("Callable[[tuple[bytes, bytes]], bytes]", itemgetter(0))
+_second = cast("Callable[[tuple[bytes, bytes]], bytes]", itemgetter(1))
+_new = tuple.__new__
+"""Most stores are key-value stores with millions of rows: these are made without a call in Python for each."""
 
 
 class StateRow(NamedTuple):
@@ -73,71 +57,120 @@ class StateRow(NamedTuple):
     """What a foreign-key subscription points to."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowBatch:
+    """Some rows, as columns of the same length and order; a column is None where all of its rows have none (or no headers)."""
+
+    keys: Sequence[bytes]
+    """As the key's serde wrote them; of foreign-key subscriptions the primary keys."""
+    values: Sequence[bytes | None]
+    """As the value's serde wrote them, or a restore copied them; None for a tombstone of a versioned store."""
+    timestamps_ms: Sequence[int | None] | None = None
+    """Of the records, in milliseconds since the epoch."""
+    headers: Sequence[Headers] | None = None
+    """The records' headers."""
+    windows: Sequence[StoredWindow | None] | None = None
+    """The windows, in window and session stores."""
+    valid_from_ms: Sequence[int | None] | None = None
+    """From when versions hold, inclusive."""
+    valid_to_ms: Sequence[int | None] | None = None
+    """Until when, exclusive; None for the latest ones."""
+    sides: Sequence[Side | None] | None = None
+    """Whose records they are, in the list store of a stream-stream join."""
+    foreign_keys: Sequence[bytes | None] | None = None
+    """What foreign-key subscriptions point to."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def rows(self) -> Iterator[StateRow]:
+        """The same rows, one by one."""
+        columns = zip(
+            self.keys,
+            self.values,
+            self.timestamps_ms or repeat(None),
+            self.headers or repeat(()),
+            self.windows or repeat(None),
+            self.valid_from_ms or repeat(None),
+            self.valid_to_ms or repeat(None),
+            self.sides or repeat(None),
+            self.foreign_keys or repeat(None),
+            strict=False,
+        )
+        return map(_new, repeat(StateRow), columns)
+
+    @classmethod
+    def of(cls, rows: Sequence[StateRow]) -> RowBatch:
+        """The batch of such rows."""
+        if not rows:
+            return cls(keys=(), values=())
+        keys, values, timestamps, headers, windows, valid_from, valid_to, sides, foreign_keys = zip(*rows, strict=True)
+        return cls(
+            keys=keys,
+            values=values,
+            timestamps_ms=or_none(timestamps),
+            headers=headers if any(headers) else None,
+            windows=or_none(windows),
+            valid_from_ms=or_none(valid_from),
+            valid_to_ms=or_none(valid_to),
+            sides=or_none(sides),
+            foreign_keys=or_none(foreign_keys),
+        )
+
+
 Decode: TypeAlias = Callable[[bytes, bytes], Iterable[StateRow]]
 """The rows in a key and value of a database; FormatError where they have another form."""
+DecodeMany: TypeAlias = Callable[[list[tuple[bytes, bytes]]], RowBatch | None]
+"""The rows in keys and values of a database; None if one of them has another form, which is then looked for row by row."""
 _Value: TypeAlias = Callable[[bytes], StoredValue]
 
 
 def decoder(form: StoreFormat, family: str) -> Decode:
     """How rows of a column family are read in a store of some form."""
-    match form:
-        case StoreFormat.VERSIONED:
+    layout = form.layout
+    value_form = layout.values[family]
+    match layout.order:
+        case KeyOrder.KEY:
+            return (
+                _plain_row if value_form is BARE else _timestamped if value_form is STAMPED else _row(value_form.decode)
+            )
+        case KeyOrder.KEY_AND_TIMES:
+            assert layout.windows is not None
+            return _windowed(layout.windows, value_form.decode)
+        case KeyOrder.TIMES_AND_KEY:
+            assert layout.windows is not None
+            return _time_first(layout.windows, value_form.decode)
+        case KeyOrder.SEGMENT_AND_KEY:
             return _versioned
-        case StoreFormat.LIST_VALUE:
-            return _listed
-        case StoreFormat.SUBSCRIPTION:
-            return _subscription(_VALUES[family])
-        case (
-            StoreFormat.PLAIN_WINDOW
-            | StoreFormat.TIMESTAMPED_WINDOW
-            | StoreFormat.HEADERS_WINDOW
-            | StoreFormat.JOIN_WINDOW
-        ):
-            return _window(_VALUES[family])
-        case StoreFormat.TIME_FIRST_WINDOW:
-            return _time_first_window(decode_timestamped if family == PLAIN else _VALUES[family])
-        case StoreFormat.SESSION | StoreFormat.HEADERS_SESSION:
-            return _session(_VALUES[family])
-        case StoreFormat.TIME_FIRST_SESSION:
-            return _time_first_session  # its values have no headers before them, in headers mode neither
+        case KeyOrder.OTHER:
+            return _listed if form is StoreFormat.LIST_VALUE else _subscription(value_form.decode)
         case _:
-            return _key_value(_VALUES[family])
+            assert_never(layout.order)
 
 
-def _plain(value: bytes) -> StoredValue:
-    return StoredValue(payload=value)
+def decoder_of_many(form: StoreFormat, family: str) -> DecodeMany | None:
+    """How rows of a column family are read many at a time in a store of some form; None where only one by one.
 
+    What they give is what `decoder` gives for each.
+    """
+    layout = form.layout
+    if layout.order not in (KeyOrder.KEY, KeyOrder.KEY_AND_TIMES):
+        return None
+    windows, values_of = layout.windows, layout.values[family].decode_many
 
-_VALUES: Final[Mapping[str, _Value]] = {
-    PLAIN: _plain,
-    TIMESTAMPED: decode_timestamped,
-    WITH_HEADERS: decode_with_headers,
-    SESSION_WITH_HEADERS: decode_aggregate_with_headers,
-    WINDOW_WITH_HEADERS: decode_with_headers,
-}
-
-
-def _key_value(value_of: _Value) -> Decode:
-    if value_of is decode_timestamped:
-        return _timestamped
-    if value_of is _plain:
-        return _plain_row
-
-    def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
-        told = value_of(value)
-        yield StateRow(key, told.payload, told.timestamp_ms, told.headers)
+    def decode(pairs: list[tuple[bytes, bytes]]) -> RowBatch | None:
+        stored = list(map(_first, pairs))
+        keys = (stored, None) if windows is None else windows.decode_many(stored)
+        values = None if keys is None else values_of(list(map(_second, pairs)))
+        if keys is None or values is None:
+            return None
+        return RowBatch(keys=keys[0], windows=keys[1], values=values[0], timestamps_ms=values[1])
 
     return decode
 
 
-_LONG_SIZE: Final = 8
-_timestamp = struct.Struct(">q").unpack_from
-_row = tuple.__new__
-"""Most stores are key-value stores with millions of rows: these are made without a call in Python for each."""
-
-
 def _plain_row(key: bytes, value: bytes) -> tuple[StateRow]:
-    return (_row(StateRow, (key, value, None, (), None, None, None, None, None)),)
+    return (_new(StateRow, (key, value, None, (), None, None, None, None, None)),)
 
 
 def _timestamped(key: bytes, value: bytes) -> tuple[StateRow]:
@@ -146,42 +179,33 @@ def _timestamped(key: bytes, value: bytes) -> tuple[StateRow]:
     (stamp,) = _timestamp(value)
     if stamp == _NO_TIMESTAMP:
         stamp = None
-    return (_row(StateRow, (key, value[_LONG_SIZE:], stamp, (), None, None, None, None, None)),)
+    return (_new(StateRow, (key, value[_LONG_SIZE:], stamp, (), None, None, None, None, None)),)
 
 
-def _window(value_of: _Value) -> Decode:
+def _row(value_of: _Value) -> Decode:
     def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
-        within, told = decode_window_store_key(key), value_of(value)
-        window = StoredWindow(within.start_ms, None, within.sequence_number)
-        yield StateRow(within.key, told.payload, told.timestamp_ms, told.headers, window)
+        told = value_of(value)
+        yield StateRow(key, told.payload, told.timestamp_ms, told.headers)
 
     return decode
 
 
-def _time_first_window(value_of: _Value) -> Decode:
+def _windowed(windows: WindowedKeys, value_of: _Value) -> Decode:
     def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
-        if key.startswith(_INDEX):
+        (own, window), told = windows.decode(key), value_of(value)
+        yield StateRow(own, told.payload, told.timestamp_ms, told.headers, window)
+
+    return decode
+
+
+def _time_first(windows: WindowedKeys, value_of: _Value) -> Decode:
+    def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
+        if key.startswith(INDEX):
             return
-        within, told = decode_time_first_window_key(key), value_of(value)
-        window = StoredWindow(within.start_ms, None, within.sequence_number)
-        yield StateRow(within.key, told.payload, told.timestamp_ms, told.headers, window)
+        (own, window), told = windows.decode_time_first(key), value_of(value)
+        yield StateRow(own, told.payload, told.timestamp_ms, told.headers, window)
 
     return decode
-
-
-def _session(value_of: _Value) -> Decode:
-    def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
-        within, told = decode_session_key(key), value_of(value)
-        yield StateRow(within.key, told.payload, None, told.headers, StoredWindow(within.start_ms, within.end_ms))
-
-    return decode
-
-
-def _time_first_session(key: bytes, value: bytes) -> Iterator[StateRow]:
-    if key.startswith(_INDEX):
-        return
-    within = decode_time_first_session_key(key)
-    yield StateRow(within.key, value, window=StoredWindow(within.start_ms, within.end_ms))
 
 
 def _versioned(key: bytes, value: bytes) -> Iterator[StateRow]:

@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state.formats.sessions import decode_key_first_session_key, encode_time_first_session_key
-from srfix.recovery.state.formats.windows import decode_key_first_window_key, encode_time_first_window_key
+from srfix.recovery.state.formats.windows import INDEX, WindowedKeys
+from srfix.recovery.state.layouts import KeyOrder, StoreFormat
 from srfix.recovery.state.rocksdb import OpenedDatabase
-from srfix.recovery.state.stores.detection import StoreFormat
 
 __all__ = ["Interval", "Where", "everywhere", "of_key", "of_keys", "of_times", "with_prefix"]
 
@@ -29,17 +28,6 @@ _LONG: Final = struct.Struct(">q")
 _LAST: Final = 2**63 - 1
 _SEGMENT_SIZE: Final = _LONG.size
 _BASE: Final = b"\0"
-_INDEX: Final = b"\1"
-_BEHIND_KEYS: Final = {
-    StoreFormat.PLAIN_WINDOW: 4,
-    StoreFormat.TIMESTAMPED_WINDOW: 4,
-    StoreFormat.HEADERS_WINDOW: 4,
-    StoreFormat.JOIN_WINDOW: 4,
-    StoreFormat.SESSION: 8,
-    StoreFormat.HEADERS_SESSION: 8,
-}
-"""Stores whose stored keys begin with the key: how many bytes follow behind its first time."""
-_TIME_FIRST: Final = frozenset((StoreFormat.TIME_FIRST_WINDOW, StoreFormat.TIME_FIRST_SESSION))
 
 
 class Interval(NamedTuple):
@@ -67,15 +55,17 @@ def of_key(form: StoreFormat, key: bytes, *, from_ms: int | None = None, to_ms: 
     :param to_ms: up to which, inclusive.
     """
     first, last = _time(from_ms), _time(_LAST if to_ms is None else to_ms)
-    if form.is_key_value:
-        return _always(Interval(key, key + b"\0"))
-    if form in _BEHIND_KEYS:
-        return _always(Interval(key + first, _next(key + last)))
-    if form is StoreFormat.VERSIONED:
-        return _in_each_segment(key, key + b"\0")
-    if form in _TIME_FIRST:
-        return _by_index(form, key, first, last)
-    return everywhere
+    match form.layout.order:
+        case KeyOrder.KEY:
+            return _always(Interval(key, key + b"\0"))
+        case KeyOrder.KEY_AND_TIMES:
+            return _always(Interval(key + first, _next(key + last)))
+        case KeyOrder.SEGMENT_AND_KEY:
+            return _in_each_segment(key, key + b"\0")
+        case KeyOrder.TIMES_AND_KEY:
+            return _by_index(form, key, first, last)
+        case _:
+            return everywhere
 
 
 def of_keys(form: StoreFormat, lower: bytes | None, upper: bytes | None, *, last_ms: int | None = None) -> Where:
@@ -83,29 +73,39 @@ def of_keys(form: StoreFormat, lower: bytes | None, upper: bytes | None, *, last
 
     :param last_ms: the last time that a row of the database can have; None if nobody knows.
     """
-    if form.is_key_value:
-        return _always(Interval(lower, None if upper is None else upper + b"\0"))
-    if form in _BEHIND_KEYS:
-        return _always(Interval(lower, None if upper is None else _behind_all(form, upper, last_ms)))
-    if form is StoreFormat.VERSIONED:
-        return _in_each_segment(lower or b"", None if upper is None else upper + b"\0")
-    return everywhere
+    match form.layout.order:
+        case KeyOrder.KEY:
+            return _always(Interval(lower, None if upper is None else upper + b"\0"))
+        case KeyOrder.KEY_AND_TIMES:
+            return _always(Interval(lower, None if upper is None else _behind_all(_windows(form), upper, last_ms)))
+        case KeyOrder.SEGMENT_AND_KEY:
+            return _in_each_segment(lower or b"", None if upper is None else upper + b"\0")
+        case _:
+            return everywhere
 
 
 def with_prefix(form: StoreFormat, prefix: bytes) -> Where:
     """Where the rows of the keys that begin so lie."""
-    if form.is_key_value or form in _BEHIND_KEYS:
-        return _always(Interval(prefix, _next(prefix)))
-    if form is StoreFormat.VERSIONED:
-        return _in_each_segment(prefix, _next(prefix))
-    return everywhere
+    match form.layout.order:
+        case KeyOrder.KEY | KeyOrder.KEY_AND_TIMES:
+            return _always(Interval(prefix, _next(prefix)))
+        case KeyOrder.SEGMENT_AND_KEY:
+            return _in_each_segment(prefix, _next(prefix))
+        case _:
+            return everywhere
 
 
 def of_times(form: StoreFormat, *, from_ms: int | None = None, to_ms: int | None = None) -> Where:
     """Where the rows of windows that start between two times lie, both inclusive; of sessions, that end so."""
-    if form in _TIME_FIRST:
+    if form.layout.order is KeyOrder.TIMES_AND_KEY:
         return _always(_between(_time(from_ms), _time(_LAST if to_ms is None else to_ms)))
     return everywhere
+
+
+def _windows(form: StoreFormat) -> WindowedKeys:
+    windows = form.layout.windows
+    assert windows is not None
+    return windows
 
 
 def _always(interval: Interval) -> Where:
@@ -122,9 +122,9 @@ def _next(prefix: bytes) -> bytes | None:
     return cut[:-1] + bytes([cut[-1] + 1]) if cut else None
 
 
-def _behind_all(form: StoreFormat, upper: bytes, last_ms: int | None) -> bytes:
+def _behind_all(windows: WindowedKeys, upper: bytes, last_ms: int | None) -> bytes:
     """What comes behind the stored keys of all keys up to one: one that it begins with may be stored behind it."""
-    tail = _time(_LAST if last_ms is None else last_ms) + b"\xff" * _BEHIND_KEYS[form]
+    tail = _time(_LAST if last_ms is None else last_ms) + b"\xff" * windows.behind_first_time
     return max(upper[:size] + tail for size in range(len(upper) + 1)) + b"\0"
 
 
@@ -158,31 +158,30 @@ def _by_index(form: StoreFormat, key: bytes, first: bytes, last: bytes) -> Where
     them, each has an index of its own, if any: those are read by their times.
     """
 
+    windows = _windows(form)
+
     def where(database: OpenedDatabase, families: Sequence[str]) -> Iterator[Interval]:
         held = [family for family in families if _first_key(database, (family,), b"") is not None]
-        found = _first_key(database, held, _INDEX) if len(held) == 1 else None
-        if found is None or not found.startswith(_INDEX):
+        found = _first_key(database, held, INDEX) if len(held) == 1 else None
+        if found is None or not found.startswith(INDEX):
             yield _between(first, last)
             return
-        end = _next(_INDEX + key + last)
-        for stored, _nothing in database.rows(held[0], start=_INDEX + key + first):
+        end = _next(INDEX + key + last)
+        for stored, _nothing in database.rows(held[0], start=INDEX + key + first):
             if end is not None and stored >= end:
                 return
-            base = _base_of(form, stored, key)
+            base = _base_of(windows, stored, key)
             if base is not None:
                 yield Interval(base, base + b"\0")
 
     return where
 
 
-def _base_of(form: StoreFormat, stored: bytes, key: bytes) -> bytes | None:
+def _base_of(windows: WindowedKeys, stored: bytes, key: bytes) -> bytes | None:
     """The key of the row that an entry of the index is about; None if that is a row of another key, or it is no entry."""
     try:
-        if form is StoreFormat.TIME_FIRST_SESSION:
-            session = decode_key_first_session_key(stored)
-            return encode_time_first_session_key(session) if session.key == key else None
-        window = decode_key_first_window_key(stored)
-        return encode_time_first_window_key(window) if window.key == key else None
+        own, window = windows.decode_key_first(stored)
+        return windows.encode_time_first(own, window) if own == key else None
     except FormatError:
         return None
 

@@ -14,11 +14,11 @@ from typing import Final
 
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, salvaged
-from srfix.recovery.state.stores.batches import RowBatch
-from srfix.recovery.state.stores.detection import Detected, StoreFormat, detect_format, segment_start, segments
+from srfix.recovery.state.stores.detection import Detected, detect_format, segment_start, segments
 from srfix.recovery.state.stores.reading import Note, look_up, read_batches
-from srfix.recovery.state.stores.rows import StateRow
+from srfix.recovery.state.stores.rows import RowBatch, StateRow
 from srfix.recovery.state.stores.seeking import Where, everywhere, of_key, of_keys, of_times, with_prefix
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Topic

@@ -32,30 +32,21 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
-from srfix.recovery.state.formats.sessions import (
-    decode_session_key,
-    encode_key_first_session_key,
-    encode_time_first_session_key,
-)
 from srfix.recovery.state.formats.values import (
+    PLAIN,
+    SESSION_WITH_HEADERS,
+    TIMESTAMPED,
+    WINDOW_WITH_HEADERS,
+    WITH_HEADERS,
     Headers,
-    encode_aggregate_with_headers,
-    encode_timestamped,
-    encode_with_headers,
 )
-from srfix.recovery.state.formats.windows import (
-    decode_window_store_key,
-    encode_key_first_window_key,
-    encode_time_first_window_key,
-)
-from srfix.recovery.state.stored_rows import PLAIN, TIMESTAMPED, WITH_HEADERS
-from srfix.recovery.state.stores.detection import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, StoreFormat
+from srfix.recovery.state.formats.windows import WindowedKeys
+from srfix.recovery.state.layouts import KeyOrder, StoreFormat
+from srfix.recovery.state.writing.releases import Release
+from srfix.serde.errors import UsageError
 
 NO_TIMESTAMP: Final = -1
 """What Kafka Streams gives a row whose timestamp nobody knows (`ConsumerRecord.NO_TIMESTAMP`)."""
-
-_WINDOW_TAIL: Final = struct.Struct(">qi")
-_SESSION_TAIL: Final = struct.Struct(">qq")
 
 
 class WrittenKind(Enum):
@@ -79,17 +70,17 @@ class WrittenKind(Enum):
     @property
     def family(self) -> str:
         """The column family that holds its rows."""
-        return _LAYOUTS[self].family
+        return _KINDS[self].family
 
     @property
     def format(self) -> StoreFormat:
         """The form in which its rows are read."""
-        return _LAYOUTS[self].format
+        return _KINDS[self].format
 
     @property
     def is_segmented(self) -> bool:
         """True if it has a database for each segment of time."""
-        return _LAYOUTS[self].time_of is not None
+        return _KINDS[self].windows is not None
 
     @property
     def has_retention(self) -> bool:
@@ -103,7 +94,7 @@ def stored(kind: WrittenKind, payload: bytes, *, timestamp_ms: int | None, heade
     :param payload: the serde's bytes, or the record's as they are.
     :param timestamp_ms: the record's timestamp; None is `NO_TIMESTAMP`.
     """
-    return _LAYOUTS[kind].stored(payload, timestamp_ms, headers)
+    return _KINDS[kind].encode(payload, timestamp_ms, headers)
 
 
 def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
@@ -112,16 +103,17 @@ def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
     :param key: the record's.
     :raises StateDirectoryError: if the key has no window, and the kind needs one.
     """
-    layout = _LAYOUTS[kind]
-    if layout.keys is None:
+    layout = _KINDS[kind]
+    if layout.windows is None or not layout.is_time_first:
         return key, None
     try:
-        row, index = layout.keys(key)
+        own, window = layout.windows.decode(key)
+        row = layout.windows.encode_time_first(own, window)
+        return row, layout.windows.encode_key_first(own, window) if layout.has_index else None
     except FormatError as error:
         raise StateDirectoryError(
             f"the key {key.hex()} is none of a store of the kind {kind.value}: {error.message}. Check --kind"
         ) from None
-    return row, index if layout.has_index else None
 
 
 def segment_time(kind: WrittenKind, key: bytes) -> int:
@@ -129,11 +121,11 @@ def segment_time(kind: WrittenKind, key: bytes) -> int:
 
     :raises StateDirectoryError: if the key is too short for the kind, or its time is negative.
     """
-    time_of = _LAYOUTS[kind].time_of
-    if time_of is None:
+    windows = _KINDS[kind].windows
+    if windows is None:
         raise StateDirectoryError(f"a store of the kind {kind.value} has no segments")
     try:
-        time_ms = time_of(key)
+        time_ms = windows.segment_time(key)
     except struct.error:
         raise StateDirectoryError(
             f"the key {key.hex()} is too short for a store of the kind {kind.value}: it ends with no window. Check --kind"
@@ -143,108 +135,60 @@ def segment_time(kind: WrittenKind, key: bytes) -> int:
     return time_ms
 
 
+def check_kind(kind: WrittenKind, release: Release) -> None:
+    """:raises UsageError: if the release has no stores of the kind."""
+    since = _KINDS[kind].since
+    if release < since:
+        raise UsageError(f"Kafka Streams {release} has no stores of the kind {kind.value}; {since} was the first.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
-    family: str
+class _Kind:
     format: StoreFormat
-    stored: Callable[[bytes, int | None, Headers], bytes]
-    time_of: Callable[[bytes], int] | None = None
-    keys: Callable[[bytes], tuple[bytes, bytes]] | None = None
-    has_index: bool = False
+    family: str
+    since: Release
+    encode: Callable[[bytes, int | None, Headers], bytes]
+    windows: WindowedKeys | None
+    is_time_first: bool
+    has_index: bool
 
 
-def _plain(payload: bytes, _timestamp_ms: int | None, _headers: Headers) -> bytes:
-    return payload
+_FIRST: Final = Release(2, 0)
+_STAMPS: Final = Release(2, 3)
+_TIME_FIRST: Final = Release(3, 3)
+_HEADERS: Final = Release(4, 3)
 
 
-def _timestamped(payload: bytes, timestamp_ms: int | None, _headers: Headers) -> bytes:
-    return encode_timestamped(payload, timestamp_ms)
+def _kind(form: StoreFormat, family: str, since: Release, *, has_index: bool = False) -> _Kind:
+    layout = form.layout
+    return _Kind(
+        format=form,
+        family=family,
+        since=since,
+        encode=layout.values[family].encode,
+        windows=layout.windows,
+        is_time_first=layout.order is KeyOrder.TIMES_AND_KEY,
+        has_index=has_index,
+    )
 
 
-def _with_headers(payload: bytes, timestamp_ms: int | None, headers: Headers) -> bytes:
-    return encode_with_headers(payload, timestamp_ms, headers)
-
-
-def _aggregate_with_headers(payload: bytes, _timestamp_ms: int | None, headers: Headers) -> bytes:
-    return encode_aggregate_with_headers(payload, headers)
-
-
-def _window_start(key: bytes) -> int:
-    return int(_WINDOW_TAIL.unpack(key[-_WINDOW_TAIL.size :])[0])
-
-
-def _session_end(key: bytes) -> int:
-    return int(_SESSION_TAIL.unpack(key[-_SESSION_TAIL.size :])[0])
-
-
-def _time_first_window(key: bytes) -> tuple[bytes, bytes]:
-    told = decode_window_store_key(key)
-    return encode_time_first_window_key(told), encode_key_first_window_key(told)
-
-
-def _time_first_session(key: bytes) -> tuple[bytes, bytes]:
-    told = decode_session_key(key)
-    return encode_time_first_session_key(told), encode_key_first_session_key(told)
-
-
-_LAYOUTS: Final[Mapping[WrittenKind, _Layout]] = {
-    WrittenKind.PLAIN_KV: _Layout(family=PLAIN, format=StoreFormat.PLAIN_KV, stored=_plain),
-    WrittenKind.TIMESTAMPED_KV: _Layout(family=TIMESTAMPED, format=StoreFormat.TIMESTAMPED_KV, stored=_timestamped),
-    WrittenKind.HEADERS_KV: _Layout(family=WITH_HEADERS, format=StoreFormat.HEADERS_KV, stored=_with_headers),
-    WrittenKind.PLAIN_WINDOW: _Layout(
-        family=PLAIN, format=StoreFormat.PLAIN_WINDOW, stored=_plain, time_of=_window_start
+_KINDS: Final[Mapping[WrittenKind, _Kind]] = {
+    WrittenKind.PLAIN_KV: _kind(StoreFormat.PLAIN_KV, PLAIN, _FIRST),
+    WrittenKind.TIMESTAMPED_KV: _kind(StoreFormat.TIMESTAMPED_KV, TIMESTAMPED, _STAMPS),
+    WrittenKind.HEADERS_KV: _kind(StoreFormat.HEADERS_KV, WITH_HEADERS, _HEADERS),
+    WrittenKind.PLAIN_WINDOW: _kind(StoreFormat.PLAIN_WINDOW, PLAIN, _FIRST),
+    WrittenKind.TIMESTAMPED_WINDOW: _kind(StoreFormat.TIMESTAMPED_WINDOW, TIMESTAMPED, _STAMPS),
+    WrittenKind.HEADERS_WINDOW: _kind(StoreFormat.HEADERS_WINDOW, WITH_HEADERS, _HEADERS),
+    WrittenKind.TIME_FIRST_WINDOW: _kind(StoreFormat.TIME_FIRST_WINDOW, PLAIN, _TIME_FIRST),
+    WrittenKind.INDEXED_TIME_FIRST_WINDOW: _kind(StoreFormat.TIME_FIRST_WINDOW, PLAIN, _TIME_FIRST, has_index=True),
+    WrittenKind.HEADERS_TIME_FIRST_WINDOW: _kind(
+        StoreFormat.TIME_FIRST_WINDOW, WINDOW_WITH_HEADERS, _HEADERS, has_index=True
     ),
-    WrittenKind.TIMESTAMPED_WINDOW: _Layout(
-        family=TIMESTAMPED, format=StoreFormat.TIMESTAMPED_WINDOW, stored=_timestamped, time_of=_window_start
+    WrittenKind.SESSION: _kind(StoreFormat.SESSION, PLAIN, _FIRST),
+    WrittenKind.HEADERS_SESSION: _kind(StoreFormat.HEADERS_SESSION, SESSION_WITH_HEADERS, _HEADERS),
+    WrittenKind.TIME_FIRST_SESSION: _kind(StoreFormat.TIME_FIRST_SESSION, PLAIN, _TIME_FIRST, has_index=True),
+    WrittenKind.HEADERS_TIME_FIRST_SESSION: _kind(
+        StoreFormat.TIME_FIRST_SESSION, SESSION_WITH_HEADERS, _HEADERS, has_index=True
     ),
-    WrittenKind.HEADERS_WINDOW: _Layout(
-        family=WITH_HEADERS, format=StoreFormat.HEADERS_WINDOW, stored=_with_headers, time_of=_window_start
-    ),
-    WrittenKind.TIME_FIRST_WINDOW: _Layout(
-        family=PLAIN,
-        format=StoreFormat.TIME_FIRST_WINDOW,
-        stored=_timestamped,
-        time_of=_window_start,
-        keys=_time_first_window,
-    ),
-    WrittenKind.INDEXED_TIME_FIRST_WINDOW: _Layout(
-        family=PLAIN,
-        format=StoreFormat.TIME_FIRST_WINDOW,
-        stored=_timestamped,
-        time_of=_window_start,
-        keys=_time_first_window,
-        has_index=True,
-    ),
-    WrittenKind.HEADERS_TIME_FIRST_WINDOW: _Layout(
-        family=WINDOW_WITH_HEADERS,
-        format=StoreFormat.TIME_FIRST_WINDOW,
-        stored=_with_headers,
-        time_of=_window_start,
-        keys=_time_first_window,
-        has_index=True,
-    ),
-    WrittenKind.SESSION: _Layout(family=PLAIN, format=StoreFormat.SESSION, stored=_plain, time_of=_session_end),
-    WrittenKind.HEADERS_SESSION: _Layout(
-        family=SESSION_WITH_HEADERS,
-        format=StoreFormat.HEADERS_SESSION,
-        stored=_aggregate_with_headers,
-        time_of=_session_end,
-    ),
-    WrittenKind.TIME_FIRST_SESSION: _Layout(
-        family=PLAIN,
-        format=StoreFormat.TIME_FIRST_SESSION,
-        stored=_plain,
-        time_of=_session_end,
-        keys=_time_first_session,
-        has_index=True,
-    ),
-    WrittenKind.HEADERS_TIME_FIRST_SESSION: _Layout(
-        family=SESSION_WITH_HEADERS,
-        format=StoreFormat.TIME_FIRST_SESSION,
-        stored=_plain,
-        time_of=_session_end,
-        keys=_time_first_session,
-        has_index=True,
-    ),
-    WrittenKind.VERSIONED: _Layout(family=PLAIN, format=StoreFormat.VERSIONED, stored=_timestamped),
+    WrittenKind.VERSIONED: _kind(StoreFormat.VERSIONED, PLAIN, Release(3, 5)),
 }

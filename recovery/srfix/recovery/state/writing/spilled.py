@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Final
 
+from srfix.recovery.state.formats.values import PLAIN
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.stored_rows import PLAIN
 from srfix.recovery.state.views import view_directory
 from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state.writing.releases import Release

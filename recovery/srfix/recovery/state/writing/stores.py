@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.formats.versioned import versioned_segment_interval_ms
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.writing.database import DatabaseWriter, new_database
-from srfix.recovery.state.writing.kinds import NO_TIMESTAMP, WrittenKind, segment_time, stored, stored_keys
+from srfix.recovery.state.writing.kinds import NO_TIMESTAMP, WrittenKind, check_kind, segment_time, stored, stored_keys
 from srfix.recovery.state.writing.progress import offsets_rows
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state.writing.versions import VersionedRows
@@ -179,28 +179,6 @@ def store_writer(store: StoreToWrite, folder: Path, release: Release) -> Iterato
     except BaseException as error:
         writer.abandon(error)
         raise
-
-
-def check_kind(kind: WrittenKind, release: Release) -> None:
-    """:raises UsageError: if the release has no stores of the kind."""
-    since = _SINCE.get(kind)
-    if since is not None and release < since:
-        raise UsageError(f"Kafka Streams {release} has no stores of the kind {kind.value}; {since} was the first.")
-
-
-_SINCE: Final[Mapping[WrittenKind, Release]] = {
-    WrittenKind.TIMESTAMPED_KV: Release(2, 3),
-    WrittenKind.TIMESTAMPED_WINDOW: Release(2, 3),
-    WrittenKind.TIME_FIRST_WINDOW: Release(3, 3),
-    WrittenKind.INDEXED_TIME_FIRST_WINDOW: Release(3, 3),
-    WrittenKind.TIME_FIRST_SESSION: Release(3, 3),
-    WrittenKind.VERSIONED: Release(3, 5),
-    WrittenKind.HEADERS_KV: Release(4, 3),
-    WrittenKind.HEADERS_WINDOW: Release(4, 3),
-    WrittenKind.HEADERS_TIME_FIRST_WINDOW: Release(4, 3),
-    WrittenKind.HEADERS_SESSION: Release(4, 3),
-    WrittenKind.HEADERS_TIME_FIRST_SESSION: Release(4, 3),
-}
 
 
 def _remove(folder: Path) -> None:

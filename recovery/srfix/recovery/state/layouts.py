@@ -1,0 +1,116 @@
+"""The table of how stores lay out their rows: what reading, seeking, telling, writing and comparing them go by.
+
+| form | stored key | windows | value |
+|---|---|---|---|
+| plain-kv, timestamped-kv, headers-kv | key | | as its column family says |
+| plain-, timestamped-, headers-window, join-window | key, start, number | a window's | as its column family says |
+| session, headers-session | key, end, start | a session's | as its column family says |
+| time-first-window | `00`, start, key, number; an index | a window's | in `default` 8 bytes of timestamp before it |
+| time-first-session | `00`, end, start, key; an index | a session's | bare, in headers mode too |
+| versioned | segment, key | | a version, or all of a segment |
+| list-value | time, side, key | | a list |
+| subscription | foreign key, primary key | | a hash, behind what its column family says |
+
+`formats` has the bytes of each part, `writing.kinds` what a new store is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final
+
+from srfix.recovery.state.formats.values import BARE, PLAIN, STAMPED, VALUES, ValueForm
+from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, WindowedKeys
+
+
+class KeyOrder(Enum):
+    """What stored keys begin with, and so what can be sought by."""
+
+    KEY = auto()
+    """The key, and nothing behind it."""
+    KEY_AND_TIMES = auto()
+    """The key, and the times of its window."""
+    TIMES_AND_KEY = auto()
+    """The times, behind a zero; an index may stand in the same column family."""
+    SEGMENT_AND_KEY = auto()
+    """The segment of versions."""
+    OTHER = auto()
+    """The time or the foreign key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How the rows of a store lie."""
+
+    order: KeyOrder
+    """How stored keys are built."""
+    windows: WindowedKeys | None = None
+    """The windows beside the keys, in the changelog too; None if there are none."""
+    values: Mapping[str, ValueForm] = field(default_factory=lambda: VALUES)
+    """What stands before the serde's bytes, by column family."""
+
+
+class StoreFormat(Enum):
+    """How the rows of a store are laid out."""
+
+    PLAIN_KV = "plain-kv"
+    TIMESTAMPED_KV = "timestamped-kv"
+    HEADERS_KV = "headers-kv"
+    VERSIONED = "versioned"
+    LIST_VALUE = "list-value"
+    SUBSCRIPTION = "subscription"
+    PLAIN_WINDOW = "plain-window"
+    TIMESTAMPED_WINDOW = "timestamped-window"
+    HEADERS_WINDOW = "headers-window"
+    JOIN_WINDOW = "join-window"
+    TIME_FIRST_WINDOW = "time-first-window"
+    SESSION = "session"
+    HEADERS_SESSION = "headers-session"
+    TIME_FIRST_SESSION = "time-first-session"
+
+    @property
+    def layout(self) -> Layout:
+        """Its row of the table."""
+        return _LAYOUTS[self]
+
+    @property
+    def is_key_value(self) -> bool:
+        """True for stores that have one row of a key: plain, with timestamps, with headers."""
+        return _LAYOUTS[self].order is KeyOrder.KEY
+
+    @property
+    def is_windowed(self) -> bool:
+        """True for stores whose rows belong to windows, sessions not among them."""
+        return _LAYOUTS[self].windows is WINDOWS
+
+    @property
+    def is_of_sessions(self) -> bool:
+        """True for session stores."""
+        return _LAYOUTS[self].windows is SESSIONS
+
+
+_KEY_VALUE: Final = Layout(order=KeyOrder.KEY)
+_WINDOW: Final = Layout(order=KeyOrder.KEY_AND_TIMES, windows=WINDOWS)
+_SESSION: Final = Layout(order=KeyOrder.KEY_AND_TIMES, windows=SESSIONS)
+_LAYOUTS: Final[Mapping[StoreFormat, Layout]] = {
+    StoreFormat.PLAIN_KV: _KEY_VALUE,
+    StoreFormat.TIMESTAMPED_KV: _KEY_VALUE,
+    StoreFormat.HEADERS_KV: _KEY_VALUE,
+    StoreFormat.PLAIN_WINDOW: _WINDOW,
+    StoreFormat.TIMESTAMPED_WINDOW: _WINDOW,
+    StoreFormat.HEADERS_WINDOW: _WINDOW,
+    StoreFormat.JOIN_WINDOW: _WINDOW,
+    StoreFormat.TIME_FIRST_WINDOW: Layout(
+        order=KeyOrder.TIMES_AND_KEY, windows=WINDOWS, values={**VALUES, PLAIN: STAMPED}
+    ),
+    StoreFormat.SESSION: _SESSION,
+    StoreFormat.HEADERS_SESSION: _SESSION,
+    StoreFormat.TIME_FIRST_SESSION: Layout(
+        order=KeyOrder.TIMES_AND_KEY, windows=SESSIONS, values=dict.fromkeys(VALUES, BARE)
+    ),
+    StoreFormat.VERSIONED: Layout(order=KeyOrder.SEGMENT_AND_KEY),
+    StoreFormat.LIST_VALUE: Layout(order=KeyOrder.OTHER),
+    StoreFormat.SUBSCRIPTION: Layout(order=KeyOrder.OTHER),
+}
