@@ -8,8 +8,8 @@ from typing import Final
 
 from srfix.recovery.errors import FormatError
 from srfix.recovery.state.formats.lists import JoinSideKey
-from srfix.recovery.state.formats.positions import Place
 from srfix.recovery.state.formats.subscriptions import CombinedKey, Subscription
+from srfix.recovery.state.offsets_column_family import Place
 
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")

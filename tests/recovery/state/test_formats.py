@@ -26,7 +26,6 @@ from srfix.recovery.state.formats.lists import (
     encode_list,
     encode_sided_value,
 )
-from srfix.recovery.state.formats.positions import decode_position
 from srfix.recovery.state.formats.subscriptions import (
     CombinedKey,
     Subscription,
@@ -60,6 +59,7 @@ from srfix.recovery.state.formats.versioned import (
     versioned_segment_interval_ms,
 )
 from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
+from srfix.recovery.state.offsets_column_family import decode_position
 from tests.recovery.state.encoding import (
     encode_combined_key,
     encode_join_side_key,

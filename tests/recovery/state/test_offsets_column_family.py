@@ -11,7 +11,7 @@ import pytest
 
 from srfix.recovery import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, parse_offsets, parse_position
-from srfix.recovery.state.rocksdb import column_families, linked_view, read_column_family
+from srfix.recovery.state.rocksdb import linked_view, opened, read_column_family
 from tests.recovery.state.test_checkpoints import entry
 
 APPLICATION = Path(__file__).parent / "data/4.3.1/x3bc6f6-app"
@@ -84,7 +84,8 @@ def test_the_padding_behind_the_counts_of_a_position_is_ignored() -> None:
 class TestReadColumnFamily:
     def test_every_column_family_is_seen_and_the_original_keeps_every_byte_and_gets_no_file(self) -> None:
         before = snapshot(TABLE)
-        assert column_families(TABLE) == ("default", "keyValueWithTimestamp", "offsets")
+        with opened(TABLE) as database:
+            assert database.families == {"default", "keyValueWithTimestamp", "offsets"}
         assert read_column_family(TABLE, OFFSETS_COLUMN_FAMILY) is not None
         assert read_column_family(TABLE, "nosuch") is None
         assert snapshot(TABLE) == before

@@ -18,9 +18,8 @@ from srfix.recovery.rebuild.choices import OnError
 from srfix.recovery.rebuild.databases import copy_database, database_paths, refuse_open
 from srfix.recovery.rebuild.report import Tally
 from srfix.recovery.rebuild.task_folder import TaskFolder
-from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.checkpoints import CheckpointEntry, with_meaning
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
-from srfix.recovery.state.writing.progress import as_written_by
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state.writing.staging import finished_before, staged
 from srfix.serde.errors import UsageError
@@ -164,5 +163,8 @@ class _Task:
         self._folder.has_come_to(self._as_meant_now(newest))
 
     def _as_meant_now(self, entries: tuple[CheckpointEntry, ...]) -> tuple[CheckpointEntry, ...]:
-        before = self._migration.before or self._migration.release
-        return as_written_by(entries, before=before, now=self._migration.release, is_global=self._task.is_global)
+        before, now = self._migration.before or self._migration.release, self._migration.release
+        is_global = self._task.is_global
+        return with_meaning(
+            entries, before.offset_meaning(is_global=is_global), now.offset_meaning(is_global=is_global)
+        )

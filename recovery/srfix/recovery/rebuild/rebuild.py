@@ -24,9 +24,9 @@ from srfix.recovery.rebuild.migrate import Migration, check, migrate_into
 from srfix.recovery.rebuild.report import Tally
 from srfix.recovery.rebuild.reserialise import Change
 from srfix.recovery.rebuild.task_folder import TaskFolder
+from srfix.recovery.state.checkpoints import Progress, checkpoint_entries
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.writing.progress import Progress, checkpoint_entries
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state.writing.staging import Staging, finished_before, staged
 from srfix.recovery.state.writing.stores import StoreToWrite, store_writer

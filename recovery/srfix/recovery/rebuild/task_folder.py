@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.recovery.state.writing.progress import checkpoint_text
+from srfix.recovery.state.checkpoints import CheckpointEntry, checkpoint_text
 from srfix.recovery.state.writing.releases import Release
 
 _CHECKPOINT: Final = ".checkpoint"

@@ -11,6 +11,7 @@ a thread that dies before its first commit leaves none.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -137,4 +138,47 @@ def _bad(path: str, line: int, problem: str) -> StateDirectoryError:
     return StateDirectoryError(
         f"{path}, line {line}: {problem}. The file is damaged, or no checkpoint of Kafka Streams; take a fresh copy of "
         "the state directory, with the application stopped."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a store has come with one partition of the topic that it restores from."""
+
+    topic: Topic
+    """The topic: a changelog, or the source topic where that is reused."""
+    partition: int
+    """Its partition."""
+    next_offset: int
+    """The first record that is not in the store: where the next restore begins."""
+
+
+def checkpoint_entries(progress: Iterable[Progress], meaning: OffsetMeaning) -> tuple[CheckpointEntry, ...]:
+    """The entries of a checkpoint, by topic and partition; none where no record is in a store yet."""
+    less = 1 if meaning is OffsetMeaning.LAST_RECORD else 0
+    return tuple(
+        CheckpointEntry(topic=each.topic, partition=each.partition, offset=each.next_offset - less)
+        for each in sorted(progress, key=lambda each: (each.topic, each.partition))
+        if each.next_offset > 0
+    )
+
+
+def checkpoint_text(entries: Iterable[CheckpointEntry]) -> bytes:
+    """A checkpoint file with the entries whose offset is known (`OffsetCheckpoint.write`)."""
+    known = [f"{entry.topic} {entry.partition} {entry.offset}" for entry in entries if entry.offset is not None]
+    return "".join(f"{line}\n" for line in (str(_VERSION), str(len(known)), *known)).encode()
+
+
+def with_meaning(
+    entries: Iterable[CheckpointEntry], before: OffsetMeaning, now: OffsetMeaning
+) -> tuple[CheckpointEntry, ...]:
+    """The entries of a checkpoint whose offsets have one meaning, in another."""
+    starts = ((entry, entry.restore_start(before)) for entry in entries)
+    return checkpoint_entries(
+        (
+            Progress(topic=entry.topic, partition=entry.partition, next_offset=start)
+            for entry, start in starts
+            if start is not None
+        ),
+        now,
     )

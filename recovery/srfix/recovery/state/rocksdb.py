@@ -91,16 +91,6 @@ def _link(target: Path, name: Path) -> None:
         name.symlink_to(target)
 
 
-def column_families(database: Path) -> tuple[str, ...]:
-    """The names of a database's column families, sorted.
-
-    :raises LibraryMissingError: if rocksdict is not installed.
-    :raises StateDirectoryError: if it is no RocksDB, or cannot be read.
-    """
-    with _viewing(database) as view:
-        return tuple(sorted(_families(view)))
-
-
 def read_column_family(database: Path, name: str) -> Mapping[bytes, bytes] | None:
     """All rows of one column family; None if the database has none of that name.
 

@@ -1,7 +1,7 @@
 """A store beside the topic that it restores from, key by key: `srfix.state-diff/1`.
 
 What the topic says a store holds is the newest record of each key. Of each key a digest of its value is kept, its schema id and
-its timestamp, on disk and by key (`state.writing.in_order`): then both are read side by side, and memory stays flat.
+its timestamp, on disk and by key (`state.writing.database.in_order`): then both are read side by side, and memory stays flat.
 
 | store | a key of the topic is |
 |---|---|
@@ -26,7 +26,7 @@ from srfix.recovery.state.formats.windows import StoredWindow
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.stores.rows import StateRow
 from srfix.recovery.state.stores.store import StateStore
-from srfix.recovery.state.writing.spilled import in_order
+from srfix.recovery.state.writing.database import in_order
 from srfix.recovery.state_report.difference_kinds import (
     MOST_SHOWN,
     Comparison,

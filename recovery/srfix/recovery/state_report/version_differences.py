@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.state.stores.store import StateStore
-from srfix.recovery.state.writing.spilled import in_order
+from srfix.recovery.state.writing.database import in_order
 from srfix.recovery.state_report.difference_kinds import KEPT_SIZE, Difference, DifferenceKind, Keeping, Said, kind_of
 
 _CHUNK: Final = 1_000

@@ -9,12 +9,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery import StateDirectoryError
-from srfix.recovery.state.checkpoints import CheckpointEntry, OffsetMeaning, parse_checkpoint
+from srfix.recovery.state.checkpoints import (
+    CheckpointEntry,
+    OffsetMeaning,
+    Progress,
+    checkpoint_entries,
+    checkpoint_text,
+    parse_checkpoint,
+    with_meaning,
+)
 from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED
 from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.writing.kinds import WrittenKind, segment_time
-from srfix.recovery.state.writing.progress import Progress, as_written_by, checkpoint_entries, checkpoint_text
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 from srfix.serde import Topic, UsageError
@@ -141,10 +148,12 @@ class TestProgress:
     def test_another_releases_number_is_turned_into_this_ones(self) -> None:
         entries = (CheckpointEntry(topic=Topic("users"), partition=0, offset=42),)
         old, new = Release(2, 5), Release(2, 6)
-        (entry,) = as_written_by(entries, before=old, now=new, is_global=False)
+        (entry,) = with_meaning(entries, old.offset_meaning(is_global=False), new.offset_meaning(is_global=False))
         assert entry.offset == 41
-        assert as_written_by((entry,), before=new, now=old, is_global=False) == entries
-        assert as_written_by(entries, before=old, now=new, is_global=True) == entries
+        assert (
+            with_meaning((entry,), new.offset_meaning(is_global=False), old.offset_meaning(is_global=False)) == entries
+        )
+        assert with_meaning(entries, old.offset_meaning(is_global=True), new.offset_meaning(is_global=True)) == entries
 
     @given(
         entries=st.dictionaries(

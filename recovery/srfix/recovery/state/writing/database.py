@@ -14,15 +14,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
+from srfix.recovery.state.formats.values import PLAIN
+from srfix.recovery.state.rocksdb import opened
+from srfix.recovery.state.views import view_directory
 from srfix.recovery.state.writing.manifest import strip_manifest
 from srfix.recovery.state.writing.releases import Release
 
 if TYPE_CHECKING:
     from rocksdict import ColumnFamily, Options, Rdict, WriteBatch
+
 
 _BLOCK_SIZE: Final = 4096
 _MEMTABLE_SIZE: Final = 16 << 20
@@ -200,3 +205,25 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+_RELEASE: Final = Release(4, 0)
+"""Any would do: nobody but this process opens it."""
+
+
+@contextmanager
+def in_order(rows: Iterable[tuple[bytes, bytes | None]]) -> Iterator[Iterator[tuple[bytes, bytes]]]:
+    """The last row of each key, by key, from a RocksDB in a directory of our own; None removes one.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if there is no room for them in the temporary directory (`TMPDIR`).
+    """
+    with view_directory() as folder:
+        with new_database(folder / "rows", (), _RELEASE) as writer:
+            for key, value in rows:
+                if value is None:
+                    writer.delete(PLAIN, key)
+                else:
+                    writer.put(PLAIN, key, value)
+        with opened(folder / "rows") as database:
+            yield chain.from_iterable(database.chunks(PLAIN))

@@ -54,11 +54,6 @@ class Release:
         return self < Release(3, 0)
 
     @property
-    def has_timestamped_stores(self) -> bool:
-        """True if its tables keep timestamps (KIP-258)."""
-        return self >= Release(2, 3)
-
-    @property
     def has_headers_stores(self) -> bool:
         """True if stores may keep headers (KIP-1271)."""
         return self >= Release(4, 3)
