@@ -19,33 +19,71 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Generator, Hashable
+import inspect
+from collections.abc import Callable, Generator, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, Unpack, cast, overload
 
 from srfix.serde.arguments import usable_context
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
-from srfix.serde.confluent.deserializer import ConfluentDeserializer
+from srfix.serde.confluent.deserializer import ConfluentDeserializer, R, ReadOptions, T
 from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
-from srfix.serde.confluent.loop_client import LoopClient, is_asynchronous
 from srfix.serde.confluent.serializer import ConfluentSerializer
-from srfix.serde.confluent.types import R, T
-from srfix.serde.errors import RegistryError
+from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.interface import Context, Row
 from srfix.serde.registries.confluent_schema import AnySchema
 from srfix.serde.registries.given import AnyClient
 
 if TYPE_CHECKING:
-    from srfix.serde.casing import CaseRule
     from srfix.serde.column_sources.given import GivenColumns
-    from srfix.serde.confluent.config import Conf
-    from srfix.serde.confluent.shape import AnyPolicy
 
 _THREADS: Final = 4
-_S = TypeVar("_S", bound="ConfluentSerializer | ConfluentDeserializer")
+_S = TypeVar("_S", bound="ConfluentSerializer | ConfluentDeserializer[Any]")
 _A = TypeVar("_A")
+
+
+class LoopClient:
+    """confluent_kafka's asynchronous client as one that is asked from a thread, which waits while the call runs on the user's
+    event loop. Never call it on the loop's own thread.
+
+    It has the methods of confluent_kafka's client by name, so that it stands where that one stands.
+    """
+
+    def __init__(self, client: object) -> None:
+        self._client = client
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The loop that the client's coroutines run on: that of the call in hand."""
+
+    def config(self) -> Mapping[str, Any]:
+        found = self._client.config()  # type: ignore[attr-defined]
+        return found if isinstance(found, Mapping) else {}
+
+    def close(self) -> None:
+        """Nothing: the client is its owner's, who awaits `aclose()`."""
+
+    def _wait(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.loop is None:
+            raise UsageError("An asynchronous client was asked before an event loop ran. Await the serde.")
+        found = getattr(self._client, name)(*args, **kwargs)
+        if not inspect.isawaitable(found):
+            return found
+        return asyncio.run_coroutine_threadsafe(_awaited(found), self.loop).result()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_") or not callable(getattr(self._client, name)):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: self._wait(name, args, kwargs)
+
+
+async def _awaited(found: Any) -> Any:
+    return await found
+
+
+def is_asynchronous(client: object) -> bool:
+    """True for confluent_kafka's `AsyncSchemaRegistryClient`, and what has its methods."""
+    return not inspect.isclass(client) and inspect.iscoroutinefunction(getattr(client, "get_schema", None))
 
 
 class _Twin(Generic[_S]):
@@ -160,11 +198,11 @@ class _AsyncSerializer(_Twin[ConfluentSerializer]):
         return await self._called(obj, known, lambda serde: serde(obj, known))
 
 
-class _AsyncDeserializer(_Twin[ConfluentDeserializer], Generic[T]):
+class _AsyncDeserializer(_Twin[ConfluentDeserializer[T]]):
     async def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T:
         """The row, or what `into` or `from_dict` makes of it; see `ConfluentDeserializer.__call__`."""
         known = usable_context(ctx) if isinstance(ctx, str) else ctx
-        return cast("T", await self._called(data, known, lambda serde: serde(data, known)))
+        return await self._called(data, known, lambda serde: serde(data, known))
 
     @overload
     async def row(self, payload: None, ctx: Context | str | None = None) -> None: ...
@@ -190,6 +228,13 @@ class AsyncJSONSerializer(_AsyncSerializer):
     _of = JSONSerializer
 
 
+if TYPE_CHECKING:
+
+    class _NamedOptions(ReadOptions, total=False):
+        schema_registry_client: object
+        schema_str: AnySchema
+
+
 class AsyncAvroDeserializer(_AsyncDeserializer[T]):
     """`AvroDeserializer`, awaited."""
 
@@ -203,14 +248,8 @@ class AsyncAvroDeserializer(_AsyncDeserializer[T]):
             first: AnyClient | AnySchema = None,
             second: AnySchema = None,
             *,
-            schema_registry_client: object = None,
-            schema_str: AnySchema = None,
-            conf: Conf = None,
             columns: type[R],
-            case_rule: CaseRule | str | None = None,
-            wrap: bool | None = None,
-            strict: bool = False,
-            policy: AnyPolicy | None = None,
+            **options: Unpack[_NamedOptions],
         ) -> None: ...
         @overload
         def __init__(
@@ -218,15 +257,9 @@ class AsyncAvroDeserializer(_AsyncDeserializer[T]):
             first: AnyClient | AnySchema = None,
             second: AnySchema = None,
             *,
-            schema_registry_client: object = None,
-            schema_str: AnySchema = None,
-            conf: Conf = None,
             columns: GivenColumns | None = None,
             into: type[R],
-            case_rule: CaseRule | str | None = None,
-            wrap: bool | None = None,
-            strict: bool = False,
-            policy: AnyPolicy | None = None,
+            **options: Unpack[_NamedOptions],
         ) -> None: ...
         @overload
         def __init__(self: AsyncAvroDeserializer[object], *args: Any, **kwargs: Any) -> None: ...
@@ -246,14 +279,8 @@ class AsyncJSONDeserializer(_AsyncDeserializer[T]):
             first: AnyClient | AnySchema = None,
             second: AnySchema = None,
             *,
-            schema_registry_client: object = None,
-            schema_str: AnySchema = None,
-            conf: Conf = None,
             columns: type[R],
-            case_rule: CaseRule | str | None = None,
-            wrap: bool | None = None,
-            strict: bool = False,
-            policy: AnyPolicy | None = None,
+            **options: Unpack[_NamedOptions],
         ) -> None: ...
         @overload
         def __init__(
@@ -261,15 +288,9 @@ class AsyncJSONDeserializer(_AsyncDeserializer[T]):
             first: AnyClient | AnySchema = None,
             second: AnySchema = None,
             *,
-            schema_registry_client: object = None,
-            schema_str: AnySchema = None,
-            conf: Conf = None,
             columns: GivenColumns | None = None,
             into: type[R],
-            case_rule: CaseRule | str | None = None,
-            wrap: bool | None = None,
-            strict: bool = False,
-            policy: AnyPolicy | None = None,
+            **options: Unpack[_NamedOptions],
         ) -> None: ...
         @overload
         def __init__(self: AsyncJSONDeserializer[object], *args: Any, **kwargs: Any) -> None: ...

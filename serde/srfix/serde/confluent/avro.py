@@ -37,21 +37,17 @@ What differs from confluent-kafka 2.16, and why:
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, cast, overload
+from typing import Any, Unpack, overload
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns
 from srfix.serde.confluent.avro_codec import AvroSchema, prepared_text
+from srfix.serde.confluent.columns import AnyPolicy, shape_of, written_columns
 from srfix.serde.confluent.config import Conf, SerdeClass, check_no_rules
-from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict
+from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict, R, ReadOptions, T
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict
-from srfix.serde.confluent.shape import AnyPolicy, remade, shape_of
-from srfix.serde.confluent.types import R, T
-from srfix.serde.confluent.written_columns import written_columns
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
-from srfix.serde.interface import Context
 from srfix.serde.registries.confluent_schema import AnySchema
 from srfix.serde.registries.given import AnyClient
 
@@ -59,7 +55,8 @@ from srfix.serde.registries.given import AnyClient
 class AvroSerializer(ConfluentSerializer):
     """Object → Avro payload. Called `(object, context)`. Thread-safe."""
 
-    _kind, _schema_type, _prepare = SerdeClass.AVRO_SERIALIZER, "AVRO", staticmethod(prepared_text)
+    _kind, _schema_type, _make = SerdeClass.AVRO_SERIALIZER, "AVRO", AvroSchema
+    _prepare = staticmethod(prepared_text)
 
     def __init__(
         self,
@@ -102,19 +99,17 @@ class AvroSerializer(ConfluentSerializer):
             "cut_times": cut_times,
         }
         written = written_columns(**options)
-        self._begin(schema_registry_client, schema_str, to_dict, conf, AvroSchema, columns=written)
-        if written is not None:
-            options["columns"] = written.columns
-        self._remake = partial(type(self), schema_str=schema_str, to_dict=to_dict, conf=conf, **options)
+        self._begin(schema_registry_client, schema_str, to_dict, conf, written, options)
 
 
-class AvroDeserializer(ConfluentDeserializer, Generic[T]):
+class AvroDeserializer(ConfluentDeserializer[T]):
     """Avro payload → row. Called `(payload, context)`. Thread-safe.
 
     With `into=Order` (or `columns=Order`), a dataclass, it is an `AvroDeserializer[Order | None]`: None is a tombstone.
     """
 
-    _kind, _schema_type, _prepare = SerdeClass.AVRO_DESERIALIZER, "AVRO", staticmethod(prepared_text)
+    _kind, _schema_type, _make = SerdeClass.AVRO_DESERIALIZER, "AVRO", AvroSchema
+    _prepare = staticmethod(prepared_text)
 
     @overload
     def __init__(
@@ -122,12 +117,8 @@ class AvroDeserializer(ConfluentDeserializer, Generic[T]):
         schema_registry_client: AnyClient,
         schema_str: AnySchema = None,
         *,
-        conf: Conf = None,
         columns: type[R],
-        case_rule: CaseRule | str | None = None,
-        wrap: bool | None = None,
-        strict: bool = False,
-        policy: AnyPolicy | None = None,
+        **options: Unpack[ReadOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -135,13 +126,9 @@ class AvroDeserializer(ConfluentDeserializer, Generic[T]):
         schema_registry_client: AnyClient,
         schema_str: AnySchema = None,
         *,
-        conf: Conf = None,
         columns: GivenColumns | None = None,
         into: type[R],
-        case_rule: CaseRule | str | None = None,
-        wrap: bool | None = None,
-        strict: bool = False,
-        policy: AnyPolicy | None = None,
+        **options: Unpack[ReadOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -198,20 +185,8 @@ class AvroDeserializer(ConfluentDeserializer, Generic[T]):
             )
         if schema_registry_client is None:
             raise UsageError("schema_registry_client is None, and the writer's schema is found by nothing else.")
-        make = partial(AvroSchema, return_record_name=return_record_name)
         shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
         if shape is not None and return_record_name:
             raise UsageError("return_record_name is for rows as the writer has them, not for columns. Leave one out.")
-        self._begin(schema_registry_client, schema_str, from_dict, conf, make, shape=shape, policy=policy)
-        self._remake = partial(
-            cast("Any", type(self)),
-            schema_str=schema_str,
-            from_dict=from_dict,
-            return_record_name=return_record_name,
-            conf=conf,
-            **remade(shape, policy),
-        )
-
-    if TYPE_CHECKING:
-
-        def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T: ...  # type: ignore[override]
+        own = {"return_record_name": return_record_name}
+        self._begin(schema_registry_client, schema_str, from_dict, conf, shape, policy, own)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias, cast, overload
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, cast, overload
 from uuid import UUID
 
 from confluent_kafka.serialization import Deserializer
 
 from srfix.serde.arguments import usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
+from srfix.serde.casing import CaseRule
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
-from srfix.serde.confluent.argument_order import check_no_columns
+from srfix.serde.confluent.columns import AnyPolicy, Shape, check_no_latest, policy_of, remade
 from srfix.serde.confluent.config import Conf, check_callable, settings
 from srfix.serde.confluent.errors import make_confluents, missing_context
 from srfix.serde.confluent.framing import SchemaId, deserializer_of, header_role
 from srfix.serde.confluent.rules import Direction, check_migrations, check_rules
-from srfix.serde.confluent.serde import Codec, ConfluentSerde, MakeCodec
-from srfix.serde.confluent.shape import AnyPolicy, Shape, check_no_latest, policy_of
+from srfix.serde.confluent.serde import Codec, ConfluentSerde, check_no_columns
 from srfix.serde.engine import Decode
 from srfix.serde.errors import (
     DecodeError,
@@ -45,12 +46,33 @@ from srfix.serde.serdes.records import record_of
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing, given_schema_id, header_guid, parse, prefix_of, schema_id_header
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=object)
+    """What a deserializer gives."""
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+R = TypeVar("R")
+"""A dataclass."""
 FromDict: TypeAlias = "Callable[[Value, Context], object]"
 _Identity: TypeAlias = "int | UUID"
 _Writer: TypeAlias = "tuple[Schema, Codec]"
 
 
-class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer):
+class ReadOptions(TypedDict, total=False):
+    """What the constructors take by name beside `columns` and `into`, for their overloads."""
+
+    conf: Conf
+    case_rule: CaseRule | str | None
+    wrap: bool | None
+    strict: bool
+    policy: AnyPolicy | None
+
+
+class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[T]):
     """The part that is the same for each format."""
 
     _about = (*ABOUT_THE_PAYLOAD, ResolveError)
@@ -61,11 +83,14 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer):
         schema_str: AnySchema,
         from_dict: FromDict | None,
         conf: Conf,
-        make: MakeCodec,
-        *,
-        shape: Shape | None = None,
-        policy: AnyPolicy | None = None,
+        shape: Shape | None,
+        policy: AnyPolicy | None,
+        own: Mapping[str, Any],
     ) -> None:
+        """Takes what the constructors have in common.
+
+        :param own: the arguments that are of this format alone, for its codec.
+        """
         check_callable("from_dict", from_dict, "(dict, context) -> object")
         asked = settings(self._kind, conf)
         check_no_columns(schema_str)
@@ -81,7 +106,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer):
                 raise UsageError(
                     "times is 'integers' in the configuration, which a dataclass does not hold. Leave one of them out."
                 )
-        self._start(client, asked, make, needs_client=False)
+        self._start(client, asked, own, needs_client=False)
         self._shape = shape
         self._policy = policy_of(policy, self._registry)
         self._format = format_of(self._schema_type)
@@ -101,6 +126,14 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer):
         self._made: dict[tuple[_Identity, str | None, SchemaVersion | None, Role | None], Decode] = {}
         self._latest: dict[str, SchemaVersion] = {}
         self._writers: dict[tuple[_Identity, str | None], _Writer] = {}
+        self._remake = partial(
+            cast("Any", type(self)),
+            **remade(shape, policy),
+            **own,
+            schema_str=schema_str,
+            from_dict=from_dict,
+            conf=conf,
+        )
 
     def _call(self, data: bytes | None, ctx: Context | str | None = None) -> object:  # type: ignore[override]
         """The row, or what `into` or `from_dict` makes of it; None for None (a tombstone).
@@ -124,8 +157,11 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer):
             make_confluents(error)
             raise
 
-    if TYPE_CHECKING or not FramedReader.IS_NATIVE:
-        __call__ = _call  # type: ignore[assignment]
+    if TYPE_CHECKING:
+
+        def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T: ...  # type: ignore[override]
+    elif not FramedReader.IS_NATIVE:
+        __call__ = _call
 
     @overload
     def row(self, payload: None, ctx: Context | str | None = None) -> None: ...

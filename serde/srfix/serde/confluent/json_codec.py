@@ -40,20 +40,20 @@ class JsonSchema:
         references: References,
         settings: SerdeSettings,
         *,
-        encode: JsonEncode | None = None,
-        decode: JsonDecode | None = None,
+        json_encode: JsonEncode | None = None,
+        json_decode: JsonDecode | None = None,
     ) -> None:
         """
-        :param encode: writes in place of orjson.
-        :param decode: reads in place of orjson.
+        :param json_encode: writes in place of orjson.
+        :param json_decode: reads in place of orjson.
         :raises SchemaError: if the text is not JSON, or neither an object nor true or false.
         """
         self._text, self._reference_texts = text, tuple(dict.fromkeys(referred for _, referred in references))
         self._document = _document(text)
         self._references: Mapping[str, Json] = {name: _document(referred) for name, referred in references}
         self._validate = settings.validate
-        self._dump = encode or orjson.dumps
-        self._load = decode or orjson.loads
+        self._dump = json_encode or orjson.dumps
+        self._load = json_decode or orjson.loads
 
     @property
     def record_name(self) -> str | None:

@@ -21,22 +21,18 @@ What differs from confluent-kafka 2.16, besides what `srfix.serde.confluent.avro
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, cast, overload
+from typing import Any, Unpack, overload
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns
-from srfix.serde.confluent.argument_order import in_order
+from srfix.serde.confluent.columns import AnyPolicy, shape_of, written_columns
 from srfix.serde.confluent.config import Conf, SerdeClass, check_callable, check_no_rules
-from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict
+from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict, R, ReadOptions, T
 from srfix.serde.confluent.json_codec import JsonDecode, JsonEncode, JsonSchema
+from srfix.serde.confluent.serde import in_order
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict
-from srfix.serde.confluent.shape import AnyPolicy, remade, shape_of
-from srfix.serde.confluent.types import R, T
-from srfix.serde.confluent.written_columns import written_columns
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
-from srfix.serde.interface import Context
 from srfix.serde.registries.confluent_schema import AnySchema
 from srfix.serde.registries.given import AnyClient
 
@@ -44,7 +40,7 @@ from srfix.serde.registries.given import AnyClient
 class JSONSerializer(ConfluentSerializer):
     """Object → JSON payload. Called `(object, context)`. Thread-safe."""
 
-    _kind, _schema_type = SerdeClass.JSON_SERIALIZER, "JSON"
+    _kind, _schema_type, _make = SerdeClass.JSON_SERIALIZER, "JSON", JsonSchema
 
     def __init__(
         self,
@@ -87,17 +83,14 @@ class JSONSerializer(ConfluentSerializer):
             raise UsageError(
                 "json_encode writes objects as they are, and columns say how rows are written. Leave one out."
             )
-        make = partial(JsonSchema, encode=json_encode)
-        self._begin(schema_registry_client, schema_str, to_dict, conf, make, columns=written)
-        if written is not None:
-            options["columns"] = written.columns
-        self._remake = partial(type(self), schema_str, to_dict=to_dict, conf=conf, json_encode=json_encode, **options)
+        own = {"json_encode": json_encode}
+        self._begin(schema_registry_client, schema_str, to_dict, conf, written, options, own)
 
 
-class JSONDeserializer(ConfluentDeserializer, Generic[T]):
+class JSONDeserializer(ConfluentDeserializer[T]):
     """JSON payload → row. Called `(payload, context)`. Thread-safe. With `into=`, typed as `AvroDeserializer` is."""
 
-    _kind, _schema_type = SerdeClass.JSON_DESERIALIZER, "JSON"
+    _kind, _schema_type, _make = SerdeClass.JSON_DESERIALIZER, "JSON", JsonSchema
 
     @overload
     def __init__(
@@ -105,12 +98,8 @@ class JSONDeserializer(ConfluentDeserializer, Generic[T]):
         schema_str: AnySchema | AnyClient = None,
         *,
         schema_registry_client: AnyClient | None = None,
-        conf: Conf = None,
         columns: type[R],
-        case_rule: CaseRule | str | None = None,
-        wrap: bool | None = None,
-        strict: bool = False,
-        policy: AnyPolicy | None = None,
+        **options: Unpack[ReadOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -118,13 +107,9 @@ class JSONDeserializer(ConfluentDeserializer, Generic[T]):
         schema_str: AnySchema | AnyClient = None,
         *,
         schema_registry_client: AnyClient | None = None,
-        conf: Conf = None,
         columns: GivenColumns | None = None,
         into: type[R],
-        case_rule: CaseRule | str | None = None,
-        wrap: bool | None = None,
-        strict: bool = False,
-        policy: AnyPolicy | None = None,
+        **options: Unpack[ReadOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -175,24 +160,5 @@ class JSONDeserializer(ConfluentDeserializer, Generic[T]):
         shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
         if shape is not None and json_decode is not None:
             raise UsageError("json_decode reads documents as they are, and columns say what a row has. Leave one out.")
-        make = partial(JsonSchema, decode=json_decode)
-        self._begin(schema_registry_client, schema_str, from_dict, conf, make, shape=shape, policy=policy)
-        self._remake = partial(
-            _json_deserializer, cast("Any", type(self)), schema_str, from_dict, conf, json_decode, remade(shape, policy)
-        )
-
-    if TYPE_CHECKING:
-
-        def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T: ...  # type: ignore[override]
-
-
-def _json_deserializer(
-    kind: type[JSONDeserializer],
-    schema_str: AnySchema,
-    from_dict: FromDict | None,
-    conf: Conf,
-    json_decode: JsonDecode | None,
-    options: dict[str, Any],
-    client: AnyClient | None,
-) -> JSONDeserializer:
-    return kind(schema_str, from_dict, client, conf, json_decode=json_decode, **options)
+        own = {"json_decode": json_decode}
+        self._begin(schema_registry_client, schema_str, from_dict, conf, shape, policy, own)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Protocol, TypeAlias, cast
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.closing import Closing
 from srfix.serde.columns.half import Half
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.confluent.config import SerdeClass, SerdeSettings
 from srfix.serde.confluent.strategies import strategy_of
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import ResolveError, SchemaError, UsageError
-from srfix.serde.registries.given import AnyClient, Registry, given_registry, portable
+from srfix.serde.errors import ColumnError, ResolveError, SchemaError, UsageError
+from srfix.serde.registries.confluent_schema import AnySchema
+from srfix.serde.registries.given import AnyClient, Registry, given_registry, is_registry, portable
 from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.schemas.references import named_references
@@ -41,8 +44,6 @@ class Codec(Protocol):
 
 References: TypeAlias = tuple[tuple[str, str], ...]
 """Name and text, directly or not, none before those that it refers to itself."""
-MakeCodec: TypeAlias = "Callable[[str, References, SerdeSettings], Codec]"
-"""Schema text, what it refers to, and the configuration → the codec."""
 
 
 class ConfluentSerde(Closing):
@@ -64,13 +65,18 @@ class ConfluentSerde(Closing):
 
     _kind: ClassVar[SerdeClass]
     _schema_type: ClassVar[str]
+    _make: ClassVar[Callable[..., Codec]]
+    """Schema text, what it refers to, the configuration, and arguments that are of this format alone → the codec."""
     _registry: Registry | None
-    _remake: Callable[[Any], ConfluentSerde]
+    _remake: Callable[..., ConfluentSerde]
+    """Makes a copy in another process; takes `schema_registry_client`."""
 
-    def _start(self, client: AnyClient | None, settings: SerdeSettings, make: MakeCodec, *, needs_client: bool) -> None:
+    def _start(
+        self, client: AnyClient | None, settings: SerdeSettings, own: Mapping[str, Any], *, needs_client: bool
+    ) -> None:
         self._client = client
         self._settings = settings
-        self._make = make
+        self._of_format = own
         is_needed = needs_client or client is not None
         self._registry, self._close = (
             given_registry(client, "schema_registry_client") if is_needed else (None, lambda: None)
@@ -91,7 +97,8 @@ class ConfluentSerde(Closing):
         self._cluster_id = resolver
 
     def _codec(self, schema: Schema, subject: str | None) -> Codec:
-        return self._make(schema.text, references_of(self._registry, schema, subject), self._settings)
+        references = references_of(self._registry, schema, subject)
+        return type(self)._make(schema.text, references, self._settings, **self._of_format)
 
     def _latest_of(self, registry: Registry, subject: str) -> SchemaVersion:
         """The version that `use.latest.with.metadata`, else `use.latest.version`, means."""
@@ -100,7 +107,7 @@ class ConfluentSerde(Closing):
         return registry.version(subject, "latest")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return self._remake, (portable(self._client),)
+        return partial(self._remake, schema_registry_client=portable(self._client)), ()
 
 
 def references_of(registry: Registry | None, schema: Schema, subject: str | None) -> References:
@@ -123,3 +130,33 @@ def references_of(registry: Registry | None, schema: Schema, subject: str | None
         ) from error
     except SchemaError as error:
         raise ResolveError(str(error)) from error
+
+
+def check_no_columns(schema_str: object) -> None:
+    """:raises UsageError: if columns stand where the schema belongs."""
+    if not isinstance(schema_str, str) or schema_str.lstrip()[:1] in ("", "{", "[", '"'):
+        return
+    try:
+        columns = parse_columns(schema_str)
+    except ColumnError:
+        return
+    raise UsageError(
+        f"schema_str holds columns ({columns[0].name}, …), and no schema. Pass them by name: columns='ID BIGINT, …'."
+    )
+
+
+def in_order(
+    schema_str: AnySchema | AnyClient, schema_registry_client: AnyClient | None
+) -> tuple[AnySchema, AnyClient | None]:
+    """Schema and client of a JSON serde; a client in the schema's place counts where there is no other one.
+
+    :raises UsageError: if the two are swapped, or there are two clients.
+    """
+    if not is_registry(schema_str):
+        return cast("AnySchema", schema_str), schema_registry_client
+    if schema_registry_client is None:
+        return None, cast("AnyClient", schema_str)
+    raise UsageError(
+        "schema_str is a registry, and schema_registry_client is given too: confluent-kafka's JSON serdes take the schema "
+        "first, its Avro ones the client. Pass both by name: schema_str=…, schema_registry_client=…."
+    )

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from uuid import UUID
 
 from confluent_kafka.serialization import Serializer
 
 from srfix.serde.arguments import plain_row, usable_context
-from srfix.serde.confluent.argument_order import check_no_columns
+from srfix.serde.confluent.columns import WrittenColumns
 from srfix.serde.confluent.config import Conf, check_callable, settings
 from srfix.serde.confluent.errors import make_confluents, missing_context
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
 from srfix.serde.confluent.rules import Direction, check_rules
-from srfix.serde.confluent.serde import ConfluentSerde, MakeCodec, references_of
-from srfix.serde.confluent.written_columns import WrittenColumns
+from srfix.serde.confluent.serde import ConfluentSerde, check_no_columns, references_of
 from srfix.serde.errors import EncodeError, SchemaError, SrfixError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import Context
@@ -65,16 +65,22 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         schema_str: AnySchema,
         to_dict: ToDict | None,
         conf: Conf,
-        make: MakeCodec,
-        *,
-        columns: WrittenColumns | None = None,
+        columns: WrittenColumns | None,
+        options: Mapping[str, Any],
+        own: Mapping[str, Any] | None = None,
     ) -> None:
+        """Takes what the constructors have in common.
+
+        :param columns: those that the options name.
+        :param options: the arguments that say how columns are written.
+        :param own: those that are of this format alone, for its codec.
+        """
         check_callable("to_dict", to_dict, "(object, context) -> dict")
         asked = settings(self._kind, conf)
         check_no_columns(schema_str)
         given = given_schema(schema_str, self._schema_type, self._prepare)
         self._framing = serializer_of(asked.id_serializer)
-        self._start(client, asked, make, needs_client=True)
+        self._start(client, asked, own or {}, needs_client=True)
         self._given = given
         self._to_dict = to_dict
         self._asks_latest = bool(asked.schema_id or asked.metadata is not None or asked.latest)
@@ -105,6 +111,14 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         self._by_subject: dict[tuple[str, Role], _Target] = {}
         self._by_version: dict[tuple[str, Role, SchemaVersion], _Target] = {}
         self._lock = ForkLock()
+        self._remake = partial(
+            cast("Any", type(self)),
+            **{**options, "columns": None if columns is None else columns.columns},
+            **self._of_format,
+            schema_str=schema_str,
+            to_dict=to_dict,
+            conf=conf,
+        )
 
     def _call(self, obj: object, ctx: Context | str | None = None) -> bytes | None:
         """The payload; None for None (a tombstone), without asking the registry; a dataclass's instance is its fields.

@@ -1,0 +1,252 @@
+"""What columns add to confluent-kafka's constructors, under all of its configuration.
+
+A deserializer gives rows of exactly those columns, whatever the letter case of the writer's fields (`Shape`). A serializer
+matches rows to them likewise, and writes under their internal schema, as ksqlDB would register it, or under the schema that
+confluent-kafka's arguments name (`WrittenColumns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from srfix.serde.arguments import flag, flag_or_none, member, type_words
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.column_sources.into_dataclass import dataclass_builder, row_class
+from srfix.serde.columns.half import Half, half_of, roles_of
+from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Columns
+from srfix.serde.confluent.config import Conf, SerdeSettings
+from srfix.serde.connect.generations import Generation, WrittenBy
+from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde.formats.table import format_of
+from srfix.serde.registries.given import Registry
+from srfix.serde.resolve.policies import ById, Resolver, UnderOneSubject
+from srfix.serde.schemas.models import Schema
+from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
+from srfix.serde.subjects.names import Role
+
+AnyPolicy: TypeAlias = "Resolver | str"
+"""What the constructors take as `policy`: one of `srfix.serde`, or the word `by-id` or `one-subject`."""
+
+
+class Shape:
+    """Columns and how they are fed."""
+
+    def __init__(
+        self,
+        columns: GivenColumns | None,
+        *,
+        into: type[Any] | None,
+        case_rule: CaseRule | str | None,
+        wrap: bool | None,
+        strict: bool,
+    ) -> None:
+        """
+        :param columns: in any form; None takes those of `into`. A dataclass is both.
+        :raises ColumnError: if the columns cannot be read, or the dataclass does not go together with them.
+        """
+        self.case_rule, names = _matching(case_rule)
+        self.wrap, self.strict = flag_or_none("wrap", wrap), flag("strict", strict)
+        given: Any = into if columns is None else columns
+        self.into = row_class(columns) if into is None else into
+        if into is not None and row_class(into) is None:
+            raise UsageError(f"into is {type_words(into)}; it must be a dataclass, the class itself.")
+        self.columns: Columns = given_columns(given, dataclass_names=names)
+        self._builders: dict[Role, Callable[[object], object]] = {}
+        problems: list[ColumnError] = []
+        roles = roles_of(self.columns)
+        for role in roles if self.into is not None else ():
+            try:
+                self.build(role)
+            except ColumnError as error:
+                problems.append(error)
+        if problems and len(problems) == len(roles):
+            raise problems[-1]
+
+    def half(self, role: Role) -> Half:
+        """:raises ColumnError: if there is no column for this half, or it cannot be used."""
+        return half_of(self.columns, role, self.wrap)
+
+    def build(self, role: Role) -> Callable[[object], object]:
+        """What makes an instance of a key's or a value's row.
+
+        :raises ColumnError: if the dataclass and the columns of this half do not go together.
+        """
+        assert self.into is not None
+        if role not in self._builders:
+            self._builders[role] = dataclass_builder(self.into, self.half(role).columns, self.case_rule)
+        return self._builders[role]
+
+
+def shape_of(
+    columns: GivenColumns | None,
+    *,
+    into: type[Any] | None,
+    case_rule: CaseRule | str | None,
+    wrap: bool | None,
+    strict: bool,
+) -> Shape | None:
+    """The columns that a constructor was given; None without any.
+
+    :raises UsageError: if there is what needs columns, and there are none.
+    """
+    if columns is not None or into is not None:
+        return Shape(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
+    _refuse_without_columns("fed", case_rule=case_rule, wrap=wrap, strict=strict or None)
+    return None
+
+
+def policy_of(policy: AnyPolicy | None, registry: Registry | None) -> Resolver | None:
+    """The policy that was given, over the registry where it is a word.
+
+    :raises UsageError: if it is no policy.
+    """
+    if policy is None:
+        return None
+    if registry is None:
+        raise UsageError("policy is given, and there is no registry to ask. Pass a schema_registry_client.")
+    if policy == "by-id":
+        return ById(registry)
+    if policy == "one-subject":
+        return UnderOneSubject(registry)
+    if isinstance(policy, type) or not callable(getattr(policy, "resolve", None)):
+        what = repr(policy) if isinstance(policy, str) else type_words(policy)
+        raise UsageError(
+            f"policy is {what}; it must be 'by-id', 'one-subject', or a policy of srfix.serde: DualSubject(registry, "
+            "first=…, second=…), UnderOneSubject(registry), ById(registry)."
+        )
+    assert not isinstance(policy, str)
+    return policy
+
+
+def remade(shape: Shape | None, policy: AnyPolicy | None) -> dict[str, Any]:
+    """The arguments that a copy in another process is made with."""
+    if shape is None:
+        return {"policy": policy}
+    options = {"columns": shape.columns, "into": shape.into, "case_rule": shape.case_rule}
+    return {**options, "wrap": shape.wrap, "strict": shape.strict, "policy": policy}
+
+
+def check_no_latest(settings: SerdeSettings) -> None:
+    """:raises UsageError: if a configuration asks for the latest version as the reader's schema beside columns."""
+    if settings.latest or settings.metadata is not None:
+        raise UsageError(
+            "columns say what a row has, and so do use.latest.version and use.latest.with.metadata. Leave one of them out."
+        )
+
+
+class WrittenColumns:
+    """Columns and how rows are matched to them."""
+
+    def __init__(
+        self,
+        columns: GivenColumns,
+        *,
+        case_rule: CaseRule | str | None,
+        wrap: bool | None,
+        cut_times: bool,
+        internal: dict[str, Any],
+    ) -> None:
+        """
+        :param internal: what says how the internal schema is made.
+        :raises ColumnError: if the columns cannot be read.
+        """
+        self._case_rule, names = _matching(case_rule)
+        self._says_case_rule = case_rule is not None
+        self._wrap, self._cut_times = flag_or_none("wrap", wrap), flag("cut_times", cut_times)
+        self.columns = given_columns(columns, names=names, dataclass_names=names)
+        self.roles = roles_of(self.columns)
+        self._internal = internal
+
+    def start(self, schema_type: str, *, validate: bool, is_own: bool, conf: Conf, times: Times) -> None:
+        """Takes what the serializer knows.
+
+        :param is_own: True if the rows are written under the columns' internal schema.
+        :raises UsageError: if there is a case rule where names are exact: under a schema that exists.
+        """
+        if not is_own and self._says_case_rule and self._case_rule is not CaseRule.EXACT:
+            raise UsageError(
+                "case_rule is given, and a schema to write under, whose names are exact (as ksqlDB's with a "
+                "VALUE_SCHEMA_ID). Leave out one of them."
+            )
+        # Nobody needs to check bodies against a schema that was made for them, unless it is asked for.
+        validate = validate and (not is_own or (conf or {}).get("validate") is True)
+        self._plans = ColumnPlans(
+            format_of(schema_type),
+            self.columns,
+            self._wrap,
+            self._case_rule,
+            self._internal,
+            validate=validate,
+            cut_times=self._cut_times,
+            times=times,
+        )
+        self._is_own = is_own
+
+    def schema(self, role: Role) -> Schema:
+        """The columns' internal schema."""
+        return self._plans.internal_schema(role)
+
+    def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
+        """How rows are written under a schema.
+
+        :raises SchemaError: if columns and schema do not go together.
+        """
+        make = self._plans.encode if self._is_own else self._plans.encode_under
+        return make(schema, references, role)
+
+
+def written_columns(
+    columns: GivenColumns | None,
+    *,
+    case_rule: CaseRule | str | None,
+    wrap: bool | None,
+    cut_times: bool,
+    full_name: str | None = None,
+    generation: Generation | None,
+    written_by: WrittenBy | None,
+) -> WrittenColumns | None:
+    """The columns that a serializer was given; None without any.
+
+    :raises UsageError: if there is what needs columns, and there are none.
+    """
+    if columns is None:
+        _refuse_without_columns(
+            "written",
+            case_rule=case_rule,
+            wrap=wrap,
+            cut_times=cut_times or None,
+            full_name=full_name,
+            generation=generation,
+            written_by=written_by,
+        )
+        return None
+    internal: dict[str, Any] = {
+        "generation": Generation.UP_TO_0_28 if generation is None else member("generation", Generation, generation),
+        "written_by": WrittenBy.SERIALIZER if written_by is None else member("written_by", WrittenBy, written_by),
+    }
+    if full_name is not None:
+        if not isinstance(full_name, str):
+            raise UsageError(
+                f"full_name is of the type {type(full_name).__name__}; it must be a record's name, or None."
+            )
+        internal["full_name"] = full_name
+    return WrittenColumns(columns, case_rule=case_rule, wrap=wrap, cut_times=cut_times, internal=internal)
+
+
+def _matching(case_rule: CaseRule | str | None) -> tuple[CaseRule, Any]:
+    """The case rule that was given, and what becomes of the names of columns under it."""
+    rule = CaseRule.UNIQUE if case_rule is None else member("case_rule", CaseRule, case_rule)
+    return rule, "keep" if rule is CaseRule.EXACT else "upper"
+
+
+def _refuse_without_columns(what: str, **arguments: object) -> None:
+    """:raises UsageError: if one of the arguments is given, which say how columns are fed or written."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise UsageError(
+                f"{name} is given, and says how columns are {what}; but there are none. Pass columns='ID BIGINT, …', or "
+                f"leave {name} out."
+            )
