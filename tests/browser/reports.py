@@ -8,7 +8,7 @@ import io
 from pathlib import Path
 
 from srfix.cli.output.interface import OutputFormat, Report, Tone, Verdict
-from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import write_report
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.eight_stores import STORES, eight_stores

@@ -123,7 +123,7 @@ class TestWithoutSpark:
     def test_a_property_that_java_lacks_is_refused_before_spark_starts(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        session = importlib.import_module("srfix.cli.reports.spark_session")
+        session = importlib.import_module("srfix.cli.on_spark")
         monkeypatch.setattr(session, "find_spec", lambda name: object())
         kafka = ("--bootstrap-servers", "127.0.0.1:9", "-X", "queued.min.messages=1")
         assert main(["scan", "users", *kafka, *SPARK]) == ExitCode.REFUSED

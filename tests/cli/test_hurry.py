@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from srfix.cli.options.options import Hurry, hurry_options
-from srfix.cli.reports.session import show_progress
+from srfix.cli.session import show_progress
 from srfix.recovery.census.interface import CensusProgress
 from srfix.serde import Topic, UsageError
 from tests.cli.kept_demo import Parts, document

@@ -29,7 +29,7 @@ from srfix.cli.output.interface import (
     Tone,
     Verdict,
 )
-from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import write_report
 from srfix.serde.printable import printable
 from tests.cli.every_block import blocks_of
 

@@ -14,9 +14,9 @@ from typing import Any
 import click
 import pytest
 
+from srfix.cli.command_classes import loaded
 from srfix.cli.command_line import cli
 from srfix.cli.command_table import COMMANDS, EXAMPLES, every_command
-from srfix.cli.lazy_group import loaded
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import shop
 from srfix.fixtures.registry.http.server import FixtureRegistry

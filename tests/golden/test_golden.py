@@ -20,7 +20,7 @@ from syrupy.assertion import SnapshotAssertion
 from srfix.cli.command_table import every_command
 from srfix.cli.main import main
 from srfix.cli.output.interface import OutputFormat, Report
-from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import write_report
 from srfix.cli.reports.diagnosis_details import diagnosis_in_detail
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import mirrored_topic_under_a_renamed_subject as mirrored

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
+from srfix.cli.on_spark import SessionOfCommand
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
-from srfix.cli.reports.spark_session import SessionOfCommand
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry

@@ -1,4 +1,4 @@
-"""The `srfix` group: runs a command, and turns whatever comes of it into the contract's exit codes."""
+"""The groups `srfix` and `srfix state`: runs a command, and turns whatever comes of it into the contract's exit codes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 import click
 from click.core import ParameterSource
 
-from srfix.cli.choice import Choice
-from srfix.cli.command_table import COMMANDS
+from srfix.cli.command_classes import LazyGroup
+from srfix.cli.command_table import COMMANDS, STATE_COMMANDS
 from srfix.cli.completion import SHELLS, print_completion
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.lazy_group import LazyGroup
+from srfix.cli.options.values import Choice
 from srfix.cli.output.speaking import PrintableFormatter, say, say_on_the_way
 from srfix.cli.process import Interrupts, StandardOutputError, silence
 from srfix.cli.redaction import Redactor
@@ -58,6 +58,16 @@ def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) 
 )
 def cli() -> None:
     """Find out why a Kafka Streams or ksqlDB state store cannot be read after recovery, and repair it."""
+
+
+@click.group(cls=LazyGroup, table=STATE_COMMANDS)
+def state() -> None:
+    """Look into the state directory of a Kafka Streams or ksqlDB application.
+
+    A directory is never written to, not even a lock: its files are opened through a view of links. A copy does as well, and is
+    better while the application runs, for what is in its memory is not on disk. Stores need the extra: pip install
+    'srfix[state]'.
+    """
 
 
 def run(arguments: Sequence[str], interrupts: Interrupts) -> int:

@@ -68,9 +68,7 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "schema-of": CommandEntry(
         "srfix.cli.commands.schema_of:schema_of", "The JSON Schema of a document that srfix writes."
     ),
-    "state": CommandEntry(
-        "srfix.cli.commands.state.group:state", "What lies in a state directory on disk.", STATE_COMMANDS
-    ),
+    "state": CommandEntry("srfix.cli.command_line:state", "What lies in a state directory on disk.", STATE_COMMANDS),
     "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "Internal-looking subjects, classified."),
     "doctor": CommandEntry("srfix.cli.commands.doctor:doctor", "Versions, reachability, rights; writes nothing."),
     "demo": CommandEntry("srfix.cli.commands.demo:demo", "The whole incident, told on embedded parts."),

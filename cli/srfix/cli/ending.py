@@ -1,4 +1,8 @@
-"""How a command that runs on is ended: at once while it waits or looks, after the write while it writes."""
+"""How SIGTERM and an interrupt end a command.
+
+One that runs on ends at once while it waits or looks, after the write while it writes (`Ending`). Of a state directory nothing
+half-written stays, and what stays is said (`tidying_up`).
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.output.speaking import say
 
 
 class Ended(BaseException):
@@ -64,3 +70,41 @@ class Ending:
         self.signal = number
         if not self._is_held:
             raise Ended
+
+
+@contextmanager
+def tidying_up(target: Path) -> Iterator[None]:
+    """Within the block SIGTERM does what an interrupt does: `staged` removes what it has written, and the command ends in 130.
+
+    What is left then is said: nothing, the whole directory, or what could not be removed. Not where SIGTERM is ignored, nor in
+    a thread. A second signal ends the process at once.
+
+    :param target: the directory that is written.
+    """
+    interrupted = signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(signal.SIGTERM)
+    is_taken = threading.current_thread() is threading.main_thread() and before is not signal.SIG_IGN
+    if is_taken:
+        signal.signal(signal.SIGTERM, interrupted if callable(interrupted) else signal.default_int_handler)
+    was_there = target.exists()
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(_left(target, was_there=was_there), err=True)
+        raise
+    finally:
+        if is_taken:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _left(target: Path, *, was_there: bool) -> str:
+    from srfix.recovery.state.writing.staging import unfinished_path
+
+    if target.exists() and not was_there:
+        return f"{target} is whole all the same. The same command once more shows what is in it, and tidies up."
+    unfinished = unfinished_path(target)
+    if unfinished.exists():
+        return (
+            f"{unfinished} is left of what was written: the next run throws it away and writes all anew, or remove it."
+        )
+    return f"Nothing is left of what was written for {target}: the next run writes all anew."

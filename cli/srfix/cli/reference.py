@@ -16,10 +16,10 @@ from typing import Any
 
 import click
 
-from srfix.cli.choice import Choice
+from srfix.cli.command_classes import loaded
 from srfix.cli.command_line import cli
 from srfix.cli.command_table import COMMANDS, EXAMPLES, CommandEntry, every_command
-from srfix.cli.lazy_group import loaded
+from srfix.cli.options.values import Choice
 
 _SPECIAL = re.compile(r"([\\*_<>\[\]|])")
 _CODE = re.compile(r"(`[^`]+`)")

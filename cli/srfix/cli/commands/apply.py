@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import details_option, expect_digest_option, only_option, output_option, yes_option
 from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, OutputFormat, Paragraph, Report
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import Declined, confirm, say, say_on_the_way
+from srfix.cli.output.speaking import Declined, confirm, say, say_on_the_way, write_report
 from srfix.cli.version import version
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.errors import AppliedInPartError
@@ -84,7 +83,7 @@ def apply(
     The registry is the plan's own unless --registry names it otherwise.
     """
     from srfix.cli.reports.plan_target import complain, connection_of_plan
-    from srfix.cli.reports.steps_on_the_way import StepsOnTheWay
+    from srfix.cli.reports.steps import StepsOnTheWay
     from srfix.cli.reports.topic_plans import apply_to_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
@@ -267,7 +266,7 @@ def _where(plan: Plan, journal_path: Path) -> Iterator[Block]:
 def _next(
     path: Path, journal_path: Path, code: ExitCode, following: tuple[str, ...], given: Given, again: tuple[str, ...]
 ) -> Iterator[Block]:
-    from srfix.cli.reports.advice import secrets_to_add
+    from srfix.cli.reports.diagnosis_words import secrets_to_add
 
     file = positional(str(path))
     if code is ExitCode.OK:
@@ -285,7 +284,7 @@ def _next(
 
 
 def _ask(plan: Plan, journal_path: Path) -> None:
-    from srfix.cli.reports.prompt import before_apply
+    from srfix.cli.reports.plan import before_apply
 
     if not sys.stdin.isatty():
         raise UsageError(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.gate import Gate, gate_options
@@ -55,9 +55,9 @@ def check(
     For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; no Kafka Streams is needed.
     srfix plan --topic TOPIC with the same options plans the repair.
     """
-    from srfix.cli.reports.check_report import check_blocks
+    from srfix.cli.reports.check import check_blocks
     from srfix.cli.reports.judging import judge, of_topic, write_unless_quiet
-    from srfix.cli.reports.session import open_cluster, show_progress
+    from srfix.cli.session import open_cluster, show_progress
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.topic_check.document import check_document
     from srfix.recovery.topic_check.examine import check_topic

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from srfix.cli.choice import Choice
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.groups import choice_of, option
+from srfix.cli.options.half import case_rule_option, times_option
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
+from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.options.values import Choice
+from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Table
 from srfix.cli.output.speaking import say, show_json
-from srfix.cli.reports.half import case_rule_option, times_option
-from srfix.cli.reports.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
 from srfix.recovery.ids_in_words import counted
+from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.json_values import to_json
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 
 if TYPE_CHECKING:
-    from srfix.cli.reports.reading import DecodeOptions
-    from srfix.recovery.facts.decoding import DecodedPart, DecodedRecord
+    from srfix.cli.options.decoding import DecodeOptions
+    from srfix.recovery.facts.decoding import DecodedRecord
     from srfix.serde.columns.times import Times
+    from srfix.serde.interface import Value
     from srfix.serde.resolve.policies import Resolver
 
 
@@ -134,11 +134,11 @@ def decode(
     {"$raw": base64, "text": …} for what was not decoded. A record that cannot be decoded is a line with its error;
     then the exit code is 1.
     """
-    from srfix.cli.reports.half import schema_text
-    from srfix.cli.reports.payloads import not_decoded
-    from srfix.cli.reports.policy import PolicyChoice
-    from srfix.cli.reports.reading import DecodeOptions, NoRegistry
-    from srfix.cli.reports.session import patience_s
+    from srfix.cli.options.decoding import DecodeOptions, NoRegistry
+    from srfix.cli.options.half import schema_text
+    from srfix.cli.options.policy import PolicyChoice
+    from srfix.cli.reports.rows import not_decoded
+    from srfix.cli.session import patience_s
     from srfix.recovery.cluster.records import RecordRange, read_records
     from srfix.recovery.facts.decoding import RecordDecoder, shown
     from srfix.serde.column_sources.given import given_columns
@@ -185,34 +185,49 @@ def decode(
 def _of_payloads(
     topic: str | None, payloads: tuple[str, ...], reading: DecodeOptions, resolver: Resolver
 ) -> tuple[int, int]:
-    from srfix.cli.reports.payloads import payload_bytes, write_decoded
+    from srfix.cli.options.typed_bytes import payload_bytes
     from srfix.serde.interface import SerdeContext
 
     (role,) = reading.roles
     read = reading.deserializer(resolver, role)
     ctx = SerdeContext(topic or "(none)", role)
-    return write_decoded(payload_bytes(payloads, reading.format), lambda payload: read(payload, ctx))
+    return _write_payloads(payload_bytes(payloads, reading.format), lambda payload: read(payload, ctx))
+
+
+def _write_payloads(payloads: Iterable[bytes | None], read: Callable[[bytes | None], Value]) -> tuple[int, int]:
+    """Writes the row of each payload as JSON, a line each; what cannot be decoded is a line on stderr. How many there
+    were, and how many failed."""
+    count = failed = 0
+    for payload in payloads:
+        count += 1
+        try:
+            line = json.dumps(to_json(read(payload)), ensure_ascii=False, allow_nan=False)
+        except SrfixError as error:
+            if reason_of(error) is None:
+                raise
+            failed += 1
+            say(f"{type(error).__name__}: {error.message}", err=True)
+        else:
+            show_json(line)
+    return count, failed
 
 
 def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -> tuple[int, int]:
     """Writes the records; how many there were, and how many failed."""
+    from srfix.cli.reports.rows import write_each
     from srfix.recovery.facts.decoding import record_document
 
-    if output is OutputFormat.JSON:
-        read = failed = 0
-        for record in records:
-            # A line at a time: what was read before an outage is not lost.
-            show_json(json.dumps(record_document(record), allow_nan=False))
-            read, failed = read + 1, failed + record.failed
-        sys.stdout.flush()
-        return read, failed
-    kept = list(records)
-    write_report(Report(document={}, blocks=tuple(_blocks(topic, kept))), output)
-    return len(kept), sum(record.failed for record in kept)
+    return write_each(
+        records,
+        output,
+        document=record_document,
+        blocks=lambda kept: _blocks(topic, kept),
+        failed=lambda record: record.failed,
+    )
 
 
 def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
-    from srfix.recovery.facts.decoding import iso_time
+    from srfix.cli.reports.rows import part_shown, time_of
 
     if not records:
         yield Paragraph(f"No record of {topic} lies there.")
@@ -223,11 +238,11 @@ def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
             (
                 str(record.partition),
                 str(record.offset),
-                "-" if record.timestamp is None else iso_time(record.timestamp) or str(record.timestamp),
-                _shown(record.key),
+                time_of(record.timestamp),
+                part_shown(record.key, _in_text),
                 ", ".join(str(p.schema_id) for p in (record.key, record.value) if p.schema_id is not None) or "-",
                 ", ".join(dict.fromkeys(p.subject for p in (record.key, record.value) if p.subject)) or "-",
-                _shown(record.value),
+                part_shown(record.value, _in_text),
             )
             for record in records
         ),
@@ -242,14 +257,8 @@ def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
         yield ItemList(tuple(f"{', '.join(where)}: {message}" for message, where in errors.items()))
 
 
-def _shown(part: DecodedPart) -> str:
-    if part.error is not None:
-        return f"({type(part.error).__name__})"
-    if part.is_decoded:
-        return "null" if part.payload is None else json.dumps(to_json(part.value), ensure_ascii=False)
-    if part.payload is None:
-        return "null"
+def _in_text(payload: bytes) -> str:
     try:
-        return part.payload.decode("utf-8")
+        return payload.decode("utf-8")
     except UnicodeDecodeError:
-        return f"0x{part.payload.hex()}"
+        return f"0x{payload.hex()}"

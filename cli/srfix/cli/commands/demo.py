@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.output.speaking import say
 from srfix.recovery.commands import shell_words
 from srfix.serde.errors import UsageError

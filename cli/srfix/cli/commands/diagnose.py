@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
@@ -28,8 +28,7 @@ from srfix.cli.options.options import (
     selection_options,
 )
 from srfix.cli.output.interface import Block, OutputFormat, Report
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
@@ -82,7 +81,7 @@ def diagnose(
     With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
     """
     from srfix.cli.metrics.textfile import metrics_written
-    from srfix.cli.reports.session import open_session
+    from srfix.cli.session import open_session
 
     with (
         metrics_written(metrics) as told,

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.serde.native import engine_in_words
@@ -86,7 +85,7 @@ def _spark() -> Iterator[tuple[str, str]]:
 
 
 def _kafka(connection: Connection, application: str | None) -> Iterator[ConnectionCheck]:
-    from srfix.cli.reports.session import patience_s
+    from srfix.cli.session import patience_s
     from srfix.recovery.cluster.cluster import Cluster
     from srfix.recovery.inspect.checkup import Outcome, check_cluster, check_servers, not_named
 

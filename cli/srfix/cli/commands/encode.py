@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from srfix.cli.choice import Choice
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.half import case_rule_option, half_options, schema_options, times_option
+from srfix.cli.options.values import Choice
 from srfix.cli.output.speaking import say, show, show_json
-from srfix.cli.reports.half import case_rule_option, half_options, schema_options, times_option
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
 from srfix.serde.json_values import from_json
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID
 
 if TYPE_CHECKING:
-    from srfix.cli.reports.half import InternalSchemaChoice, RecordHalf
+    from srfix.cli.options.half import InternalSchemaChoice, RecordHalf
     from srfix.serde.columns.times import Times
     from srfix.serde.engine import Encode
     from srfix.serde.interface import Value
@@ -74,7 +74,7 @@ def encode(
     prints them: {"$decimal": "12.30"}, {"$timestamp": …}. A row that does not fit, or is no JSON, is a line on stderr with
     its number; then the exit code is 1. Nothing is registered: --frame and --schema-id say which id stands before the body.
     """
-    from srfix.cli.reports.half import schema_text
+    from srfix.cli.options.half import schema_text
     from srfix.serde.formats.table import Format, check_schema_type
     from srfix.serde.schemas.models import Schema
     from srfix.serde.schemas.references import reference_texts

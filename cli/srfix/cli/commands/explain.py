@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.completion import word_completion
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import (
     Block,
@@ -24,8 +24,7 @@ from srfix.cli.output.interface import (
     Report,
     Table,
 )
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.explain.catalogue import CATALOGUE
 from srfix.serde.errors import UsageError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.gate import Gate, gate_options
@@ -80,7 +80,7 @@ def guard(
 
     Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
     """
-    from srfix.cli.reports.guard_words import forecast_blocks, forecast_summary
+    from srfix.cli.reports.forecast import forecast_blocks, forecast_summary
     from srfix.cli.reports.judging import write_unless_quiet
     from srfix.recovery.facts.reader import Reader
     from srfix.recovery.guard.document import forecast_document
@@ -192,7 +192,7 @@ def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed,
 
 def _sight(stack: ExitStack, connection: Connection, supplied: Supplied, selection: Selection, hurry: Hurry) -> Sight:
     """A look at what was named of cluster and registry."""
-    from srfix.cli.reports.session import open_cluster
+    from srfix.cli.session import open_cluster
     from srfix.recovery.guard.guard import look_through
 
     cluster = engine = registry = None

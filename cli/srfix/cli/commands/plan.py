@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from srfix.cli.choice import Choice
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
@@ -28,9 +27,9 @@ from srfix.cli.options.options import (
     plan_selection_options,
 )
 from srfix.cli.options.topic import TopicChoice, topic_options
+from srfix.cli.options.values import Choice
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say, show
+from srfix.cli.output.speaking import say, show, write_report
 from srfix.recovery.repair.planning.keep import Keep
 from srfix.recovery.repair.planning.wanted import ON_REQUEST
 from srfix.serde.errors import UsageError
@@ -130,9 +129,9 @@ def plan(
     """
     if path == Path("-"):  # JSON is the plan, to the byte
         path, output = None, OutputFormat.JSON
-    from srfix.cli.reports.advice import ignored_line
-    from srfix.cli.reports.plan_report import plan_report
-    from srfix.cli.reports.session import open_session, show_progress
+    from srfix.cli.reports.diagnosis_words import ignored_line
+    from srfix.cli.reports.plan import plan_report
+    from srfix.cli.session import open_session, show_progress
     from srfix.recovery.census.uncounted import NoCensus
     from srfix.recovery.checks.interface import Width
     from srfix.recovery.repair.journal import is_journal

@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.options import expect_digest_option, output_option, yes_option
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import Declined, confirm, say
+from srfix.cli.output.speaking import Declined, confirm, say, write_report
 from srfix.cli.version import version
 from srfix.recovery.errors import RolledBackInPartError
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.cli.reports.rollback_steps import StepTold
+    from srfix.cli.reports.steps import StepTold
     from srfix.recovery.repair.plan_file import Plan
     from srfix.recovery.repair.rollback import Left, Undone
     from srfix.serde.schemas.models import Json
@@ -53,8 +52,7 @@ def rollback(
     JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
     """
     from srfix.cli.reports.plan_target import complain, connection_of_plan
-    from srfix.cli.reports.rollback_steps import steps_told
-    from srfix.cli.reports.steps_on_the_way import StepsOnTheWay
+    from srfix.cli.reports.steps import StepsOnTheWay, steps_told
     from srfix.cli.reports.topic_plans import roll_back_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.repair.journal import default_journal_path, journal_of, read_journal

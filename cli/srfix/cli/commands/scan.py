@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
-from srfix.cli.choice import Choice
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import Hurry, details_option, hurry_options, output_option
+from srfix.cli.options.values import Choice
 from srfix.cli.output.interface import (
     Bars,
     Block,
@@ -91,7 +91,7 @@ def scan(
     With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
     """
     from srfix.cli.reports.judging import write_unless_quiet
-    from srfix.cli.reports.session import open_cluster, show_progress
+    from srfix.cli.session import open_cluster, show_progress
     from srfix.recovery.inspect.census_document import census_document
     from srfix.recovery.inspect.scan import scan_topic
 

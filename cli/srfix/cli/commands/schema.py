@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.half import half_options, schema_options
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import (
     Block,
@@ -23,13 +24,11 @@ from srfix.cli.output.interface import (
     Report,
     Table,
 )
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import show_json
-from srfix.cli.reports.half import half_options, schema_options
+from srfix.cli.output.speaking import show_json, write_report
 from srfix.serde.errors import ColumnError, UsageError
 
 if TYPE_CHECKING:
-    from srfix.cli.reports.half import InternalSchemaChoice, RecordHalf
+    from srfix.cli.options.half import InternalSchemaChoice, RecordHalf
     from srfix.recovery.inspect.standing import Acceptance, Standing
     from srfix.serde.columns.types import Columns
     from srfix.serde.connect.columns import Inferred

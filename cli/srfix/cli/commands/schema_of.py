@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.completion import word_completion
 from srfix.cli.documents.published import DOCUMENTS
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.output.interface import OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import show
+from srfix.cli.output.speaking import show, write_report
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
 

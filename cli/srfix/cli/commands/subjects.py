@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.commands import Given
@@ -36,7 +35,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     A changelog subject without a topic is where the incident happens; `srfix diagnose` says whether it did. Reads only,
     by full listings. What could not be listed is named on standard error.
     """
-    from srfix.cli.reports.session import open_cluster
+    from srfix.cli.session import open_cluster
     from srfix.recovery.inspect.internal_subjects import list_internal_subjects
 
     given = given_options()
@@ -78,7 +77,7 @@ def _subject(found: InternalSubject) -> Json:
 
 
 def _blocks(found: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:
-    from srfix.cli.reports.advice import secrets_to_add
+    from srfix.cli.reports.diagnosis_words import secrets_to_add
     from srfix.recovery.inspect.internal_subjects import SubjectClass
 
     if not found.subjects and application is not None:

@@ -7,9 +7,9 @@ from typing import Final
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
@@ -26,8 +26,7 @@ from srfix.cli.options.options import (
     output_option,
 )
 from srfix.cli.output.interface import ItemList, OutputFormat, Report, Tone, Verdict
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say, write_report
 
 _TONES: Final = {ExitCode.OK: Tone.GOOD, ExitCode.FINDINGS: Tone.BAD, ExitCode.REFUSED: Tone.UNSURE}
 
@@ -69,11 +68,10 @@ def verify(
     Of a plan that writes to a topic (srfix state seed-changelog, plan-expiry) that topic is read again: whether each planned
     row, or deletion, is there, or was written over since.
     """
-    from srfix.cli.reports.advice import advice_blocks
+    from srfix.cli.reports.diagnosis_words import advice_blocks
     from srfix.cli.reports.plan_target import connection_of_plan
-    from srfix.cli.reports.session import open_cluster, show_progress
     from srfix.cli.reports.topic_verification import verify_topic
-    from srfix.cli.reports.verification_report import (
+    from srfix.cli.reports.verification import (
         looked_at,
         verification_blocks,
         verification_code,
@@ -81,6 +79,7 @@ def verify(
         verification_totals,
         verification_verdict,
     )
+    from srfix.cli.session import open_cluster, show_progress
     from srfix.recovery.advice.playbook import upon_verification, upon_verification_in_short
     from srfix.recovery.census.local import LocalCensus
     from srfix.recovery.census.processes import ProcessCensus

@@ -9,40 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import Hurry, Selection, hurry_options, output_option, selection_options
+from srfix.cli.options.watching import allow_options, listen_address, print_kept
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.speaking import say, show, show_json
+from srfix.cli.output.speaking import say, show_json
 from srfix.cli.version import version
-from srfix.cli.watching.options import allow_options, listen_address
 from srfix.recovery.clock import now
 from srfix.serde.errors import UsageError
 from srfix.serde.waiting import watch_with
 
 if TYPE_CHECKING:
     from srfix.cli.ending import Ending
-    from srfix.cli.reports.session import ClusterSession
-    from srfix.cli.watching.options import Allow
+    from srfix.cli.options.watching import Allow
+    from srfix.cli.session import ClusterSession
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.findings import Diagnosis
     from srfix.recovery.watch.events import Event
     from srfix.recovery.watch.watcher import Pace, Watcher
     from srfix.recovery.watch.writing import Writer
     from srfix.serde.registry.client import RegistryClient
-
-
-def _print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
-    if is_asked and not ctx.resilient_parsing:
-        from srfix.cli.metrics.kept import ALERTS, DASHBOARD, kept_text
-
-        show(kept_text(DASHBOARD if param.name == "print_dashboard" else ALERTS), end="")
-        ctx.exit()
 
 
 @command()
@@ -80,7 +72,7 @@ def _print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> N
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_print_kept,
+    callback=print_kept,
     help="Print a Grafana dashboard of its metrics (JSON), and exit.",
 )
 @click.option(
@@ -88,7 +80,7 @@ def _print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> N
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_print_kept,
+    callback=print_kept,
     help="Print alert rules for Prometheus (YAML), and exit.",
 )
 @connection_options
@@ -118,7 +110,7 @@ def watch(
     from srfix.cli.ending import Ended, Ending
     from srfix.cli.metrics.serving import serving
     from srfix.cli.metrics.standing import Standing
-    from srfix.cli.reports.session import open_session
+    from srfix.cli.session import open_session
     from srfix.recovery.watch.events import LookEnded
     from srfix.recovery.watch.watcher import Pace
 
@@ -207,7 +199,7 @@ def _writer(allow: Allow, ending: Ending) -> Writer | None:
 
 
 def _tell(event: Event, output: OutputFormat) -> None:
-    from srfix.cli.watching.lines import document, in_words, is_news
+    from srfix.cli.reports.watch import document, in_words, is_news
 
     if not is_news(event):
         return

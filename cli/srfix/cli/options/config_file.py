@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from srfix.cli.options.config_values import TableKey, ValueKind, option_value, property_value
+from srfix.cli.options.config_values import JOINED, TableKey, ValueKind, option_value, property_value
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
@@ -58,8 +58,6 @@ SHARED_KEYS: Final = (
     "streams-version",
     "topology",
 )
-JOINED: Final = frozenset({"bootstrap-servers", "registry"})
-"""Keys of options that take several values in one text, with commas; here a list does too."""
 _NUMBERS: Final = {"deadline": ValueKind.NUMBER, "max-records": ValueKind.INTEGER, "processes": ValueKind.INTEGER}
 _REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-config", "ksqldb-text", "spark-conf", "state-dir", "topology")
 _QUOTED: Final = re.compile(r"(?<=character )'.*'|\"[^\"]*\"", re.DOTALL)

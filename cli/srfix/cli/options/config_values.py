@@ -1,12 +1,19 @@
-"""What a value of the configuration file must be, by the option that it is for: nothing is turned into another type."""
+"""Which keys the table of a command may have in the configuration file, and what a value must be, by the option that it is
+for: nothing is turned into another type."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import assert_never
+from typing import Final, assert_never
+
+import click
 
 from srfix.serde.errors import UsageError
+
+JOINED: Final = frozenset({"bootstrap-servers", "registry"})
+"""Keys of options that take several values in one text, with commas; here a list does too."""
+_NOT_THERE: Final = frozenset({"config", "help"})
 
 
 class ValueKind(Enum):
@@ -67,3 +74,24 @@ def property_value(path: str, name: str, value: object) -> str:
         return str(value)
     hint = " A name with dots needs quotes there." if isinstance(value, dict) else ""
     raise UsageError(f"{name!r} in the configuration file {path!r} must be text, a number or true/false.{hint}")
+
+
+def table_keys(command: click.Command) -> dict[str, TableKey]:
+    """By the long option without its dashes, and by click's name for it where that is another."""
+    keys: dict[str, TableKey] = {}
+    for param in command.params:
+        if isinstance(param, click.Option) and param.name is not None and param.name not in _NOT_THERE:
+            key = TableKey(parameter=param.name, kind=_kind(param), is_multiple=param.multiple)
+            keys |= {opt.removeprefix("--"): key for opt in param.opts if opt.startswith("--")}
+            keys.setdefault(param.name.replace("_", "-"), key)
+    return keys
+
+
+def _kind(option: click.Option) -> ValueKind:
+    if option.is_flag:
+        return ValueKind.SWITCH
+    if option.multiple or any(opt.removeprefix("--") in JOINED for opt in option.opts):
+        return ValueKind.TEXTS
+    if isinstance(option.type, click.types.IntParamType):
+        return ValueKind.INTEGER
+    return ValueKind.NUMBER if isinstance(option.type, click.types.FloatParamType) else ValueKind.TEXT

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from srfix.cli.command_classes import loaded
 from srfix.cli.command_table import with_options
 from srfix.cli.connection import Connection
-from srfix.cli.lazy_group import loaded
 from srfix.cli.options.config_file import ConfigFile, read_config
-from srfix.cli.options.config_values import TableKey
+from srfix.cli.options.config_values import TableKey, table_keys
 from srfix.cli.options.given import CONFIG_PATH
 from srfix.cli.options.groups import handing_over, option
-from srfix.cli.options.lines import Lines
-from srfix.cli.options.properties import parse_property
-from srfix.cli.options.table_keys import table_keys
+from srfix.cli.options.values import Lines, parse_property
 from srfix.cli.output.speaking import say_on_the_way
 from srfix.cli.redaction import Redactor
 

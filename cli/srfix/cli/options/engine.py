@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import click
 from click.core import ParameterSource
 
-from srfix.cli.choice import Choice
 from srfix.cli.options.groups import Decorator, handing_over, option
-from srfix.cli.options.lines import Lines
-from srfix.cli.options.properties import parse_property
+from srfix.cli.options.values import Choice, Lines, parse_property
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
 from srfix.serde.native import CODEC_ENGINES
@@ -39,6 +38,10 @@ class CensusEngineChoice:
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     processes: int = 1
     """How many read a topic at once, each with a share of its partitions."""
+
+    def path(self, path: str) -> str:
+        """A path as the one who works finds it: workers of Spark have other working directories."""
+        return str(Path(path).absolute()) if self.engine == SPARK else path
 
 
 def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...], processes: int = 1) -> CensusEngineChoice:

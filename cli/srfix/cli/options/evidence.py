@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from srfix.cli.options.groups import handing_over, option
-from srfix.cli.options.lines import Lines
-from srfix.cli.options.properties import parse_property
+from srfix.cli.options.values import Lines, parse_property
 from srfix.cli.redaction import Redactor
 from srfix.recovery.errors import KsqldbError
 from srfix.serde import bounds

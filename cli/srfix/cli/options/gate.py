@@ -14,9 +14,9 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-from srfix.cli.choice import Choice
 from srfix.cli.completion import path_completion
 from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options.values import Choice
 from srfix.recovery.severity import Severity
 from srfix.serde.errors import UsageError
 from srfix.serde.waiting import watch_with

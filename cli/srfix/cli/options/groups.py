@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import click
 
-from srfix.cli.choice import Choice
 from srfix.cli.completion import path_completion
+from srfix.cli.options.values import Choice
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 

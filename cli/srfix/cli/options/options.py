@@ -17,9 +17,8 @@ from typing import Any
 
 import click
 
-from srfix.cli.choice import Choice
 from srfix.cli.options.groups import Decorator, handing_over, option
-from srfix.cli.options.lines import Lines
+from srfix.cli.options.values import Choice, Lines
 from srfix.cli.output.interface import OutputFormat
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation

@@ -14,11 +14,9 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-from srfix.cli.choice import Choice
 from srfix.cli.options.groups import choice_of, handing_over, option
-from srfix.cli.options.lines import Lines
 from srfix.cli.options.options import TOPIC_READERS
-from srfix.cli.options.properties import parse_property
+from srfix.cli.options.values import Choice, Lines, parse_property
 from srfix.recovery.topic_check.question import Strategy, TopicQuestion, TopicRead, TopicReader
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation

@@ -1,4 +1,4 @@
-"""What a command says beside its report, and asks: the only way to the terminal but `rendering`.
+"""The only way to the terminal: a command's report, what it says beside that, and what it asks.
 
 Whatever others wrote into it is made printable here, once for all lines; `srfix.serde.printable` says how.
 """
@@ -8,16 +8,31 @@ from __future__ import annotations
 import logging
 import sys
 from contextlib import suppress
-from typing import Final
+from importlib import import_module
+from typing import Final, TextIO, cast
 
 import click
 
-from srfix.cli.output.interface import OutputFormat, Paragraph, Report
-from srfix.cli.output.rendering import write_report
+from srfix.cli.output.interface import OutputFormat, Paragraph, Renderer, Report
 from srfix.serde.printable import message, printable, printable_json
 
+_FOR_A_BROWSER: Final = "This page is for a browser: run it again with > report.html at its end, and open that file."
 _NARROW: Final = 60
 """Columns of the narrowest terminal: of what is no longer than that no line is folded, and rich is not needed."""
+
+
+def write_report(report: Report, output: OutputFormat, stream: TextIO | None = None) -> None:
+    """Writes to `stream`, or to standard output. Only the format's own module is imported.
+
+    When it returns the report is out: a summary on standard error follows it where both go to one file. A page that went to a
+    terminal is followed by a line on how to get it into a browser.
+    """
+    renderer = cast(Renderer, import_module(f"srfix.cli.output.{output.value}"))
+    stream = sys.stdout if stream is None else stream
+    renderer.render(report, stream)
+    stream.flush()
+    if output is OutputFormat.HTML and stream.isatty():
+        write_report(Report(document={}, blocks=(Paragraph(_FOR_A_BROWSER),)), OutputFormat.TABLE, sys.stderr)
 
 
 def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:

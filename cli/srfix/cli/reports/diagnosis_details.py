@@ -6,8 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Table
-from srfix.cli.reports.advice import advice_blocks, ignored_line, secrets_to_add
-from srfix.cli.reports.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
+from srfix.cli.reports.diagnosis_words import (
+    advice_blocks,
+    ignored_line,
+    nothing_found,
+    repair_on_request,
+    secrets_to_add,
+    skipped_lines,
+    some,
+    title,
+)
 from srfix.cli.reports.pictures import picture_of
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import Given

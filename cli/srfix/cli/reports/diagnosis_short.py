@@ -6,11 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from srfix.cli.output.interface import Block, Commands, FieldList, Folded, Heading, ItemList, Paragraph
-from srfix.cli.reports.advice import ignored_line, secrets_to_add
 from srfix.cli.reports.diagnosis_details import MOST_SOURCES, finding_in_detail, for_and_against
-from srfix.cli.reports.diagnosis_words import nothing_found, repair_on_request, skipped_lines, some, title
+from srfix.cli.reports.diagnosis_words import (
+    ignored_line,
+    nothing_found,
+    repair_on_request,
+    secrets_to_add,
+    skipped_lines,
+    some,
+    title,
+)
 from srfix.cli.reports.pictures import picture_of
-from srfix.cli.reports.session import ClusterSession
+from srfix.cli.session import ClusterSession
 from srfix.recovery.advice.playbook import either
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import Given

@@ -10,7 +10,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.gate import Gate
 from srfix.cli.options.options import Selection
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report
-from srfix.cli.output.rendering import write_report
+from srfix.cli.output.speaking import write_report
 from srfix.recovery.baseline import Compared, Known, compare, load_baseline, save_baseline, worst
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.severity import Severity

@@ -11,8 +11,7 @@ import click
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import Block, FieldList, ItemList, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say, write_report
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.http.server import FixtureRegistry

@@ -13,10 +13,9 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.given import given_options
 from srfix.cli.output.interface import Block, Commands, Heading, ItemList, OutputFormat, Paragraph, Report
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import Declined, confirm, say, say_on_the_way
+from srfix.cli.output.speaking import Declined, confirm, say, say_on_the_way, write_report
 from srfix.cli.reports.plan_target import complain
-from srfix.cli.reports.session import open_cluster, patience_s
+from srfix.cli.session import open_cluster, patience_s
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.errors import AppliedInPartError, RolledBackInPartError

@@ -16,7 +16,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Table
 from srfix.cli.output.speaking import say
 from srfix.cli.reports.judging import write_unless_quiet
-from srfix.cli.reports.session import open_cluster
+from srfix.cli.session import open_cluster
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.journal import default_journal_path
 from srfix.recovery.repair.sign_off import require_digest_of

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from srfix.cli.choice import Choice
+from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
 from srfix.cli.commands.state.not_read import damage_lines, shut_places, shut_stores
-from srfix.cli.commands.state.rows_shown import in_characters, span, time_of
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
+from srfix.cli.options.values import Choice
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.speaking import say
+from srfix.cli.reports.rows import in_characters, span, time_of
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -72,14 +72,14 @@ def diff(
     have, is not known: no difference. Exit code 1 if something differs or the store is damaged, else 2 if not everything is
     known or was looked at.
     """
-    from srfix.cli.commands.state.on_spark import WatchedParts, for_workers
+    from srfix.cli.on_spark import WatchedParts
     from srfix.cli.reports.judging import write_unless_quiet
-    from srfix.cli.reports.session import open_cluster, patience_s
+    from srfix.cli.session import open_cluster, patience_s
     from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
     from srfix.recovery.state_report.differences import diff_document
     from srfix.serde.subjects.names import Topic
 
-    found = choice.one_store(for_workers(directory, engine))
+    found = choice.one_store(engine.path(directory))
     application, first = found[0]
     name = Topic(topic) if topic is not None else _topic(application, first)
     stores = [store for _application, store in found]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
 from srfix.cli.commands.state.not_read import shut_places
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
@@ -47,7 +47,7 @@ def estimate(
     if not every store could be looked at.
     """
     from srfix.cli.reports.judging import write_unless_quiet
-    from srfix.cli.reports.session import open_cluster
+    from srfix.cli.session import open_cluster
     from srfix.recovery.state_report.estimates import estimate_document, estimate_restore, topic_of
 
     unseen: list[str] = []

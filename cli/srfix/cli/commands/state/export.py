@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
@@ -20,7 +21,6 @@ from srfix.cli.commands.state.reading import reading_options, refuse_retention_o
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.groups import choice_of
@@ -82,7 +82,6 @@ def export(
     over. The files are named on standard output. Exit code 1 if a row could not be decoded or the store is damaged: what
     precedes the damage is in the file. With --engine spark the files take their names together, when all are complete.
     """
-    from srfix.cli.commands.state.on_spark import for_workers
     from srfix.recovery.state_report.exporting import exporting
     from srfix.recovery.state_report.retention import Retention
     from srfix.recovery.state_report.row_documents import ROWS_DECODED_TOGETHER, decoded_batches
@@ -95,9 +94,9 @@ def export(
         raise UsageError("--one-file belongs to --engine local: on Spark each task writes a file of its own.")
     refuse_retention_on_spark(retention_ms, engine)
     retention = None if retention_ms is None else Retention(retention_ms)
-    found = choice.one_store(for_workers(directory, engine))
+    found = choice.one_store(engine.path(directory))
     application, first = found[0]
-    target = Path(for_workers(out, engine))
+    target = Path(engine.path(out))
     refuse_within(out, "--out", directory, application.path)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -140,7 +139,7 @@ def _on_spark(
     *,
     is_typed: bool,
 ) -> ExitCode:
-    from srfix.cli.commands.state.on_spark import WatchedParts, tell_notes
+    from srfix.cli.on_spark import WatchedParts, tell_notes
     from srfix.recovery.state_jobs.exporting import export_on_spark
     from srfix.recovery.state_jobs.second_answers import SecondAnswers
 
@@ -177,7 +176,8 @@ def _told(
     rows: int,
     failed: int,
 ) -> ExitCode:
-    from srfix.cli.reports.payloads import not_decoded
+
+    from srfix.cli.reports.rows import not_decoded
 
     for path in paths:
         show(str(path))

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
     directory_argument,
 )
-from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.not_read import not_read
 from srfix.cli.commands.state.reading import reading_options, retention_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.options import output_option
+from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say
 from srfix.recovery.ids_in_words import counted
@@ -56,8 +56,7 @@ def get(
     tasks are looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or the
     store is damaged.
     """
-    from srfix.cli.commands.state.rows_shown import write_rows
-    from srfix.cli.reports.payloads import not_decoded
+    from srfix.cli.reports.rows import not_decoded, write_rows
     from srfix.recovery.state_report.row_documents import decoded_rows
     from srfix.recovery.state_report.row_filter import keys_that_read_as, rows_of_key
 

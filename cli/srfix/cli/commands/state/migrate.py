@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import refuse_within
 from srfix.cli.commands.state.written import (
     kind_option,
@@ -20,7 +21,6 @@ from srfix.cli.commands.state.written import (
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
@@ -69,8 +69,8 @@ def migrate(
     --streams-version opens. Stop the application first. The directory is there whole, or not at all; nothing is registered.
     Interrupted, or told to end (SIGTERM), it removes what it has written and ends in 130.
     """
-    from srfix.cli.commands.state.stopping import tidying_up
     from srfix.cli.commands.state.written import show_written
+    from srfix.cli.ending import tidying_up
     from srfix.recovery.rebuild.change import StoreChange
     from srfix.recovery.rebuild.choices import OnError
     from srfix.recovery.rebuild.migrate import Migration

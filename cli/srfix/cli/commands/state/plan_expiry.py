@@ -6,17 +6,16 @@ from pathlib import Path
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
-from srfix.cli.options.duration import Duration
 from srfix.cli.options.given import given_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
+from srfix.cli.options.values import Duration
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say, write_report
 
 
 @command("plan-expiry")
@@ -67,8 +66,8 @@ def plan_expiry(
     them again. `srfix apply FILE` carries it out; a key that was written meanwhile is left.
     """
     from srfix.cli.commands.state.seed_changelog import refuse_existing
-    from srfix.cli.commands.state.topic_plan_report import topic_plan_report
-    from srfix.cli.reports.session import open_cluster
+    from srfix.cli.reports.topic_plan import topic_plan_report
+    from srfix.cli.session import open_cluster
     from srfix.recovery.topic_plan.document import save_topic_plan
     from srfix.recovery.topic_plan.expiring import ExpiryRequest
     from srfix.recovery.topic_plan.expiring import plan_expiry as planned

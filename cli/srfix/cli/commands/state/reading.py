@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from srfix.cli.choice import Choice
 from srfix.cli.connection import Connection
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
 from srfix.cli.options.groups import handing_over
-from srfix.cli.reports.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.options.values import Choice
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 
 if TYPE_CHECKING:
-    from srfix.cli.reports.reading import DecodeOptions
+    from srfix.cli.options.decoding import DecodeOptions
     from srfix.recovery.facts.decoding import RecordDecoder
     from srfix.serde.resolve.policies import Resolver
     from srfix.serde.resolve.resolved import SecondAnswered
@@ -56,8 +56,8 @@ class RowReading:
         :param on_second: is told where a second subject answered; None says it on standard error.
         :raises UsageError: if the options contradict each other.
         """
-        from srfix.cli.reports.policy import PolicyChoice
-        from srfix.cli.reports.reading import NoRegistry
+        from srfix.cli.options.decoding import NoRegistry
+        from srfix.cli.options.policy import PolicyChoice
         from srfix.serde.subjects.names import Role
 
         halves = {
@@ -86,7 +86,7 @@ class RowReading:
 
 
 def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions:
-    from srfix.cli.reports.reading import DecodeOptions
+    from srfix.cli.options.decoding import DecodeOptions
     from srfix.serde.column_sources.given import given_columns
 
     if form == Format.KAFKA.value and columns is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import refuse_within
 from srfix.cli.commands.state.written import (
     kind_option,
@@ -20,7 +21,6 @@ from srfix.cli.commands.state.written import (
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.groups import choice_of, option
@@ -109,10 +109,9 @@ def rebuild(
     what came after. The directory is there whole, or not at all; nothing is registered, no topic is written to. Interrupted, or
     told to end (SIGTERM), it removes what it has written and ends in 130.
     """
-    from srfix.cli.commands.state.on_spark import for_workers
-    from srfix.cli.commands.state.stopping import tidying_up
     from srfix.cli.commands.state.written import show_written
-    from srfix.cli.reports.session import open_cluster
+    from srfix.cli.ending import tidying_up
+    from srfix.cli.session import open_cluster
     from srfix.recovery.facts.known_transactions import restore_isolation
     from srfix.recovery.rebuild.choices import OnError
     from srfix.recovery.rebuild.rebuild import Rebuild
@@ -127,10 +126,10 @@ def rebuild(
         raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
     values.check()
     release = Release.parse(streams_version)
-    beside = _state(None if beside_dir is None else for_workers(beside_dir, engine), application)
+    beside = _state(None if beside_dir is None else engine.path(beside_dir), application)
     if beside is not None:
         refuse_within(output_dir, "--out", beside.path)
-    target = Path(for_workers(output_dir, engine)) / application
+    target = Path(engine.path(output_dir)) / application
     request: dict[str, Json] = {
         "command": "rebuild",
         "topic": from_topic,
@@ -193,8 +192,8 @@ def rebuild(
 def _builder(
     engine: CensusEngineChoice, connection: Connection, second: SecondAnswers | None, stack: ExitStack
 ) -> Build:
-    from srfix.cli.commands.state.on_spark import WatchedParts, tell_notes
-    from srfix.cli.reports.session import patience_s
+    from srfix.cli.on_spark import WatchedParts, tell_notes
+    from srfix.cli.session import patience_s
     from srfix.recovery.rebuild.rebuild import build
     from srfix.recovery.state_jobs.rebuilding import BuildOnSpark
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
     directory_argument,
 )
-from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.not_read import not_read
 from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.options import output_option
+from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say
 from srfix.recovery.ids_in_words import counted
@@ -81,9 +81,8 @@ def scan(
     is damaged; what precedes the damage is printed. With --engine spark every task is read up to --limit rows, and what they
     hold comes to this process before it is printed.
     """
-    from srfix.cli.commands.state.on_spark import WatchedParts, for_workers, tell_notes
-    from srfix.cli.commands.state.rows_shown import write_rows
-    from srfix.cli.reports.payloads import not_decoded
+    from srfix.cli.on_spark import WatchedParts, tell_notes
+    from srfix.cli.reports.rows import not_decoded, write_rows
     from srfix.recovery.state_jobs.scanning import ScanWork
     from srfix.recovery.state_jobs.second_answers import SecondAnswers
     from srfix.recovery.state_report.not_registered import rows_not_registered
@@ -95,7 +94,7 @@ def scan(
             "--not-registered asks the registry row by row, which --engine spark does not do: leave one out."
         )
     refuse_retention_on_spark(retention_ms, engine)
-    found = choice.one_store(for_workers(directory, engine))
+    found = choice.one_store(engine.path(directory))
     application = found[0][0].application
     wanted = RowFilter(
         prefix=None if prefix is None else key_bytes(prefix),

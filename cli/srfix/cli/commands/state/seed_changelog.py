@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import isolation_of, isolation_option, output_option
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say, write_report
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
 
@@ -68,8 +67,8 @@ def seed_changelog(
     each key below the committed offset, as it is. With a registry it says which schema ids the store's reader will not find.
     The application must be stopped.
     """
-    from srfix.cli.commands.state.topic_plan_report import topic_plan_report
-    from srfix.cli.reports.session import open_cluster
+    from srfix.cli.reports.topic_plan import topic_plan_report
+    from srfix.cli.session import open_cluster
     from srfix.recovery.facts.known_transactions import restore_isolation
     from srfix.recovery.topic_plan.document import save_topic_plan
     from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
@@ -13,7 +14,6 @@ from srfix.cli.commands.state.choosing import (
 )
 from srfix.cli.commands.state.not_read import not_read, read_so_far
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import config_option
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
@@ -92,6 +92,7 @@ def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
 
 
 def _row(each: StoreSize) -> tuple[str, ...]:
+    from srfix.cli.reports.rows import time_of
     from srfix.serde.subjects.names import Role
 
     is_unread = each.store.is_shut and not each.entries
@@ -102,8 +103,8 @@ def _row(each: StoreSize) -> tuple[str, ...]:
         "-" if is_unread else each.store.format.value,
         read_so_far(each.entries, each.store),
         *(("-",) * 3 if is_unread else (f"{bytes_:,}", f"{each.disk_bytes:,}", f"{each.tombstones:,}")),
-        _time(each.oldest_ms),
-        _time(each.newest_ms),
+        time_of(each.oldest_ms),
+        time_of(each.newest_ms),
         _ids(each, Role.KEY),
         _ids(each, Role.VALUE),
     )
@@ -121,9 +122,3 @@ def _rocksdb(each: StoreSize) -> tuple[str, ...]:
 
 def _ids(each: StoreSize, role: Role) -> str:
     return enumerated(f"{schema_id} ({count:,})" for schema_id, count in each.schema_ids[role].items()) or "-"
-
-
-def _time(time_ms: int | None) -> str:
-    from srfix.recovery.facts.decoding import iso_time
-
-    return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)

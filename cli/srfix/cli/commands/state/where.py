@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import (
     StoreChoice,
     choice_options,
     directory_argument,
 )
-from srfix.cli.commands.state.keys import key_bytes, taken_as_text
 from srfix.cli.commands.state.not_read import not_read, read_so_far, shut_stores
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.grouped_help import command
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.evidence import KsqldbServers, ksqldb_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
+from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
 from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.speaking import say
 from srfix.cli.version import version
@@ -74,7 +74,7 @@ def where(
     """
     from srfix.cli.commands.state.looking import KeyLook
     from srfix.cli.reports.judging import write_unless_quiet
-    from srfix.cli.reports.session import open_cluster
+    from srfix.cli.session import open_cluster
     from srfix.recovery.state_report.estimates import topic_of
     from srfix.recovery.state_report.key_reads import is_failing
     from srfix.recovery.state_report.whereabouts import where_document, whereabouts

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from srfix.cli.choice import Choice
 from srfix.cli.completion import path_completion
 from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.options.values import Choice
 from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import say
-from srfix.cli.reports.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted

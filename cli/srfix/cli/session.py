@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,7 +14,6 @@ from srfix.cli.options.evidence import EvidenceOptions
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import Hurry, Selection
 from srfix.cli.output.speaking import say
-from srfix.cli.reports.strangers import strangers
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.cluster.cluster import Cluster
@@ -22,11 +21,15 @@ from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.diagnosis.acknowledged import acknowledge, unused_patterns
 from srfix.recovery.diagnosis.diagnose import Examination, diagnose
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.ids_in_words import enumerated
 
 if TYPE_CHECKING:
-    from srfix.cli.reports.on_spark import OnSpark
+    from srfix.cli.on_spark import OnSpark
     from srfix.recovery.census.processes import ProcessCensus
+
 
 _TIMEOUT_S = 15.0
 """How long one question to the cluster may take, unless `socket.timeout.ms` says less."""
@@ -183,7 +186,7 @@ def open_cluster(
     with ExitStack() as stack:
         engine: LocalCensus | ProcessCensus | OnSpark
         if choice is not None and choice.engine == SPARK:
-            from srfix.cli.reports.on_spark import OnSpark
+            from srfix.cli.on_spark import OnSpark
 
             engine = OnSpark(choice, kafka, stack, timeout_s=timeout_s, quiet=quiet)
         elif choice is not None and choice.processes > 1:
@@ -229,3 +232,26 @@ def _duration(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def strangers(supplied: Supplied, selection: Selection, *, examined: Collection[SuspectStore]) -> Iterator[str]:
+    """A line for the state directories, if there are any, and none is of an application that was named or examined, or if
+    those that are have no store."""
+    wanted = {selection.application} if selection.application else {store.application for store in examined}
+    if not supplied.state or not wanted:
+        return
+    prefixes = {store.prefix for store in supplied.stores_on_disk()}
+    paths = enumerated(sorted({state.path for state in supplied.state}))
+    named = enumerated(sorted(wanted))
+    own = [state for state in supplied.state if state.application in wanted]
+    if not own and not wanted & prefixes:
+        others = enumerated(sorted({state.application for state in supplied.state}))
+        yield (
+            f"--state-dir {paths} holds nothing of the application {named}, only of {others}: it tells nothing here. Give "
+            "that application's state.dir, from the machine that runs it."
+        )
+    elif own and not any(state.stores for state in own):
+        yield (
+            f"--state-dir {paths} holds the folder of the application {named}, but no store in it: it tells nothing here. "
+            "It was wiped, or its stores are kept in memory, or on another machine."
+        )

@@ -1,17 +1,22 @@
-"""The options of `srfix watch` alone: what it may write, how often it looks, where it listens."""
+"""The options of `srfix watch` alone: what it may write, where it listens, what it prints of the wheel's files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
 import click
 
 from srfix.cli.options.groups import handing_over, option
+from srfix.cli.output.speaking import show
 from srfix.recovery.repair.sign_off import NAMESPACE
 from srfix.serde.errors import UsageError
 
 _OFF = "off"
+DASHBOARD: Final = "dashboard.json"
+ALERTS: Final = "alerts.yml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,3 +104,15 @@ def listen_address(_ctx: click.Context, _param: click.Parameter, text: str) -> t
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise click.BadParameter(f"it takes HOST:PORT or {_OFF}, not {text!r}.")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def kept_text(name: str) -> str:
+    """The text of the Grafana dashboard, or of the alert rules, as they stand in the wheel."""
+    return files("srfix.cli.metrics").joinpath(name).read_text(encoding="utf-8")
+
+
+def print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+    """Prints one of the two, and ends the command."""
+    if is_asked and not ctx.resilient_parsing:
+        show(kept_text(DASHBOARD if param.name == "print_dashboard" else ALERTS), end="")
+        ctx.exit()

@@ -21,14 +21,14 @@ from srfix.cli.output.interface import (
     Tone,
     Verdict,
 )
-from srfix.cli.reports.advice import secrets_to_add
+from srfix.cli.reports.diagnosis_words import secrets_to_add
 from srfix.cli.reports.pictures import picture_before
 from srfix.recovery.actions.actions import Action, Register
 from srfix.recovery.actions.document import describe
 from srfix.recovery.advice.playbook import until_repaired
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.facts.subject_state import SubjectState
-from srfix.recovery.ids_in_words import counted
+from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.repair.plan_file import Plan, plan_document
 from srfix.recovery.report.plan_in_short import writes_in_short
 
@@ -163,3 +163,27 @@ def _state(state: SubjectState) -> list[Block]:
     if state.mode is not None:
         items.append(f"mode {state.mode}")
     return [Paragraph(f"Subject {state.subject}"), ItemList(tuple(items))]
+
+
+_FEW_SUBJECTS: Final = 4
+"""Subjects that stand with their ids."""
+_MOST_SUBJECTS: Final = 8
+"""Subjects that are named; the plan names all."""
+_MOST_IDS: Final = 8
+
+
+def before_apply(plan: Plan, journal: str, given: Given) -> Iterator[Block]:
+    """Subjects, ids, and the undo; the number of steps is the question's."""
+    subjects = sorted(plan.expects)
+    if len(subjects) <= _FEW_SUBJECTS:
+        items = [f"schema ids {_ids(plan, {subject})} under {subject}" for subject in subjects]
+    else:
+        items = [f"schema ids {_ids(plan, set(subjects))} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
+        if len(subjects) > _MOST_SUBJECTS:
+            items.append(f"and {len(subjects) - _MOST_SUBJECTS} more, which the plan names")
+    yield ItemList((*items, f"undo: {given.quoted('rollback', *positional(journal))}"))
+
+
+def _ids(plan: Plan, subjects: set[str]) -> str:
+    registered = {a.schema_id for a in plan.actions if isinstance(a, Register) and a.subject in subjects}
+    return enumerated(sorted(registered), most=_MOST_IDS) or "none"

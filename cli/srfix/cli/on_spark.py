@@ -1,4 +1,7 @@
-"""A session of Spark for a command: it starts when it is first asked for, and stops with the command."""
+"""Spark for a command: a session that starts when it is first asked for and stops with the command, and the work on it.
+
+What takes long to load is imported where the work begins: commands that may run on Spark import this module when they do not.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -15,11 +18,17 @@ from typing import TYPE_CHECKING, Final
 from srfix.cli.options.engine import CensusEngineChoice
 from srfix.cli.output.speaking import say
 from srfix.serde.errors import UsageError
-from srfix.serde.spark.progress import JobProgress
-from srfix.serde.spark.watching import watch_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest
+    from srfix.recovery.registry import Registry
+    from srfix.recovery.repair.plan_file import PlannedFinding
+    from srfix.recovery.repair.verify.events import Event
+    from srfix.recovery.state_jobs.interface import Part, Result, Work
+    from srfix.serde.spark.progress import JobProgress
+    from srfix.serde.windowed import WindowKind
 
 _QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _SAY_EVERY_S: Final = 2.0
@@ -73,6 +82,8 @@ class SessionOfCommand:
 
     def watched(self) -> AbstractContextManager[None]:
         """Says how far jobs are, while it is entered."""
+        from srfix.serde.spark.watching import watch_jobs
+
         return watch_jobs(self.session(), self._tell, every_s=_SAY_EVERY_S)
 
     def say(self, text: str) -> None:
@@ -82,6 +93,88 @@ class SessionOfCommand:
 
     def _tell(self, progress: JobProgress) -> None:
         self.say(f"Spark: {progress}.")
+
+
+class OnSpark:
+    """What counts topics and reads every row, both on one session.
+
+    :param stack: stops the session.
+    :param quiet: True to say nothing of the progress.
+    :raises UsageError: if PySpark is not installed, or a Kafka property has no counterpart in Java's clients.
+    """
+
+    def __init__(
+        self,
+        choice: CensusEngineChoice,
+        kafka: Mapping[str, str],
+        stack: ExitStack,
+        *,
+        timeout_s: float,
+        quiet: bool = False,
+    ) -> None:
+        from srfix.serde.properties.kafka_java import to_java
+
+        self._spark = SessionOfCommand(choice, stack, quiet=quiet)
+        to_java(kafka)
+        self._kafka = kafka
+        self._timeout_s = timeout_s
+
+    def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
+        """See `CensusEngine.count`."""
+        from srfix.recovery.census.spark import SparkCensus
+
+        engine = SparkCensus(self._spark.session(), self._kafka, timeout_s=self._timeout_s)
+
+        def tell(progress: CensusProgress) -> None:
+            # Until a first job is done nothing is known of records; tasks tell.
+            if on_progress is not None and progress.records_done:
+                on_progress(progress)
+
+        with self._spark.watched():
+            return engine.count(request, on_progress=tell)
+
+    def events(
+        self,
+        finding: PlannedFinding,
+        census: Census,
+        registry: Registry,
+        *,
+        window: WindowKind | None = None,
+        deadline_s: float | None = None,
+    ) -> Iterator[Event]:
+        """See `EveryRow.events`."""
+        from srfix.recovery.repair.verify.on_spark import EveryRowOnSpark
+
+        self._spark.say(f"Reading every live row of {census.topic} on Spark.")
+        with self._spark.watched():
+            every_row = EveryRowOnSpark(self._spark.session(), self._kafka)
+            yield from every_row.events(finding, census, registry, window=window, deadline_s=deadline_s)
+
+
+class WatchedParts:
+    """A `PartsEngine` on a session that starts with the first of it, and says how far it is.
+
+    :param stack: stops the session.
+    :raises UsageError: if PySpark is not installed.
+    """
+
+    def __init__(self, choice: CensusEngineChoice, stack: ExitStack) -> None:
+        self._started = SessionOfCommand(choice, stack, has_jars=False)
+
+    def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
+        """See `PartsEngine.run`."""
+        from srfix.recovery.state_jobs.on_spark import PartsOnSpark
+
+        if not parts:
+            return []
+        with self._started.watched():
+            return PartsOnSpark(self._started.session()).run(work, parts, doing=doing)
+
+
+def tell_notes(notes: Iterable[str]) -> None:
+    """Says once each on standard error where a second subject answered."""
+    for note in dict.fromkeys(notes):
+        say(note, err=True)
 
 
 @contextmanager

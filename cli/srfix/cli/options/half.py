@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from srfix.cli.choice import Choice
 from srfix.cli.options.groups import choice_of, handing_over
+from srfix.cli.options.values import Choice
 from srfix.serde import bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times

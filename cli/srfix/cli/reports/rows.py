@@ -1,4 +1,4 @@
-"""How rows of stores are written: a document a line, or one table."""
+"""How rows of stores and records of topics are written: a document a line, or one table."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.rendering import write_report
-from srfix.cli.output.speaking import show_json
-from srfix.recovery.state_report.row_documents import SIDES
+from srfix.cli.output.speaking import show_json, write_report
 from srfix.serde.json_values import to_json
 from srfix.serde.printable import is_printable
 
@@ -20,6 +18,9 @@ if TYPE_CHECKING:
     from srfix.recovery.state.stores.store import StateStore
     from srfix.recovery.state_report.retention import Retention
     from srfix.recovery.state_report.row_documents import DecodedRow
+    from srfix.serde.schemas.models import Json
+
+_Row = TypeVar("_Row")
 
 
 def write_rows(
@@ -39,20 +40,46 @@ def write_rows(
 
     retention = None if retention_ms is None else Retention(retention_ms)
 
+    def document(row: DecodedRow) -> dict[str, Json]:
+        made = row_document(row, application=application)
+        if retention is not None:
+            made["is_beyond_retention"] = retention.is_beyond(row.store, row.row.window)
+        return made
+
+    return write_each(
+        rows,
+        output,
+        document=document,
+        blocks=lambda kept: _blocks(kept, list(stores), retention),
+        failed=lambda row: row.record.failed,
+    )
+
+
+def write_each(
+    rows: Iterable[_Row],
+    output: OutputFormat,
+    *,
+    document: Callable[[_Row], dict[str, Json]],
+    blocks: Callable[[list[_Row]], Iterable[Block]],
+    failed: Callable[[_Row], bool],
+) -> tuple[int, int]:
+    """Writes rows or records; how many there were, and how many could not be decoded."""
+    count = not_decoded = 0
     if output is OutputFormat.JSON:
-        read = failed = 0
         for row in rows:
             # A line at a time: what was read before an outage is not lost.
-            document = row_document(row, application=application)
-            if retention is not None:
-                document["is_beyond_retention"] = retention.is_beyond(row.store, row.row.window)
-            show_json(json.dumps(document, allow_nan=False))
-            read, failed = read + 1, failed + row.record.failed
+            show_json(json.dumps(document(row), allow_nan=False))
+            count, not_decoded = count + 1, not_decoded + failed(row)
         sys.stdout.flush()
-        return read, failed
+        return count, not_decoded
     kept = list(rows)
-    write_report(Report(document={}, blocks=tuple(_blocks(kept, list(stores), retention))), output)
-    return len(kept), sum(row.record.failed for row in kept)
+    write_report(Report(document={}, blocks=tuple(blocks(kept))), output)
+    return len(kept), sum(map(failed, kept))
+
+
+def not_decoded(failed: int) -> str:
+    """What stands behind a number of rows for those that could not be decoded: nothing where all could."""
+    return f", {failed:,} of them not decoded" if failed else ""
 
 
 def _blocks(rows: list[DecodedRow], stores: list[StateStore], retention: Retention | None) -> Iterable[Block]:
@@ -113,19 +140,26 @@ def _valid(found: DecodedRow) -> str | None:
     return None if row.valid_from_ms is None else span(row.valid_from_ms, row.valid_to_ms)
 
 
+def _side(found: DecodedRow) -> str | None:
+    from srfix.recovery.state_report.row_documents import SIDES
+
+    return None if found.row.side is None else SIDES[found.row.side]
+
+
 def _foreign_key(found: DecodedRow) -> str | None:
     key = found.row.foreign_key
     return None if key is None else in_characters(key)
 
 
-def _shown(part: DecodedPart) -> str:
+def part_shown(part: DecodedPart, raw: Callable[[bytes], str]) -> str:
+    """A key or a value in a table; `raw` shows what is not decoded."""
     if part.error is not None:
         return f"({type(part.error).__name__})"
     if part.payload is None:
         return "null"
     if part.is_decoded:
         return json.dumps(to_json(part.value), ensure_ascii=False)
-    return in_characters(part.payload)
+    return raw(part.payload)
 
 
 def in_characters(payload: bytes) -> str:
@@ -152,9 +186,9 @@ _COLUMNS: Final = (
     _Column(name="number", cell=_number),
     _Column(name="valid", cell=_valid),
     _Column(name="time", cell=lambda found: time_of(found.row.timestamp_ms), is_always=True),
-    _Column(name="side", cell=lambda found: None if found.row.side is None else SIDES[found.row.side]),
+    _Column(name="side", cell=_side),
     _Column(name="foreign key", cell=_foreign_key),
-    _Column(name="key", cell=lambda found: _shown(found.record.key), is_always=True),
-    _Column(name="value", cell=lambda found: _shown(found.record.value), is_always=True),
+    _Column(name="key", cell=lambda found: part_shown(found.record.key, in_characters), is_always=True),
+    _Column(name="value", cell=lambda found: part_shown(found.record.value, in_characters), is_always=True),
 )
 """What two rows can differ in has a column: rows of a join's window have numbers, those of its list store sides."""

@@ -1,0 +1,121 @@
+"""click's classes as srfix has them.
+
+The help of a command has an example, and its options in groups; few options are one list, as click writes it. A group imports a
+command when it is asked for, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from srfix.cli.command_table import EXAMPLES, CommandEntry
+from srfix.serde.hints import nearest
+
+_EVIDENCE: Final = (
+    "--source --reader --streams-version --no-auto-register --isolation --gone --state-dir --topology --ksqldb --ksqldb-user "
+    "--ksqldb-config --ksqldb-text --changelogs --decode-values"
+)
+_WORK: Final = "--deadline --max-records --engine --master --spark-conf --processes"
+_CONNECTION: Final = "--bootstrap-servers -X --kafka-config --registry -R --config"
+_OUTPUT: Final = (
+    "--out --output --details --as-shell --quiet --fail-on --baseline --write-baseline --metrics --detailed-exitcode --journal "
+    "--journals --yes --help"
+)
+_GROUPS: Final = {
+    title: frozenset(names.split())
+    for title, names in {
+        "Evidence": _EVIDENCE,
+        "How it reads": _WORK,
+        "Connection": _CONNECTION,
+        "Output": _OUTPUT,
+    }.items()
+}
+_FEW: Final = 9
+"""Options that are one list."""
+
+
+class GroupedCommand(click.Command):
+    """A command of srfix."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        example = EXAMPLES.get(ctx.command_path.partition(" ")[2])
+        if example is not None:
+            with formatter.section("Example"):
+                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shown = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
+        if len(shown) <= _FEW:
+            super().format_options(ctx, formatter)
+            return
+        parts: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in _GROUPS}}
+        for param in shown:
+            title = next((title for title, names in _GROUPS.items() if not names.isdisjoint(param.opts)), "Options")
+            record = param.get_help_record(ctx)
+            assert record is not None
+            parts[title].append(record)
+        for title, records in parts.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+command = partial(click.command, cls=GroupedCommand)
+"""`click.command` of a command of srfix."""
+
+
+def loaded(entry: CommandEntry) -> click.Command:
+    """The command of an entry, imported now."""
+    module, _, attribute = entry.target.partition(":")
+    command = getattr(import_module(module), attribute)
+    if not isinstance(command, click.Command):
+        raise TypeError(f"{entry.target} is not a click command.")
+    return command
+
+
+class LazyGroup(click.Group):
+    """Takes its commands from a table of `module:attribute`."""
+
+    def __init__(self, *args: Any, table: Mapping[str, CommandEntry], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = self._table.get(cmd_name)
+        if entry is None:
+            return None
+        return loaded(entry)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """:raises click.UsageError: if there is no such command; the message names one that is near."""
+        name = args[0]
+        if name not in self._table and not ctx.resilient_parsing and not name.startswith("-"):
+            near = nearest(name[:100], self._table)
+            meant = f" Did you mean {near}?" if near else ""
+            raise click.UsageError(f"There is no command {name!r}.{meant}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, without importing any, and the group's own options."""
+        commands = [
+            CompletionItem(name, help=entry.summary)
+            for name, entry in self._table.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in self._table.items()])

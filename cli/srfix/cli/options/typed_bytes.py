@@ -1,0 +1,98 @@
+"""The bytes of a key or a payload that was typed.
+
+| typed, of a key | bytes |
+|---|---|
+| `hex:…`, `base64:…` | these |
+| `int:…`, `long:…`, `double:…` | as Kafka's serializers of these names write a number: 4, 8 and 8 bytes, big-endian |
+| `text:…` | what follows, in UTF-8 |
+| anything else | the whole of it, in UTF-8: a key such as `user:42` needs no prefix |
+
+A payload takes `hex:…`, `base64:…`, `text:…` and `null`; anything else is text in json, and hexadecimal in other formats.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from srfix.recovery.ids_in_words import enumerated
+from srfix.serde.errors import UsageError
+from srfix.serde.formats.table import Format
+
+_TAKES: Final = {
+    "hex": "hexadecimal digits, two for each byte",
+    "base64": "base64, filled up with = to a multiple of four characters",
+    "int": "a whole number of 32 bits",
+    "long": "a whole number of 64 bits",
+    "double": "a number",
+    "text": "text in UTF-8",
+}
+_READ: Final[Mapping[str, Callable[[str], bytes]]] = {
+    "hex": lambda text: bytes.fromhex(text.removeprefix("0x")),
+    "base64": lambda text: base64.b64decode(text, validate=True),
+    "int": lambda text: struct.pack(">i", int(text)),
+    "long": lambda text: struct.pack(">q", int(text)),
+    "double": lambda text: struct.pack(">d", float(text)),
+    "text": str.encode,
+}
+_OF_PAYLOADS: Final = ("hex", "base64", "text")
+_LIKE_A_PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):")
+
+
+def key_bytes(text: str) -> bytes:
+    """The bytes of a key as it was typed.
+
+    :raises UsageError: if what stands behind the colon is no such thing.
+    """
+    kind, colon, rest = text.partition(":")
+    if not colon or kind not in _READ:
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        return _READ[kind](rest)
+    except (ValueError, struct.error):
+        raise UsageError(
+            f"{text!r} is no key: {kind}: takes {_TAKES[kind]}. A key that begins so itself is written text:{text}."
+        ) from None
+
+
+def taken_as_text(*typed: str | None) -> list[str]:
+    """A sentence for each key that begins like a prefix and with none of them: it was taken as text, from its first letter."""
+    told = []
+    for text in typed:
+        found = None if text is None else _LIKE_A_PREFIX.match(text)
+        if text is not None and found is not None and found[1] not in _TAKES:
+            told.append(
+                f"{text!r} was taken as text, {found[0]} with it: the prefixes are {enumerated(f'{name}:' for name in _TAKES)}."
+            )
+    return told
+
+
+def payload_bytes(given: Iterable[str], format_: Format | None) -> Iterator[bytes | None]:
+    """The bytes of each payload as it was typed; `-` is stdin, one a line.
+
+    :raises UsageError: if one is none of these.
+    """
+    for text in given:
+        if text == "-":
+            yield from (_bytes(line.rstrip("\r\n"), format_) for line in sys.stdin if line.strip())
+        else:
+            yield _bytes(text, format_)
+
+
+def _bytes(text: str, format_: Format | None) -> bytes | None:
+    kind, colon, rest = text.partition(":")
+    if not colon or kind not in _OF_PAYLOADS:
+        if text == "null" and format_ is not Format.JSON:
+            return None
+        kind, rest = ("text" if format_ is Format.JSON else "hex"), text
+    try:
+        return _READ[kind](rest)
+    except ValueError as error:
+        raise UsageError(
+            f"The payload {text!r} is not {'hexadecimal' if kind == 'hex' else 'base64'} ({error}). "
+            "Write hex:…, base64:… or text:… before it."
+        ) from error

@@ -1,0 +1,73 @@
+"""What an option takes: one of a few words, several lines, a length of time, `key=value`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import click
+
+from srfix.serde.errors import UsageError
+from srfix.serde.hints import nearest
+
+
+class Choice(click.Choice[str]):
+    """As click's; another value is refused with the word that it is nearly."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """What is wrong with a value, and which word it may have meant."""
+        refused = super().get_invalid_choice_message(value, ctx)
+        near = nearest(str(value)[:100], self.choices)
+        return refused if near is None else f"{refused} Did you mean {near}?"
+
+
+class Lines(click.types.StringParamType):
+    """Text, of which the environment may hold several, one a line: values may contain blanks and colons.
+
+    :param name: what one of them is, in help texts.
+    """
+
+    envvar_list_splitter = "\n"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+_SECONDS: Final = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_FORM: Final = re.compile(r"(\d{1,9})\s*(s|min|h|d|w)")
+
+
+class Duration(click.ParamType[int]):
+    """Whole seconds, from a number with its unit: s, min, h, d or w."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = _FORM.fullmatch(str(value).strip())
+        if match is None or not int(match[1]):
+            self.fail(
+                f"{value!r} is no length of time; write a number with its unit, s, min, h, d or w: 90d.", param, ctx
+            )
+        return int(match[1]) * _SECONDS[match[2]]
+
+
+_NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
+"""Anything else, a blank or a colon in it, say, is a name and a part of a value."""
+
+
+def parse_property(text: str, *, option: str) -> tuple[str, str]:
+    """Key and value of `key=value`; the value may hold more `=`.
+
+    :raises UsageError: if there is no `=`, or no key before it.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        # The text is not shown: it may be a secret alone.
+        raise UsageError(f"{option} takes key=value, one word; what was given has no key or no '='.")
+    if not _NAME.fullmatch(key.strip()):
+        raise UsageError(
+            f"{option} takes key=value, one word; what stands before the first '=' is no name of a property, and is not shown."
+        )
+    return key.strip(), value.strip()
