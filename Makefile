@@ -267,8 +267,8 @@ kernel-vendor: ## Put the kernel's crates into build/vendor, to build it without
 	$(CARGO) vendor --quiet --locked --manifest-path $(CRATE)/Cargo.toml build/vendor
 
 reference: $(TESTS) ## Write the man pages (cli/man) and dist/commands.md from the commands themselves
-	$(BIN)/python -m srfix.cli.reference man cli/man
-	$(BIN)/python -m srfix.cli.reference markdown dist
+	$(BIN)/python -m parts.reference man cli/man
+	$(BIN)/python -m parts.reference markdown dist
 
 pyfiles: $(STAMP) ## Build dist/srfix-pyfiles.zip, for spark-submit --py-files
 	$(BIN)/python -m parts.pyfiles

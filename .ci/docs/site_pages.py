@@ -16,8 +16,8 @@ from typing import Final
 import nbformat
 import yaml
 
+from parts.reference import about_command
 from srfix.cli.command_table import every_command
-from srfix.cli.reference import about_command
 from srfix.recovery.checks.interface import CatalogueEntry
 from srfix.recovery.explain.catalogue import CATALOGUE
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from parts.reference import markdown
 from srfix.cli.command_table import every_command
 from srfix.cli.documents.published import DOCUMENTS
-from srfix.cli.reference import markdown
 from srfix.recovery.explain.catalogue import CATALOGUE
 from tests.cli.bash_tab import BashAtTerminal, bash_at_terminal
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
@@ -45,7 +45,7 @@ class TestManPages:
 
 
 def write(kind: str, directory: Path) -> None:
-    command = [sys.executable, "-m", "srfix.cli.reference", kind, str(directory)]
+    command = [sys.executable, "-m", "parts.reference", kind, str(directory)]
     subprocess.run(command, timeout=TIMEOUT_S, check=True, env=environment())
 
 

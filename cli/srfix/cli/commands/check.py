@@ -17,7 +17,6 @@ from srfix.cli.options.given import given_options
 from srfix.cli.options.options import Hurry, details_option, findings_output_option, hurry_options
 from srfix.cli.options.topic import TopicChoice, topic_isolation_option, topic_options, topic_reader_option
 from srfix.cli.output.interface import OutputFormat, Report
-from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
@@ -56,7 +55,7 @@ def check(
     srfix plan --topic TOPIC with the same options plans the repair.
     """
     from srfix.cli.reports.check import check_blocks
-    from srfix.cli.reports.judging import judge, of_topic, write_unless_quiet
+    from srfix.cli.reports.judging import judge, of_topic
     from srfix.cli.session import open_cluster, show_progress
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.topic_check.document import check_document
@@ -85,13 +84,8 @@ def check(
         is_asked=lambda known: known.topic == topic,
         is_partial=any(skipped.could_hide for skipped in found.skipped),
     )
-    blocks = (*check_blocks(found, details=details), *judged.blocks)
-    write_unless_quiet(
-        Report(document=document | judged.document, blocks=blocks), output, quiet=gate.quiet, code=judged.code
-    )
-    for line in (*judged.lines, *(() if judged.is_quiet else _said(found, output))):
-        say(line, err=True)
-    return judged.code
+    report = Report(document=document, blocks=tuple(check_blocks(found, details=details)))
+    return judged.conclude(report, output, lines=_said(found, output))
 
 
 def _said(found: TopicCheck, output: OutputFormat) -> Iterator[str]:

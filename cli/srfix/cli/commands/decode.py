@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +16,9 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.groups import choice_of, option
 from srfix.cli.options.half import case_rule_option, times_option
 from srfix.cli.options.options import output_option
-from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
-from srfix.cli.options.values import Choice
-from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Table
+from srfix.cli.options.policy import POLICIES
+from srfix.cli.options.values import ROLES, Choice
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Table, titled_list
 from srfix.cli.output.speaking import say, show_json
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.batches.rows import reason_of
@@ -26,7 +26,6 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.json_values import to_json
-from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 
 if TYPE_CHECKING:
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
     from srfix.serde.columns.times import Times
     from srfix.serde.interface import Value
     from srfix.serde.resolve.policies import Resolver
-
-
-_ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 
 
 @command()
@@ -58,7 +54,7 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
 )
 @click.option(
     "--role",
-    type=Choice(list(_ROLES)),
+    type=Choice(list(ROLES)),
     default="value",
     show_default=True,
     help="Which payloads to decode; the others are shown as they are.",
@@ -66,7 +62,7 @@ _ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, 
 @click.option(
     "--resolve",
     "policy",
-    type=Choice([BY_ID, ONE_SUBJECT, DUAL_SUBJECT]),
+    type=Choice(POLICIES),
     help="How a schema id is looked up: as plain deserializers (by-id), as Connect's AvroConverter and ksqlDB "
     "(one-subject), or with a fall-back (dual-subject). Default: by-id, or what the subjects that are named ask for.",
 )
@@ -148,7 +144,7 @@ def decode(
     if last and from_offset is not None:
         raise UsageError("--last and --from-offset exclude each other: give one of them.")
     reading = DecodeOptions(
-        roles=_ROLES[role],
+        roles=ROLES[role],
         format=None if format_ is None else Format(format_),
         columns=None if columns is None else given_columns(columns),
         wrap=wrapped,
@@ -252,9 +248,8 @@ def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
         for part in (record.key, record.value):
             if part.error is not None:
                 errors.setdefault(part.error.message, []).append(f"{record.partition}/{record.offset}")
-    if errors:
-        yield Heading("Not decoded (partition/offset)", level=2)
-        yield ItemList(tuple(f"{', '.join(where)}: {message}" for message, where in errors.items()))
+    told = (f"{', '.join(where)}: {message}" for message, where in errors.items())
+    yield from titled_list("Not decoded (partition/offset)", told)
 
 
 def _in_text(payload: bytes) -> str:

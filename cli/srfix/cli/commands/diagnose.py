@@ -28,7 +28,6 @@ from srfix.cli.options.options import (
     selection_options,
 )
 from srfix.cli.output.interface import Block, OutputFormat, Report
-from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
@@ -106,25 +105,18 @@ def diagnose(
         diagnosis = examination.diagnosis
         told(diagnosis)
         judged = judge_diagnosis(diagnosis, gate, selection)
-        is_written = judged.writes_report(output)
-        is_short = is_written and not details and not output.is_for_programs
+        is_short = judged.writes_report(output) and not details and not output.is_for_programs
         short = foreseen(session, examination) if is_short else None
         where = session.where
-    if is_written:
-        document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now()) | judged.document
-        given = given_options()
-        facts = examination.facts if output.folds else None
-        if short is None:
-            blocks: Iterable[Block] = diagnosis_in_detail(diagnosis, given, facts=facts or ())
-        else:
-            blocks = diagnosis_in_short(diagnosis, short, given, facts=facts)
-        report = Report(document=document, blocks=(*blocks, *judged.blocks), verdict=verdict_of(diagnosis), where=where)
-        write_report(report, output)
-    for line in (*([] if judged.is_quiet else session.unsaid), *judged.lines):
-        say(line, err=True)
-    if not judged.is_quiet:
-        say(_summary(diagnosis), err=True)
-    return judged.code
+    given = given_options()
+    facts = examination.facts if output.folds else None
+    if short is None:
+        blocks: Iterable[Block] = diagnosis_in_detail(diagnosis, given, facts=facts or ())
+    else:
+        blocks = diagnosis_in_short(diagnosis, short, given, facts=facts)
+    document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
+    report = Report(document=document, blocks=tuple(blocks), verdict=verdict_of(diagnosis), where=where)
+    return judged.conclude(report, output, asides=session.unsaid, lines=[_summary(diagnosis)])
 
 
 def _summary(diagnosis: Diagnosis) -> str:

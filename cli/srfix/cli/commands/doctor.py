@@ -13,7 +13,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table, titled_list
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -177,12 +177,8 @@ def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]
             title=title,
         )
     failed = tuple(f"{check.what}: {check.detail}" for check in checks if check.outcome is Outcome.FAILED)
-    if failed:
-        yield Heading("What failed", level=2)
-        yield ItemList(failed)
+    yield from titled_list("What failed", failed)
     advice = tuple(f"{check.what}: {check.advice}" for check in checks if check.advice is not None)
-    if advice:
-        yield Heading("What to do", level=2)
-        yield ItemList(advice)
+    yield from titled_list("What to do", advice)
     if not failed and not advice:
         yield Paragraph("Everything that was asked is as it should be.")

@@ -18,11 +18,11 @@ from srfix.cli.output.interface import (
     Commands,
     FieldList,
     Heading,
-    ItemList,
     OutputFormat,
     Paragraph,
     Report,
     Table,
+    titled_list,
 )
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
@@ -170,8 +170,7 @@ def _reading_blocks(reading: StackTraceReading) -> list[Block]:
     pairs = tuple((name, str(value)) for name, value in facts.items() if value not in {None, ""})
     if pairs:
         blocks.append(FieldList(pairs))
-    if reading.clues:
-        blocks += [Heading("What this rests on", level=2), ItemList(reading.clues)]
+    blocks += titled_list("What this rests on", reading.clues)
     if reading.is_cut:
         blocks.append(Paragraph("The text was very long; only its end was read."))
     blocks += [

@@ -14,13 +14,11 @@ from srfix.cli.options.gate import Gate, gate_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import Hurry, Selection, findings_output_option, hurry_options, selection_options
+from srfix.cli.options.values import file_text
 from srfix.cli.output.interface import OutputFormat, Report
-from srfix.cli.output.speaking import say
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.serde import bounds
 from srfix.serde.errors import UsageError
-from srfix.serde.files import read_file
 
 if TYPE_CHECKING:
     from srfix.cli.reports.judging import Judged
@@ -81,7 +79,6 @@ def guard(
     Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
     """
     from srfix.cli.reports.forecast import forecast_blocks, forecast_summary
-    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.recovery.facts.reader import Reader
     from srfix.recovery.guard.document import forecast_document
     from srfix.recovery.guard.guard import foretell
@@ -114,11 +111,8 @@ def guard(
         )
     document = forecast_document(forecast, srfix_version=version("srfix"), generated_at=now())
     judged = _judged(forecast, gate, selection)
-    report = Report(document=document | judged.document, blocks=(*forecast_blocks(forecast), *judged.blocks))
-    write_unless_quiet(report, output, quiet=gate.quiet, code=judged.code)
-    for line in (*judged.lines, *(() if judged.is_quiet else [forecast_summary(forecast)])):
-        say(line, err=True)
-    return judged.code
+    report = Report(document=document, blocks=tuple(forecast_blocks(forecast)))
+    return judged.conclude(report, output, lines=[forecast_summary(forecast)])
 
 
 def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
@@ -166,12 +160,7 @@ def _new_schema(subject: str | None, path: str | None) -> NewSchema | None:
         lacks = "--subject SUBJECT" if subject is None else "--schema FILE"
         raise UsageError(f"--subject and --schema go together: add {lacks}.")
     topic_of(Subject(subject))
-    try:
-        text = read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"The file {path!r} of --schema cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError:
-        raise UsageError(f"The file {path!r} of --schema is not UTF-8 text; save it as UTF-8.") from None
+    text = file_text(path, option="--schema")
     return NewSchema(subject=Subject(subject), schema=parse_schema(text, origin=path), origin=path)
 
 

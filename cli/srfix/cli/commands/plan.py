@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
@@ -16,7 +15,7 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.groups import choice_of
+from srfix.cli.options.groups import choice_of, typed_options
 from srfix.cli.options.options import (
     READERS,
     Hurry,
@@ -253,22 +252,12 @@ def _refuse_mixture(topic: str | None, selection: Selection, asked: TopicChoice)
         if selection.reader not in READERS:
             raise UsageError(f"--reader {selection.reader} reads topics: name one with --topic.")
         return
-    ctx = click.get_current_context()
-    of_stores = {
-        "application": "--application",
-        "store": "--store",
-        "source": "--source",
-        "streams_version": "--streams-version",
-        "no_auto_register": "--no-auto-register",
-        "gone": "--gone",
-        "ignore": "--ignore",
-    }
-    typed = [
-        name for param, name in of_stores.items() if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE
-    ]
-    if typed:
+    of_stores = typed_options(
+        *("--application", "--store", "--source", "--streams-version", "--no-auto-register", "--gone", "--ignore")
+    )
+    if of_stores:
         raise UsageError(
-            f"{', '.join(typed)} say which stores are meant, and --topic asks for no store: give one of them."
+            f"{', '.join(of_stores)} say which stores are meant, and --topic asks for no store: give one of them."
         )
 
 

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 import click
-from click.core import ParameterSource
 
 from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
@@ -15,24 +14,24 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.gate import quiet_option
-from srfix.cli.options.groups import option
+from srfix.cli.options.groups import option, typed_options
 from srfix.cli.options.options import Hurry, details_option, hurry_options, output_option
-from srfix.cli.options.values import Choice
+from srfix.cli.options.values import ROLES, Choice
 from srfix.cli.output.interface import (
     Bars,
     Block,
     FieldList,
     Folded,
     Heading,
-    ItemList,
     OutputFormat,
     Paragraph,
     Report,
     Table,
     Tone,
     Verdict,
+    titled_list,
 )
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
 _FEW_PARTITIONS: Final = 16
 """Partitions whose bars stand unfolded where a format can fold."""
-_ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 
 
 @command()
@@ -59,7 +57,7 @@ _ROLES = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VA
     help="Count as live what a restore of this application loads: up to the group's committed offsets.",
 )
 @click.option("--global", "is_global", is_flag=True, help="Count everything, as a global table does (the default).")
-@click.option("--role", type=Choice(list(_ROLES)), default="both", show_default=True, help="Which payloads to look at.")
+@click.option("--role", type=Choice(list(ROLES)), default="both", show_default=True, help="Which payloads to look at.")
 @click.option(
     "--isolation",
     type=Choice([isolation.value for isolation in reversed(Isolation)]),
@@ -90,13 +88,12 @@ def scan(
 
     With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
     """
-    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.cli.session import open_cluster, show_progress
     from srfix.recovery.inspect.census_document import census_document
     from srfix.recovery.inspect.scan import scan_topic
 
     if is_global and application is not None:
-        if click.get_current_context().get_parameter_source("application") is ParameterSource.COMMANDLINE:
+        if typed_options("--application"):
             raise UsageError("--global and --application exclude each other: a global table has no group.")
         application = None
     has_registry = bool(connection.registry.urls)
@@ -111,7 +108,7 @@ def scan(
             registry=registry,
             application=application,
             isolation=Isolation(isolation),
-            roles=_ROLES[role],
+            roles=ROLES[role],
             deadline_s=hurry.deadline_s,
             max_records=hurry.max_records,
             on_progress=None if quiet else show_progress(),
@@ -122,21 +119,19 @@ def scan(
     where = (("cluster", connection.cluster_shown), ("registry", registry_url))
     code = ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK
     report = Report(document=document, blocks=blocks, verdict=_verdict(found), where=where)
-    write_unless_quiet(report, output, quiet=quiet, code=code)
-    if quiet and code is ExitCode.OK:
-        return code
-    for skipped in found.skipped:
-        say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
-    for partition in found.census.partitions:
+    return conclude(report, output, quiet=quiet, code=code, lines=_lines(found, has_registry=has_registry))
+
+
+def _lines(scan: Scan, *, has_registry: bool) -> Iterator[str]:
+    yield from (f"Not looked at: {skipped.what}: {skipped.reason}" for skipped in scan.skipped)
+    for partition in scan.census.partitions:
         if partition.start_moved_to is not None:
-            say(
+            yield (
                 f"The log of partition {partition.partition} started at offset {partition.start_offset} when the read began, "
-                f"and starts at {partition.start_moved_to} now: what was between may be among what was counted.",
-                err=True,
+                f"and starts at {partition.start_moved_to} now: what was between may be among what was counted."
             )
     if not has_registry:
-        say("No registry was named, so the subjects of the ids are not shown; see --registry.", err=True)
-    return code
+        yield "No registry was named, so the subjects of the ids are not shown; see --registry."
 
 
 def _verdict(scan: Scan) -> Verdict:
@@ -171,19 +166,16 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
         yield _by_partition(scan, role, title) if details else _by_id(scan, role, title)
         if bars:
             yield _in_bars(scan, role)
-    if bars and scan.skipped:
-        yield Heading("Not looked at", level=2)
-        yield ItemList(tuple(f"{skipped.what}: {skipped.reason}" for skipped in scan.skipped))
+    if bars:
+        yield from titled_list("Not looked at", (f"{skipped.what}: {skipped.reason}" for skipped in scan.skipped))
     if details:
         yield Table(
             ("partition", "start", "end", "committed", "restore limit", "records"),
             tuple(_log(partition) for partition in census.partitions),
             title="The log",
         )
-    stopped = tuple(f"partition {p.partition}: {p.stopped_early}" for p in census.partitions if p.stopped_early)
-    if stopped:
-        yield Heading("Not read to the end", level=2)
-        yield ItemList(stopped)
+    stopped = (f"partition {p.partition}: {p.stopped_early}" for p in census.partitions if p.stopped_early)
+    yield from titled_list("Not read to the end", stopped)
     if scan.holders is not None and scan.schema_ids:
         yield Table(
             ("schema id", "subject", "version", "state"),

@@ -33,16 +33,16 @@ class DecodeOptions:
     """Their format; None for what the schema says."""
     columns: Columns | None
     """The columns of either half, or of both where some are marked as KEY; None for rows as the writer has them."""
-    wrap: bool | None
+    wrap: bool | None = None
     """Whether a single column stands in a record; None as ksqlDB does."""
-    case_rule: CaseRule
-    times: Times
+    case_rule: CaseRule = CaseRule.UNIQUE
+    times: Times = "datetimes"
     """What a DATE, TIME or TIMESTAMP is."""
-    window: WindowKind | None
+    window: WindowKind | None = None
     """The windows around keys."""
-    schema: str | None
+    schema: str | None = None
     """The writer schema, where no registry is to be asked."""
-    is_framed: bool
+    is_framed: bool = False
     """With `schema`: an id stands before the body."""
 
     @property

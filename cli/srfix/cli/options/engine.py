@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import click
-from click.core import ParameterSource
 
-from srfix.cli.options.groups import Decorator, handing_over, option
+from srfix.cli.options.groups import Decorator, handing_over, option, typed_options
 from srfix.cli.options.values import Choice, Lines, parse_property
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
@@ -46,17 +45,14 @@ class CensusEngineChoice:
 
 def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...], processes: int = 1) -> CensusEngineChoice:
     properties = dict(parse_property(text, option="--spark-conf") for text in spark_conf if text.strip())
-    ctx = click.get_current_context()
     if engine != SPARK:
-        # In the environment or a file they may stand for other commands.
-        for name, param in (("--master", "master"), ("--spark-conf", "spark_conf")):
-            if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
-                raise UsageError(f"{name} belongs to --engine {SPARK}.")
-    elif ctx.get_parameter_source("processes") is ParameterSource.COMMANDLINE:
+        for name in typed_options("--master", "--spark-conf"):
+            raise UsageError(f"{name} belongs to --engine {SPARK}.")
+    elif typed_options("--processes"):
         raise UsageError(
             f"--processes belongs to --engine {LOCAL}; how many tasks Spark runs, --master and --spark-conf say."
         )
-    redactor = ctx.find_object(Redactor)
+    redactor = click.get_current_context().find_object(Redactor)
     if redactor is not None:
         redactor.note_properties(spark_conf)
     return CensusEngineChoice(engine=engine, master=master, spark_conf=properties, processes=processes)

@@ -16,12 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from srfix.cli.options.groups import handing_over, option
-from srfix.cli.options.values import Lines, parse_property
+from srfix.cli.options.values import Lines, file_text, parse_property
 from srfix.cli.redaction import Redactor
 from srfix.recovery.errors import KsqldbError
-from srfix.serde import bounds
-from srfix.serde.errors import UsageError
-from srfix.serde.files import read_file
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.supplied import GivenTopology, Supplied
@@ -192,13 +189,6 @@ def _topologies(path: str, application: str | None) -> tuple[GivenTopology, ...]
 
 
 def _content(path: str, option: str) -> str:
-    try:
-        content = read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES)
-    except OSError as error:
-        raise UsageError(f"The file {path!r} of {option} cannot be read: {error.strerror}.") from error
     from srfix.recovery.explain.log_text import without_prefixes
 
-    try:
-        return without_prefixes(content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise UsageError(f"The file {path!r} of {option} is not UTF-8 text; save it as UTF-8.") from None
+    return without_prefixes(file_text(path, option=option))

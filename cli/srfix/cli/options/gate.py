@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import click
-from click.core import ParameterSource
 
 from srfix.cli.completion import path_completion
-from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options.groups import handing_over, option, typed_options
 from srfix.cli.options.values import Choice
 from srfix.recovery.severity import Severity
 from srfix.serde.errors import UsageError
@@ -40,8 +39,7 @@ class Gate:
 
 
 def _gate(*, fail_on: str, **values: str | bool | None) -> Gate:
-    ctx = click.get_current_context()
-    if all(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in ("baseline", "write_baseline")):
+    if len(typed_options("--baseline", "--write-baseline")) > 1:
         raise UsageError(
             "--write-baseline writes down all that is found, whatever --baseline knows: give one of them. "
             "To renew a baseline, --write-baseline FILE alone replaces it."

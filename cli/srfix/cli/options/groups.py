@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 import click
+from click.core import ParameterSource
 
 from srfix.cli.completion import path_completion
 from srfix.cli.options.values import Choice
@@ -25,6 +26,16 @@ def option(*names: str, envvar: str, **attributes: Any) -> Decorator:
 def choice_of(kind: type[Enum]) -> Choice:
     """One of an enumeration's values."""
     return Choice([known.value for known in kind])
+
+
+def typed_options(*options: str) -> list[str]:
+    """Those of the long options that stand on the command line: in the environment or a file they may be for other commands."""
+    ctx = click.get_current_context()
+    return [
+        name
+        for name in options
+        if ctx.get_parameter_source(name.removeprefix("--").replace("-", "_")) is ParameterSource.COMMANDLINE
+    ]
 
 
 def handing_over(name: str, make: Callable[..., object], *options: Decorator, besides: str = "") -> Decorator:

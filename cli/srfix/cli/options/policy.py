@@ -22,6 +22,8 @@ ONE_SUBJECT: Final = "one-subject"
 """As Connect's converters and ksqlDB."""
 DUAL_SUBJECT: Final = "dual-subject"
 """With a fall-back."""
+POLICIES: Final = (BY_ID, ONE_SUBJECT, DUAL_SUBJECT)
+"""What `--resolve` takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,29 +7,18 @@ def check(asked): …
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import click
-from click.core import ParameterSource
 
-from srfix.cli.options.groups import choice_of, handing_over, option
+from srfix.cli.options.groups import choice_of, handing_over, option, typed_options
 from srfix.cli.options.options import TOPIC_READERS
-from srfix.cli.options.values import Choice, Lines, parse_property
+from srfix.cli.options.values import ROLES, Choice, Lines, parse_property
 from srfix.recovery.topic_check.question import Strategy, TopicQuestion, TopicRead, TopicReader
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject, Topic
-
-_ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
-_NAMES: Final = {
-    "role": "--role",
-    "subject": "--subject",
-    "group": "--group",
-    "strategy": "--strategy",
-    "with_metadata": "--with-metadata",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +35,7 @@ class TopicChoice:
     """How the reader names its subject."""
     with_metadata: Mapping[str, str] = field(default_factory=dict)
     """`use.latest.with.metadata`."""
-    typed: tuple[str, ...] = ()
+    typed: Sequence[str] = ()
     """Those of its options that stand on the command line."""
 
     def question(self, topic: str, reader: str, isolation: Isolation) -> TopicQuestion:
@@ -75,16 +64,13 @@ def _topic_choice(
 ) -> TopicChoice:
     if subject == "" or group == "":
         raise UsageError("--subject and --group take a name, and one of them is empty.")
-    ctx = click.get_current_context()
     return TopicChoice(
-        roles=_ROLES[role],
+        roles=ROLES[role],
         subject=subject,
         group=group,
         strategy=Strategy(strategy),
         with_metadata=dict(parse_property(text, option="--with-metadata") for text in with_metadata if text.strip()),
-        typed=tuple(
-            name for param, name in _NAMES.items() if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE
-        ),
+        typed=typed_options("--role", "--subject", "--group", "--strategy", "--with-metadata"),
     )
 
 
@@ -93,7 +79,7 @@ topic_options = handing_over(
     _topic_choice,
     click.option(
         "--role",
-        type=Choice(list(_ROLES)),
+        type=Choice(list(ROLES)),
         default="both",
         show_default=True,
         help="Which payloads; both takes keys where a schema registry serializer wrote them.",

@@ -1,4 +1,4 @@
-"""What an option takes: one of a few words, several lines, a length of time, `key=value`."""
+"""What an option takes: one of a few words, several lines, a length of time, `key=value`, a file's text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from typing import Any, Final
 
 import click
 
+from srfix.serde import bounds
 from srfix.serde.errors import UsageError
+from srfix.serde.files import read_file
 from srfix.serde.hints import nearest
+from srfix.serde.subjects.names import Role
+
+ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
+"""The halves of a record, by the words that `--role` takes."""
 
 
 class Choice(click.Choice[str]):
@@ -71,3 +77,16 @@ def parse_property(text: str, *, option: str) -> tuple[str, str]:
             f"{option} takes key=value, one word; what stands before the first '=' is no name of a property, and is not shown."
         )
     return key.strip(), value.strip()
+
+
+def file_text(path: str, *, option: str) -> str:
+    """The text of a file that an option names.
+
+    :raises UsageError: if it cannot be read, or is not UTF-8.
+    """
+    try:
+        return read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"The file {path!r} of {option} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise UsageError(f"The file {path!r} of {option} is not UTF-8 text; save it as UTF-8.") from None

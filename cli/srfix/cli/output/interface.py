@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
@@ -170,6 +170,15 @@ class Folded:
 
 
 Block: TypeAlias = Heading | Paragraph | ItemList | FieldList | Commands | Table | Bars | Picture | Folded
+
+
+def titled_list(
+    title: str, items: Iterable[str], *, is_numbered: bool = False, is_apart: bool = False
+) -> Iterator[Block]:
+    """A list under a heading of the second level; nothing where there are no items."""
+    if shown := tuple(items):
+        yield Heading(title, level=2, is_apart=is_apart)
+        yield ItemList(shown, is_numbered=is_numbered)
 
 
 class Tone(Enum):

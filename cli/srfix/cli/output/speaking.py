@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from typing import Final, TextIO, cast
 
 import click
 
+from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import OutputFormat, Paragraph, Renderer, Report
 from srfix.serde.printable import message, printable, printable_json
 
@@ -61,6 +63,23 @@ def show(text: str, *, end: str = "\n") -> None:
 def show_json(text: str) -> None:
     r"""A JSON text on a line of standard output: the same value, what is not printable as `\uXXXX`."""
     click.echo(printable_json(text))
+
+
+def conclude(
+    report: Report, output: OutputFormat, *, quiet: bool, code: ExitCode, lines: Iterable[str] = ()
+) -> ExitCode:
+    """Writes the report of a command that has `--quiet`, says the lines on standard error, and gives the exit code.
+
+    With --quiet nothing is said where nothing is wrong; who asked for JSON reads it with a program, which always gets its
+    document.
+    """
+    is_silent = quiet and code is ExitCode.OK
+    if not is_silent or output.is_for_programs:
+        write_report(report, output)
+    if not is_silent:
+        for line in lines:
+            say(line, err=True)
+    return code
 
 
 class Declined(click.Abort):

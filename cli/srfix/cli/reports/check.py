@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Table, titled_list
 from srfix.cli.reports.diagnosis_words import skipped_lines
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, Trouble
@@ -36,9 +36,7 @@ def check_blocks(found: TopicCheck, *, details: bool) -> Iterator[Block]:
             tuple(_log(found)),
             title="The log",
         )
-    if found.skipped:
-        yield Heading("Not looked at", level=2)
-        yield ItemList(tuple(skipped_lines(found.skipped)))
+    yield from titled_list("Not looked at", skipped_lines(found.skipped))
 
 
 def _verdict(found: TopicCheck) -> str:

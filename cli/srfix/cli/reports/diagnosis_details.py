@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Table, titled_list
 from srfix.cli.reports.diagnosis_words import (
     advice_blocks,
     ignored_line,
@@ -29,41 +29,34 @@ _FEW_TOPICS: Final = 2
 """Topics besides the source whose evidence is told in full."""
 
 
-def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[StoreFacts] = ()) -> list[Block]:
+def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[StoreFacts] = ()) -> Iterator[Block]:
     """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do.
 
     :param facts: those that it rests on, for a format that shows pictures.
     """
-    blocks: list[Block] = []
     if not diagnosis.findings:
-        blocks.append(Paragraph(nothing_found(diagnosis)))
+        yield Paragraph(nothing_found(diagnosis))
     elif len(diagnosis.findings) > 1:
         # No table: an application and a store of usual length leave no room for other columns.
-        blocks.append(ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in diagnosis.findings)))
+        yield ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in diagnosis.findings))
     for finding in diagnosis.findings:
-        blocks += [Heading(title(finding)), *finding_in_detail(finding, facts)]
-    if diagnosis.not_looked_at:
-        blocks += [
-            Heading("Not looked at", level=2, is_apart=True),
-            ItemList(tuple(skipped_lines(diagnosis.not_looked_at))),
-        ]
+        yield Heading(title(finding))
+        yield from finding_in_detail(finding, facts)
+    yield from titled_list("Not looked at", skipped_lines(diagnosis.not_looked_at), is_apart=True)
     if diagnosis.ignored:
-        blocks.append(Paragraph(ignored_line(diagnosis)))
-    blocks.extend(advice_blocks(diagnosis.applications))
+        yield Paragraph(ignored_line(diagnosis))
+    yield from advice_blocks(diagnosis.applications)
     also = repair_on_request(diagnosis)
     if also is not None:
-        blocks += [
-            Heading("To repair it", level=2, is_apart=True),
-            Commands(
-                (
-                    given.command("plan", *also, "-o", "plan.json"),
-                    given.command("apply", "plan.json"),
-                    given.command("verify", "plan.json"),
-                )
-            ),
-            *secrets_to_add(given, "plan", "apply", "verify"),
-        ]
-    return blocks
+        yield Heading("To repair it", level=2, is_apart=True)
+        yield Commands(
+            (
+                given.command("plan", *also, "-o", "plan.json"),
+                given.command("apply", "plan.json"),
+                given.command("verify", "plan.json"),
+            )
+        )
+        yield from secrets_to_add(given, "plan", "apply", "verify")
 
 
 def _keys(finding: Finding) -> str:
@@ -76,46 +69,38 @@ def _keys(finding: Finding) -> str:
     return f": {named} {ids}" + (f" in {least}{counted(sum(known), 'live key')}" if known else "")
 
 
-def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> list[Block]:
+def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Iterator[Block]:
     """All that is said of one finding, and of its repair; with its picture if the facts that it rests on are given."""
     source = "not decided" if finding.source is None else f"{finding.source.topic} (subject {finding.source.subject})"
     registered = enumerated(finding.registered_ids) or "nothing"
-    blocks: list[Block] = [
-        Paragraph(finding.explanation),
-        FieldList(
-            (
-                ("subject", finding.subject),
-                ("schema ids there", registered),
-                *((("restores from", source),) if BY_CODE[finding.code].find_of_application is None else ()),
-                *_other_splits(finding),
-            )
-        ),
-        *(picture_of(finding, facts) if facts else ()),
-    ]
+    yield Paragraph(finding.explanation)
+    yield FieldList(
+        (
+            ("subject", finding.subject),
+            ("schema ids there", registered),
+            *((("restores from", source),) if BY_CODE[finding.code].find_of_application is None else ()),
+            *_other_splits(finding),
+        )
+    )
+    if facts:
+        yield from picture_of(finding, facts)
     if finding.severity is not Severity.NOTE:
         # A note stands beside a finding with the same numbers, or has nothing that anybody must count.
         if any(fault.partitions for fault in finding.schema_ids):
             is_partial = any(fault.is_partial for fault in finding.schema_ids)
-            blocks.append(
-                Table(
-                    ("schema id", "partition", "live keys", "not yet committed", "offsets"),
-                    tuple(row for fault in finding.schema_ids for row in _places(fault)),
-                    title=BY_CODE[finding.code].partial if is_partial else None,
-                )
+            yield Table(
+                ("schema id", "partition", "live keys", "not yet committed", "offsets"),
+                tuple(row for fault in finding.schema_ids for row in _places(fault)),
+                title=BY_CODE[finding.code].partial if is_partial else None,
             )
-        if evidence := tuple(_evidence(finding)):
-            blocks += [Heading("Evidence", level=2), ItemList(evidence)]
-        if finding.considered:
-            blocks += [Heading("Possible sources", level=2), ItemList(tuple(_possible(finding)))]
-        if finding.observations:
-            blocks += [
-                Heading("Seen of the application", level=2),
-                ItemList(tuple(f"{o.kind} {o.says}: {o.detail} ({o.weight.value})" for o in finding.observations)),
-            ]
-    blocks.append(Paragraph(f"Next: {finding.next}"))
+        yield from titled_list("Evidence", _evidence(finding))
+        yield from titled_list("Possible sources", _possible(finding))
+        seen = (f"{each.kind} {each.says}: {each.detail} ({each.weight.value})" for each in finding.observations)
+        yield from titled_list("Seen of the application", seen)
+    yield Paragraph(f"Next: {finding.next}")
     for note in finding.notes:
-        blocks += [Heading(f"On its repair ({note.code})", level=2), Paragraph(f"{note.explanation} {note.next}")]
-    return blocks
+        yield Heading(f"On its repair ({note.code})", level=2)
+        yield Paragraph(f"{note.explanation} {note.next}")
 
 
 def _other_splits(finding: Finding) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from srfix.cli.output.interface import Block, Heading, ItemList, Paragraph, Tone, Verdict
+from srfix.cli.output.interface import Block, Paragraph, Tone, Verdict, titled_list
 from srfix.recovery.commands import Given
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped
 from srfix.recovery.ids_in_words import counted
@@ -79,9 +79,7 @@ def repair_on_request(diagnosis: Diagnosis) -> list[str] | None:
 def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
     """A part for each application with advice."""
     for told in applications:
-        if told.advice:
-            yield Heading(f"What to do: {told.application}", level=2, is_apart=True)
-            yield ItemList(told.advice, is_numbered=True)
+        yield from titled_list(f"What to do: {told.application}", told.advice, is_numbered=True, is_apart=True)
 
 
 def secrets_to_add(given: Given, *commands: str) -> Iterator[Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table
+from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table, titled_list
 from srfix.recovery.guard.models import Certainty, Forecast, Foretold, StoreKind
 from srfix.recovery.ids_in_words import counted, enumerated
 
@@ -23,17 +23,13 @@ def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
             yield ItemList(each.first, is_numbered=True)
     if not serious:
         yield Paragraph("Nothing that was looked at will break.")
-    if notes:
-        yield Heading("Notes", level=2)
-        yield ItemList(tuple(f"{_title(each)}: {each.explanation}" for each in notes))
+    yield from titled_list("Notes", (f"{_title(each)}: {each.explanation}" for each in notes))
     if forecast.ignored:
         named = enumerated([_title(each) for each in forecast.ignored])
         yield Paragraph(f"Ignored (--ignore), and no reason to fail: {named}.")
     yield from _tables(forecast)
     left_out = (*forecast.skipped, *forecast.unasked)
-    if left_out:
-        yield Heading("Not looked at", level=2)
-        yield ItemList(tuple(f"{each.what}: {each.reason}" for each in left_out))
+    yield from titled_list("Not looked at", (f"{each.what}: {each.reason}" for each in left_out))
 
 
 def forecast_summary(forecast: Forecast) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.gate import Gate
 from srfix.cli.options.options import Selection
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report
-from srfix.cli.output.speaking import write_report
+from srfix.cli.output.speaking import say, write_report
 from srfix.recovery.baseline import Compared, Known, compare, load_baseline, save_baseline, worst
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.severity import Severity
@@ -39,6 +39,20 @@ class Judged:
     def writes_report(self, output: OutputFormat) -> bool:
         """True unless it is quiet; who asked for JSON reads it with a program, which always gets its document."""
         return not self.is_quiet or output.is_for_programs
+
+    def conclude(
+        self, report: Report, output: OutputFormat, *, asides: Iterable[str] = (), lines: Iterable[str]
+    ) -> ExitCode:
+        """Writes the report with what was judged, says the rest on standard error, and gives the exit code.
+
+        :param asides: what is said before what is to be done about the baseline; as `lines`, unless it is quiet.
+        """
+        if self.writes_report(output):
+            document, blocks = {**report.document, **self.document}, (*report.blocks, *self.blocks)
+            write_report(replace(report, document=document, blocks=blocks), output)
+        for line in self.lines if self.is_quiet else (*asides, *self.lines, *lines):
+            say(line, err=True)
+        return self.code
 
 
 def judge(
@@ -121,12 +135,6 @@ def of_topic(finding: TopicFinding) -> tuple[Known, Severity]:
     """The same of a topic that a reader reads."""
     known = Known(code=finding.code, topic=finding.topic, subject=finding.subject, role=finding.role)
     return known, finding.severity
-
-
-def write_unless_quiet(report: Report, output: OutputFormat, *, quiet: bool, code: ExitCode) -> None:
-    """Writes a report, unless --quiet was given and nothing is wrong; a document of JSON is written always."""
-    if not (quiet and code is ExitCode.OK) or output.is_for_programs:
-        write_report(report, output)
 
 
 def _blocks(compared: Compared, below: dict[Known, Severity], gate: Gate) -> Iterator[Block]:

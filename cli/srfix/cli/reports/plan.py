@@ -20,6 +20,7 @@ from srfix.cli.output.interface import (
     Table,
     Tone,
     Verdict,
+    titled_list,
 )
 from srfix.cli.reports.diagnosis_words import secrets_to_add
 from srfix.cli.reports.pictures import picture_before
@@ -69,7 +70,7 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds
             return [Paragraph("Nothing can be planned as things stand: what is in the way is said below.")]
         if not plan.passed_over:
             return [Paragraph("Nothing to repair: no registration is missing.")]
-        return [Paragraph("Nothing must be repaired."), *_passed_over(plan)]
+        return [Paragraph("Nothing must be repaired."), *titled_list("Not asked for", plan.passed_over)]
     if not details:
         return [*_in_short(plan, path, given, folds=folds)]
     return [
@@ -78,8 +79,7 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds
         *_expects(plan),
         Heading("What it costs", level=2),
         ItemList(plan.price),
-        *_left_out(plan),
-        *_passed_over(plan),
+        *_not_planned(plan),
         Heading("Around it", level=2),
         ItemList(plan.playbook, is_numbered=True),
         *_schemas(plan),
@@ -98,8 +98,7 @@ def _in_short(plan: Plan, path: Path | None, given: Given, *, folds: bool) -> It
         yield Folded("Every step, in order", tuple(_steps(plan.actions)), is_open=len(plan.actions) <= _FEW_STEPS)
         yield Heading("What it costs", level=2)
     yield ItemList(plan.price)
-    yield from _left_out(plan)
-    yield from _passed_over(plan)
+    yield from _not_planned(plan)
     around = until_repaired(plan.circumstances)
     if around is not None:
         yield Paragraph(around, is_warning=True)
@@ -126,12 +125,9 @@ def _schemas(plan: Plan) -> Iterator[Block]:
     yield ItemList(tuple(f"{schema_id}: {text}" for schema_id, text in sorted(schemas.items())))
 
 
-def _left_out(plan: Plan) -> list[Block]:
-    return [Heading("Not in this plan", level=2), ItemList(plan.left_out)] if plan.left_out else []
-
-
-def _passed_over(plan: Plan) -> list[Block]:
-    return [Heading("Not asked for", level=2), ItemList(plan.passed_over)] if plan.passed_over else []
+def _not_planned(plan: Plan) -> Iterator[Block]:
+    yield from titled_list("Not in this plan", plan.left_out)
+    yield from titled_list("Not asked for", plan.passed_over)
 
 
 def _next(plan: Plan, path: Path | None, given: Given) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table, titled_list
 from srfix.cli.output.speaking import show_json, write_report
 from srfix.serde.json_values import to_json
 from srfix.serde.printable import is_printable
@@ -108,9 +108,7 @@ def _blocks(rows: list[DecodedRow], stores: list[StateStore], retention: Retenti
         for part in (row.record.key, row.record.value)
         if part.error is not None
     }
-    if problems:
-        yield Heading("Not decoded", level=2)
-        yield ItemList(tuple(sorted(problems)))
+    yield from titled_list("Not decoded", sorted(problems))
 
 
 def span(start_ms: int | None, end_ms: int | None) -> str:

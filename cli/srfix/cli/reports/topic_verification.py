@@ -14,8 +14,7 @@ from click.core import ParameterSource
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Table
-from srfix.cli.output.speaking import say
-from srfix.cli.reports.judging import write_unless_quiet
+from srfix.cli.output.speaking import conclude
 from srfix.cli.session import open_cluster
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.journal import default_journal_path
@@ -76,12 +75,10 @@ def verify_topic(
         ],
     }
     report = Report(document=document, blocks=tuple(_blocks(plan, checks)))
-    write_unless_quiet(report, output, quiet=quiet, code=code)
-    if not (quiet and code is ExitCode.OK):
-        counts = {outcome: sum(each.outcome is outcome for each in checks) for outcome in TopicOutcome}
-        told = (f"{count:,} {_WORDS[outcome]}" for outcome, count in counts.items() if count)
-        say(f"{counted(len(checks), 'check')}: {', '.join(told) or 'nothing was planned'}.", err=True)
-    return code
+    counts = {outcome: sum(each.outcome is outcome for each in checks) for outcome in TopicOutcome}
+    told = (f"{count:,} {_WORDS[outcome]}" for outcome, count in counts.items() if count)
+    total = f"{counted(len(checks), 'check')}: {', '.join(told) or 'nothing was planned'}."
+    return conclude(report, output, quiet=quiet, code=code, lines=[total])
 
 
 def _given(path: Path) -> tuple[TopicPlan, TopicJournalState | None, Path | None]:

@@ -19,7 +19,7 @@ from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
 from srfix.cli.options.values import Choice
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.rows import in_characters, span, time_of
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -73,7 +73,6 @@ def diff(
     known or was looked at.
     """
     from srfix.cli.on_spark import WatchedParts
-    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.cli.session import open_cluster, patience_s
     from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
     from srfix.recovery.state_report.differences import diff_document
@@ -115,18 +114,9 @@ def diff(
     is_wrong = differ or damaged
     code = ExitCode.FINDINGS if is_wrong else ExitCode.REFUSED if unseen else ExitCode.OK
     report = Report(document=document, blocks=tuple(_blocks(done)))
-    write_unless_quiet(report, output, quiet=quiet, code=code)
-    if quiet and code is ExitCode.OK:
-        return code
-    for line in damaged:
-        say(line, err=True)
-    for each in unseen:
-        say(f"Not looked at: {each}", err=True)
-    if differ:
-        say(f"{counted(differ, 'key')} of {same + differ:,} not as {name} says.", err=True)
-    else:
-        say(f"{counted(same, 'key')} as {name} says.", err=True)
-    return code
+    total = f"{counted(differ, 'key')} of {same + differ:,} not" if differ else counted(same, "key")
+    lines = (*damaged, *(f"Not looked at: {each}" for each in unseen), f"{total} as {name} says.")
+    return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:

@@ -16,7 +16,7 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -46,7 +46,6 @@ def estimate(
     alone; tasks of one thread restore one after another, and RocksDB's writing comes on top of a measured rate. Exit code 2
     if not every store could be looked at.
     """
-    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.cli.session import open_cluster
     from srfix.recovery.state_report.estimates import estimate_document, estimate_restore, topic_of
 
@@ -77,14 +76,10 @@ def estimate(
     )
     code = ExitCode.REFUSED if unseen else ExitCode.OK
     report = Report(document=document, blocks=tuple(_blocks([each for _name, each in found])))
-    write_unless_quiet(report, output, quiet=quiet, code=code)
-    if quiet and code is ExitCode.OK:
-        return code
-    for each in unseen:
-        say(f"Not looked at: {each}", err=True)
     records = sum(each.records for _name, each in found)
-    say(f"{counted(records, 'record')} for {counted(len(found), 'store')}.", err=True)
-    return code
+    total = f"{counted(records, 'record')} for {counted(len(found), 'store')}."
+    lines = (*(f"Not looked at: {each}" for each in unseen), total)
+    return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
 def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:

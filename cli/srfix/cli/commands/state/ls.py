@@ -15,7 +15,7 @@ from srfix.cli.options.connecting import config_option
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import Block, FieldList, Heading, OutputFormat, Report, Table
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
@@ -41,7 +41,6 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     whether a process has it open; per store the form of its rows, with a question mark where only its name or some rows
     show it. Exit code 1 if a store cannot be opened, else 2 if not everything could be looked at.
     """
-    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.recovery.state.reading import read_state_directory, shut_folders
     from srfix.recovery.state_report.listing import listing_document
     from srfix.recovery.state_report.store_forms import forms_of, unreadable_stores
@@ -58,17 +57,14 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     is_shut = any(form.is_shut for _each, _line, form in unread)
     code = ExitCode.FINDINGS if damaged else ExitCode.REFUSED if problems or is_shut else ExitCode.OK
     report = Report(document=document, blocks=tuple(_blocks(applications, forms)))
-    write_unless_quiet(report, output, quiet=quiet, code=code)
-    if quiet and code is ExitCode.OK:
-        return code
-    for problem in problems:
-        say(f"Not looked at: {problem.path}: {problem.reason}", err=True)
-    for each, line, form in unread:
-        say(f"{'Not looked at' if _is_unseen(each, form) else 'Damaged'}: {line}", err=True)
     stores = sum(len(task.stores) for each in applications for task in each.tasks)
     tasks = sum(len(each.tasks) for each in applications)
-    say(f"{counted(len(applications), 'application')}, {counted(tasks, 'task')}, {counted(stores, 'store')}.", err=True)
-    return code
+    lines = (
+        *(f"Not looked at: {problem.path}: {problem.reason}" for problem in problems),
+        *(f"{'Not looked at' if _is_unseen(each, form) else 'Damaged'}: {line}" for each, line, form in unread),
+        f"{counted(len(applications), 'application')}, {counted(tasks, 'task')}, {counted(stores, 'store')}.",
+    )
+    return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
 def _is_unseen(application: ApplicationState, form: StoreForm) -> bool:

@@ -12,9 +12,8 @@ import click
 from srfix.cli.connection import Connection
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
 from srfix.cli.options.groups import handing_over
-from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.options.policy import DUAL_SUBJECT, ONE_SUBJECT, POLICIES
 from srfix.cli.options.values import Choice
-from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 
@@ -95,12 +94,6 @@ def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions
         roles=(role,),
         format=None if form in (None, _BY_SCHEMA) else Format(form),
         columns=None if columns is None else given_columns(columns),
-        wrap=None,
-        case_rule=CaseRule.UNIQUE,
-        times="datetimes",
-        window=None,
-        schema=None,
-        is_framed=False,
     )
 
 
@@ -126,7 +119,7 @@ reading_options = handing_over(
     click.option(
         "--resolve",
         "policy",
-        type=Choice([BY_ID, ONE_SUBJECT, DUAL_SUBJECT]),
+        type=Choice(POLICIES),
         help="How a schema id is looked up: by-id as plain deserializers (the default), one-subject as Connect's converters "
         "and ksqlDB, dual-subject with a fall-back.",
     ),

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import (
-    StoreChoice,
-    choice_options,
-    directory_argument,
-)
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
 from srfix.cli.commands.state.not_read import not_read
 from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
 from srfix.cli.connection import Connection

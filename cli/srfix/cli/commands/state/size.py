@@ -7,18 +7,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import (
-    StoreChoice,
-    choice_options,
-    directory_argument,
-)
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
 from srfix.cli.commands.state.not_read import not_read, read_so_far
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import config_option
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import Bars, Block, Heading, ItemList, OutputFormat, Report, Table
-from srfix.cli.output.speaking import say
+from srfix.cli.output.interface import Bars, Block, OutputFormat, Report, Table, titled_list
+from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -41,7 +37,6 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     compaction that is switched off. Kafka Streams lets the LOG tell of errors alone, unless a RocksDBConfigSetter changes that.
     Exit code 1 if a store is damaged.
     """
-    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.recovery.state_report.sizes import size_document, size_of
 
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
@@ -51,13 +46,9 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     unread = not_read(parts, applications=choice.applications(directory))
     code = unread.code()
     report = Report(document=document, blocks=tuple(_blocks([each for _name, each in found])))
-    write_unless_quiet(report, output, quiet=quiet, code=code)
-    if quiet and code is ExitCode.OK:
-        return code
-    unread.say()
     entries = sum(each.entries for _name, each in found)
-    say(f"{counted(entries, 'row')} in {counted(len(found), 'part')} of stores.", err=True)
-    return code
+    lines = (*unread.lines, f"{counted(entries, 'row')} in {counted(len(found), 'part')} of stores.")
+    return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
 def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
@@ -85,10 +76,8 @@ def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
         yield Table(
             ("store", "RocksDB", "compression", "compaction", "LOG tells of"), tuple(told), title="By its OPTIONS"
         )
-    hurts = [f"{each.store.name} of task {each.store.task.name}: {said}" for each in found for said in each.hurts]
-    if hurts:
-        yield Heading("What is known to hurt", level=2)
-        yield ItemList(tuple(hurts))
+    hurts = (f"{each.store.name} of task {each.store.task.name}: {said}" for each in found for said in each.hurts)
+    yield from titled_list("What is known to hurt", hurts)
 
 
 def _row(each: StoreSize) -> tuple[str, ...]:

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import (
-    StoreChoice,
-    choice_options,
-    directory_argument,
-)
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
 from srfix.cli.commands.state.not_read import not_read, read_so_far, shut_stores
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -24,7 +20,7 @@ from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
 from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
 from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import enumerated
@@ -73,7 +69,6 @@ def where(
     Exit code 1 if the key is not where it is looked for, lies elsewhere, or cannot be read by whoever looks the version up.
     """
     from srfix.cli.commands.state.looking import KeyLook
-    from srfix.cli.reports.judging import write_unless_quiet
     from srfix.cli.session import open_cluster
     from srfix.recovery.state_report.estimates import topic_of
     from srfix.recovery.state_report.key_reads import is_failing
@@ -111,23 +106,15 @@ def where(
     is_missing = found.is_found is False and not unread.is_unseen
     code = unread.code(is_wrong=bool(found.astray) or is_missing or is_failing(look.reads))
     report = Report(document=document, blocks=tuple(_blocks(title, found, source, look)))
-    write_unless_quiet(report, output, quiet=quiet, code=code)
-    if quiet and code is ExitCode.OK:
-        return code
-    if is_missing:
-        for line in taken_as_text(key):
-            say(line, err=True)
+    lines = taken_as_text(key) if is_missing else []
     if not any(each.is_home for each in found.holders):
-        say(f"No task of partition {found.partition} is in {directory}: another instance holds it.", err=True)
-    for each in found.astray:
-        say(
-            f"Task {each.store.task.name} holds the key, and Streams looks for it in partition {found.partition}.",
-            err=True,
-        )
-    for why in look.not_looked_at:
-        say(f"Not looked at: {why}", err=True)
-    unread.say()
-    return code
+        lines.append(f"No task of partition {found.partition} is in {directory}: another instance holds it.")
+    lines += [
+        f"Task {each.store.task.name} holds the key, and Streams looks for it in partition {found.partition}."
+        for each in found.astray
+    ]
+    lines += [f"Not looked at: {why}" for why in look.not_looked_at]
+    return conclude(report, output, quiet=quiet, code=code, lines=(*lines, *unread.lines))
 
 
 def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:

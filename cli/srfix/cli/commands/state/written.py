@@ -11,7 +11,7 @@ import click
 
 from srfix.cli.completion import path_completion
 from srfix.cli.options.groups import handing_over, option
-from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
 from srfix.cli.options.values import Choice
 from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table
 from srfix.cli.output.speaking import say, write_report
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from srfix.serde.resolve.policies import Resolver
     from srfix.serde.resolve.resolved import SecondAnswered
     from srfix.serde.schemas.models import Json
-    from srfix.serde.subjects.names import SubjectStrategy
 
 
 SCHEMA: Final = "srfix.state-written/1"
@@ -107,44 +106,43 @@ class ValuesAnew:
         """
         from srfix.recovery.rebuild.reserialise import Reserialiser
         from srfix.serde.subjects.names import Subject
-        from srfix.serde.subjects.strategies import ChangelogSubject
 
         if self.subject is None:
             return None
-        changelog = ChangelogSubject(application=application, store=store)
         return Reserialiser(
             registry,
             Subject(self.subject),
             version=self.schema_version or "latest",
-            resolver=self._resolver(registry, changelog, source, on_second),
+            resolver=self._resolver(registry, application, store, source, on_second),
         )
 
     def _resolver(
         self,
         registry: RegistryClient,
-        changelog: SubjectStrategy,
+        application: str,
+        store: str,
         source: str | None,
         on_second: Callable[[SecondAnswered], None] | None,
     ) -> Resolver:
-        from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
+        from srfix.serde.resolve.policies import ById
         from srfix.serde.subjects.names import Role, subject_for
-        from srfix.serde.subjects.strategies import FixedSubject
 
         assert self.subject is not None
-        first = changelog if self.read_subject is None else FixedSubject(value=self.read_subject)
-        if self.resolve == ONE_SUBJECT:
-            return UnderOneSubject(registry, first)
-        if self.resolve != DUAL_SUBJECT:
+        if self.resolve == BY_ID:
             return ById(registry, context=registry.context_of(self.subject))
-        second = self.second_subject or (None if source is None else subject_for(source, Role.VALUE))
-        if second is None:
-            raise UsageError(f"--resolve {DUAL_SUBJECT} needs --second-subject: the source topic's, say.")
-        return DualSubject(
-            registry,
-            first=first,
-            second=FixedSubject(value=second),
-            on_second=on_second or (lambda answered: say(answered.note, err=True)),
+        second = None
+        if self.resolve == DUAL_SUBJECT:
+            second = self.second_subject or (None if source is None else subject_for(source, Role.VALUE))
+            if second is None:
+                raise UsageError(f"--resolve {DUAL_SUBJECT} needs --second-subject: the source topic's, say.")
+        choice = PolicyChoice(
+            policy=self.resolve,
+            subject=self.read_subject,
+            second_subject=second,
+            application=application,
+            store=store,
         )
+        return choice.resolver(registry, (Role.VALUE,), on_second=on_second)
 
     def as_json(self) -> dict[str, Json]:
         """What was asked for, for a run that is taken up again."""
@@ -173,7 +171,7 @@ values_options = handing_over(
     ),
     click.option(
         "--resolve",
-        type=Choice([BY_ID, ONE_SUBJECT, DUAL_SUBJECT]),
+        type=Choice(POLICIES),
         default=BY_ID,
         show_default=True,
         help="With --subject: how the schema of a value's own id is looked up: by the id alone, only if --read-subject holds "
