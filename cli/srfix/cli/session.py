@@ -83,18 +83,8 @@ class ClusterSession:
         :param engine: what counts topics, if not the session's own.
         """
         selection = self.selection
-        examination = diagnose(
-            self.survey,
-            engine or self.engine,
-            self.said,
-            application=selection.application,
-            store=selection.store,
-            deadline_s=self.hurry.deadline_s,
-            max_records=self.hurry.max_records,
-            decode_values=self.decode_values,
-            whole_changelogs=self.whole_changelogs,
-            on_progress=None if self.quiet else show_progress(),
-        )
+        on_progress = None if self.quiet else show_progress()
+        examination = self._diagnose(self.survey, engine or self.engine, on_progress)
         stores = [facts.store for facts in examination.facts]
         examined = {name for store in stores for name in (store.name, f"{store.application}/{store.name}")}
         for store in sorted(selection.sources.keys() - examined):
@@ -116,18 +106,26 @@ class ClusterSession:
 
         :param survey: one that has asked nothing yet.
         """
-        selection = self.selection
-        examination = diagnose(
+        ignore = self.selection.ignore
+        return acknowledge(
+            self._diagnose(survey, self.engine, on_progress), ignore, survey.subjects() if ignore else ()
+        )
+
+    def _diagnose(
+        self, survey: Survey, engine: CensusEngine, on_progress: Callable[[CensusProgress], None] | None
+    ) -> Examination:
+        return diagnose(
             survey,
-            self.engine,
+            engine,
             self.said,
-            application=selection.application,
-            store=selection.store,
+            application=self.selection.application,
+            store=self.selection.store,
             deadline_s=self.hurry.deadline_s,
             max_records=self.hurry.max_records,
+            decode_values=self.decode_values,
+            whole_changelogs=self.whole_changelogs,
             on_progress=on_progress,
         )
-        return acknowledge(examination, selection.ignore, survey.subjects() if selection.ignore else ())
 
     def _aside(self, text: str) -> None:
         if self.quiet:

@@ -14,8 +14,14 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.gate import Gate, gate_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.options import Hurry, details_option, findings_output_option, hurry_options
-from srfix.cli.options.topic import TopicChoice, topic_isolation_option, topic_options, topic_reader_option
+from srfix.cli.options.options import (
+    Hurry,
+    details_option,
+    findings_output_option,
+    hurry_options,
+    topic_isolation_option,
+)
+from srfix.cli.options.topic import TopicChoice, topic_options, topic_reader_option
 from srfix.cli.output.interface import OutputFormat, Report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
 @click.argument("topic")
 @topic_reader_option
 @topic_options
-@topic_isolation_option
+@topic_isolation_option("How the reader reads.")
 @connection_options
 @hurry_options
 @engine_options

@@ -23,6 +23,7 @@ from srfix.cli.options.options import (
     details_option,
     hurry_options,
     output_option,
+    plan_file_option,
     plan_selection_options,
 )
 from srfix.cli.options.topic import TopicChoice, topic_options
@@ -54,14 +55,7 @@ if TYPE_CHECKING:
 @engine_options
 @details_option
 @output_option
-@click.option(
-    "-o",
-    "--out",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the plan there; - is standard output, in place of the report.",
-)
+@plan_file_option("Write the plan there; - is standard output, in place of the report.")
 @click.option(
     "--keep",
     type=choice_of(Keep),

@@ -15,7 +15,7 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.groups import option, typed_options
-from srfix.cli.options.options import Hurry, details_option, hurry_options, output_option
+from srfix.cli.options.options import Hurry, details_option, hurry_options, output_option, topic_isolation_option
 from srfix.cli.options.values import ROLES, Choice
 from srfix.cli.output.interface import (
     Bars,
@@ -58,13 +58,7 @@ _FEW_PARTITIONS: Final = 16
 )
 @click.option("--global", "is_global", is_flag=True, help="Count everything, as a global table does (the default).")
 @click.option("--role", type=Choice(list(ROLES)), default="both", show_default=True, help="Which payloads to look at.")
-@click.option(
-    "--isolation",
-    type=Choice([isolation.value for isolation in reversed(Isolation)]),
-    default=Isolation.READ_UNCOMMITTED.value,
-    show_default=True,
-    help="How the restore reads; exactly-once applications read read_committed.",
-)
+@topic_isolation_option("How the restore reads; exactly-once applications read read_committed.")
 @connection_options
 @hurry_options
 @engine_options

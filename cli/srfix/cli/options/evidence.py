@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -27,18 +27,34 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceOptions:
+class KsqldbServers:
+    """ksqlDB servers to ask. Its repr shows no secret."""
+
+    ksqldb: tuple[str, ...] = field(default=(), repr=False)
+    """Their URLs; they may hold credentials."""
+    ksqldb_user: str | None = field(default=None, repr=False)
+    """USER:PASSWORD, where PASSWORD or the whole may be `env:NAME` or `file:PATH`."""
+    ksqldb_config: tuple[str, ...] = ()
+    """What the client is told, each `key=value`."""
+
+    def clients(self) -> Iterator[KsqldbClient]:
+        """A client for each; it is closed when the next one is asked for.
+
+        :raises UsageError: if a URL or a property makes no sense.
+        :raises SecretError: if the password cannot be read.
+        """
+        for url in self.ksqldb:
+            with _client(url, self.ksqldb_user, self.ksqldb_config) as client:
+                yield client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceOptions(KsqldbServers):
     """Where to look, besides cluster and registry."""
 
     state_dir: tuple[str, ...] = ()
     """State directories, or applications' folders in them."""
     topology: tuple[str, ...] = ()
-    ksqldb: tuple[str, ...] = field(default=(), repr=False)
-    """URLs of ksqlDB servers; they may hold credentials."""
-    ksqldb_user: str | None = field(default=None, repr=False)
-    """USER:PASSWORD for ksqlDB, where PASSWORD or the whole may be `env:NAME` or `file:PATH`."""
-    ksqldb_config: tuple[str, ...] = ()
-    """What ksqlDB's client is told, each `key=value`."""
     ksqldb_text: tuple[str, ...] = ()
     """Files with saved answers of ksqlDB."""
 
@@ -60,7 +76,7 @@ class EvidenceOptions:
             state=tuple(found for path in self.state_dir for found in read_state_directory(Path(path))),
             topologies=tuple(found for path in self.topology for found in _topologies(path, application)),
             ksqldb=(
-                *map(self._ask, self.ksqldb),
+                *map(_survey, self.clients()),
                 *(
                     parse_saved_answers(_content(path, "--ksqldb-text"), origin=path).with_application(application)
                     for path in self.ksqldb_text
@@ -68,36 +84,14 @@ class EvidenceOptions:
             ),
         ).with_owners()
 
-    def _ask(self, url: str) -> KsqldbAnswers:
-        from srfix.recovery.ksqldb.models import KsqldbAnswers
 
-        with _client(url, self.ksqldb_user, self.ksqldb_config) as client:
-            try:
-                return client.survey()
-            except KsqldbError as error:  # an incident is no time to insist on every witness
-                return KsqldbAnswers(origin=client.url, problems=(error.message,))
+def _survey(client: KsqldbClient) -> KsqldbAnswers:
+    from srfix.recovery.ksqldb.models import KsqldbAnswers
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KsqldbServers:
-    """ksqlDB servers to ask. Its repr shows no secret."""
-
-    ksqldb: tuple[str, ...] = field(default=(), repr=False)
-    """Their URLs; they may hold credentials."""
-    ksqldb_user: str | None = field(default=None, repr=False)
-    """As in `EvidenceOptions`."""
-    ksqldb_config: tuple[str, ...] = ()
-    """What the client is told, each `key=value`."""
-
-    def clients(self) -> Iterator[KsqldbClient]:
-        """A client for each; it is closed when the next one is asked for.
-
-        :raises UsageError: if a URL or a property makes no sense.
-        :raises SecretError: if the password cannot be read.
-        """
-        for url in self.ksqldb:
-            with _client(url, self.ksqldb_user, self.ksqldb_config) as client:
-                yield client
+    try:
+        return client.survey()
+    except KsqldbError as error:  # an incident is no time to insist on every witness
+        return KsqldbAnswers(origin=client.url, problems=(error.message,))
 
 
 def _client(url: str, user: str | None, config: tuple[str, ...]) -> KsqldbClient:
@@ -111,15 +105,7 @@ def _client(url: str, user: str | None, config: tuple[str, ...]) -> KsqldbClient
     return KsqldbClient(url, auth=None if user is None else BasicAuth.parse(user), bounds=bounds)
 
 
-def _evidence(**values: Any) -> EvidenceOptions:
-    return _noted(EvidenceOptions(**values))
-
-
-def _servers(**values: Any) -> KsqldbServers:
-    return _noted(KsqldbServers(**values))
-
-
-_Options = TypeVar("_Options", EvidenceOptions, KsqldbServers)
+_Options = TypeVar("_Options", bound=KsqldbServers)
 
 
 def _noted(options: _Options) -> _Options:
@@ -156,12 +142,12 @@ _KSQLDB = (
         "repeatable.",
     ),
 )
-ksqldb_options = handing_over("ksqldb", _servers, *_KSQLDB)
+ksqldb_options = handing_over("ksqldb", lambda **values: _noted(KsqldbServers(**values)), *_KSQLDB)
 """Adds `--ksqldb` and its like; the command gets `ksqldb: KsqldbServers`."""
 
 evidence_options = handing_over(
     "evidence",
-    _evidence,
+    lambda **values: _noted(EvidenceOptions(**values)),
     _repeatable(
         "--state-dir",
         envvar="STATE_DIR",

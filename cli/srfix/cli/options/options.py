@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -89,6 +90,17 @@ isolation_option = option(
     "transactional ids tell.",
 )
 """Adds `--isolation`; the command gets `isolation: str`, for `isolation_of`."""
+
+
+def topic_isolation_option(help_: str) -> Decorator:
+    """Adds `--isolation`, of what reads a topic; the command gets `isolation: str`."""
+    return click.option(
+        "--isolation",
+        type=Choice([isolation.value for isolation in reversed(Isolation)]),
+        default=Isolation.READ_UNCOMMITTED.value,
+        show_default=True,
+        help=help_,
+    )
 
 
 def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decorator:
@@ -246,6 +258,20 @@ only_option = click.option(
     help="Of the plan only what repairs this finding code or this application; repeatable. The rest can follow.",
 )
 """Adds `--only`; the command gets `only: tuple[str, ...]`."""
+
+
+def plan_file_option(help_: str, *, required: bool = False) -> Decorator:
+    """Adds `--out` of a plan; the command gets `path: Path`, or None."""
+    return click.option(
+        "-o",
+        "--out",
+        "path",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        required=required,
+        help=help_,
+    )
+
 
 yes_option = option("--yes", envvar="YES", is_flag=True, help="Do not ask.")
 """Adds `--yes`; the command gets `yes: bool`."""

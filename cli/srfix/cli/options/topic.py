@@ -122,12 +122,3 @@ topic_reader_option = option(
     "(plain), those with use.latest.version (latest), a dual-subject reader (dual).",
 )
 """Adds `--reader`; the command gets `reader: str`."""
-
-topic_isolation_option = click.option(
-    "--isolation",
-    type=Choice([isolation.value for isolation in reversed(Isolation)]),
-    default=Isolation.READ_UNCOMMITTED.value,
-    show_default=True,
-    help="How the reader reads.",
-)
-"""Adds `--isolation`, of a topic's reader; the command gets `isolation: str`."""

@@ -12,7 +12,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.groups import option
-from srfix.cli.options.options import output_option
+from srfix.cli.options.options import output_option, plan_file_option
 from srfix.cli.options.values import Duration
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, write_report
@@ -39,14 +39,8 @@ from srfix.cli.output.speaking import say, write_report
     help="Keys whose newest record is older are deleted: 90d, 12h, 30min, 2w.",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="No more keys than that, the oldest first.")
-@click.option(
-    "-o",
-    "--out",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    required=True,
-    help="Write the plan there, to a new file, and the records to be deleted to FILE.records.jsonl.",
+@plan_file_option(
+    "Write the plan there, to a new file, and the records to be deleted to FILE.records.jsonl.", required=True
 )
 @connection_options
 @output_option

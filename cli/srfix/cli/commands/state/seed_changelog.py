@@ -14,7 +14,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.groups import option
-from srfix.cli.options.options import isolation_of, isolation_option, output_option
+from srfix.cli.options.options import isolation_of, isolation_option, output_option, plan_file_option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, write_report
 from srfix.serde.errors import UsageError
@@ -39,15 +39,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Of the changelog that is created; default: the broker's. Give what the application has for replication.factor.",
 )
-@click.option(
-    "-o",
-    "--out",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    required=True,
-    help="Write the plan there, to a new file.",
-)
+@plan_file_option("Write the plan there, to a new file.", required=True)
 @connection_options
 @output_option
 def seed_changelog(
