@@ -30,6 +30,7 @@ from tests.recovery.worlds.cases import (
 from tests.recovery.worlds.judging import clock, judge
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import (
+    GUID,
     METADATA_FROM_3_3,
     UNFRAMED,
     DiskRow,
@@ -142,6 +143,15 @@ class TestTheSource:
         truth = replace(world.truth[0], topic="audits")
         assert sources(examined(replace(world, application="shop", truth=(truth,)), registry)) == {}
 
+    def test_is_not_known_where_one_that_cannot_be_compared_is_left_and_the_application_has_committed_nothing(
+        self, registry: FixtureRegistry
+    ) -> None:
+        alive = streams_group("shop", {}, is_live=True)
+        row = subject("KsqlDataSourceSchema(USERID long?)")
+        world = incident("shop", "t", groups={"shop": alive}, topics={"audits": topic(None)}, phantom=row)
+        truth = replace(world.truth[0], topic="audits")
+        assert sources(examined(replace(world, truth=(truth,)), registry)) == {}
+
 
 def test_the_stores_own_schema_may_be_that_of_an_application_with_global_tables_alone(
     registry: FixtureRegistry,
@@ -197,6 +207,14 @@ class TestAStoreThatRestoresFromNowhere:
         subjects = {"users-value": subject(USER), f"{truth.changelog}-value": subject(counts)}
         world = replace(world, truth=(truth,), subjects=subjects, topology_of=("my-app-users",))
         assert not any(finding.severity is Severity.BROKEN for finding in examined(world, registry).diagnosis.findings)
+
+    def test_has_had_a_put_where_a_record_names_its_schema_by_guid(self, registry: FixtureRegistry) -> None:
+        """On 3.3 or later, which would have registered the store's schema under the source's subject."""
+        groups = {"my-app": group_of_streams("my-app", {("users", 0): 1}, METADATA_FROM_3_3, is_live=False)}
+        world = incident(store="cache", users=topic(GUID), groups=groups)
+        truth = TrueStore("my-app", "cache", Kind.UNLOGGED, fed_by="users")
+        examination = examined(replace(world, truth=(truth,), renewed=("my-app",)), registry)
+        assert [finding.code for finding in examination.diagnosis.findings] == ["SRF007"]
 
     @pytest.mark.parametrize("is_running", [True, False])
     def test_is_that_of_a_transient_query(self, is_running: bool, registry: FixtureRegistry) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from srfix.recovery.cluster.answers import GroupState
 from tests.recovery.world import World, value, world_of
 
 RECORD = '{"type":"record","name":"Item","fields":[{"name":"sku","type":"long"}]}'
@@ -47,3 +48,15 @@ def test_one_of_an_application_that_there_is_is_not(world: World, lists_groups: 
     if lists_groups:
         world.listing("shop", "db")
     assert sources(world) - {"clicks"} == {"items-by-id"}
+
+
+@pytest.mark.parametrize("lists_groups", [True, False])
+def test_one_of_a_group_of_plain_consumers_is_weighed(
+    world: World, monkeypatch: pytest.MonkeyPatch, lists_groups: bool
+) -> None:
+    state = GroupState(group="db", state="Stable", members=1, problem=None, assignor="range", client_ids=("rdkafka",))
+    monkeypatch.setattr(type(world.cluster), "group_state", lambda _cluster, _group, **_how: state)
+    world.consume("db", **{"items-by-id": 1})
+    if lists_groups:
+        world.listing("shop", "db")
+    assert sources(world) - {"clicks"} == {"db-items-changelog", "items-by-id"}

@@ -86,6 +86,17 @@ class TestGather:
         world.registry.seed("users-value", record("ID"))
         assert RECORD in gathered(world)
 
+    def test_a_repairs_copy_is_none_of_a_derived_topic_where_the_source_has_the_stores_own_too(
+        self, world: World
+    ) -> None:
+        own, copied = record("id", name="com.example.UserRow"), record("id", name="com.example.User")
+        for schema in (own, copied):
+            world.registry.seed(PHANTOM, schema)
+        for schema in (copied, own):
+            world.registry.seed("users-value", schema)
+        world.registry.seed("orders-value", copied)
+        assert [of for of in gathered(world) if of[1] == "record-name"] == [RECORD]
+
     def test_a_record_name_that_ksqldb_gives_to_all_says_nothing(self, world: World) -> None:
         name = "io.confluent.ksql.avro_schemas.KsqlDataSourceSchema"
         world.registry.seed(PHANTOM, record("ID", name=name))

@@ -259,8 +259,8 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     pieces.extend(_by_ids(split, [topic for topic in bare if topic not in too_many and topic not in fit], survey))
     compared = {piece.topic for piece in pieces if piece.kind in (rules.ALL_FIELDS.kind, rules.NO_IDS.kind)}
     named_after = {piece.topic for piece in pieces if piece.kind == store_name.KIND}
-    # Of an application of which only a person's word is left nobody knows what it has read.
-    is_unseen = fit and not read and all(piece.against or piece.kind == rules.GIVEN.kind for piece in of_application)
+    # Of an application that has committed nothing nobody knows what it reads.
+    is_unseen = fit and not read
     pieces.extend(
         rules.NOT_COMPARED.of_topic(topic, "its schema cannot be compared with that of the store")
         for topic in bare

@@ -119,7 +119,7 @@ NOT_COMPARED: Final = _source(
     "schema-similarity",
     Weight.WEAK,
     "the topic cannot be compared (it has no subject that tells, and no record with an id), and the group reads it, the store "
-    "is named after it, or only a person's word is left of the application and another topic fits",
+    "is named after it, or the application has committed nothing and another topic fits",
 )
 SOME_FIELDS: Final = _source("schema-similarity", Weight.WEAK, "some of them are, not all", against=True)
 NO_FIELD: Final = _source("schema-similarity", Weight.CONCLUSIVE, "none of them is", against=True)

@@ -10,11 +10,12 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
 from srfix.recovery.evidence import rules
+from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.field_types import can_feed, field_types
 from srfix.recovery.facts.stores import SuspectStore
@@ -87,8 +88,29 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
             comparison = _compared(topic, internal, _of_version(version, survey))
             if comparison.rank > compared[topic].rank:
                 compared[topic] = comparison
+    alike = [topic for topic, comparison in compared.items() if comparison.is_same_record]
+    for topic in _with_fewer_records(store, alike, survey):
+        pieces = (piece for piece in compared[topic].pieces if piece.kind != rules.SAME_RECORD.kind)
+        compared[topic] = replace(compared[topic], is_same_record=False, pieces=tuple(pieces))
     for comparison in compared.values():
         yield from comparison.pieces
+
+
+def _with_fewer_records(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Topic]:
+    """Those of some topics that have the record of the store's latest schema, but fewer of its earlier ones than another has:
+    the latest may be a repair's copy of the source's, and a topic that is derived from that has the record too.
+    """
+    if len(topics) < 2:
+        return
+    own = {_record(version.schema) for version in survey.versions(store.subject(Role.VALUE))} - {None}
+    if len(own) < 2:
+        return
+    shared = {
+        topic: len(own & {_record(each.schema) for each in survey.versions(store.source_subject(topic, Role.VALUE))})
+        for topic in topics
+    }
+    most = max(shared.values())
+    yield from (topic for topic, count in shared.items() if count < most)
 
 
 def against(store: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
@@ -311,7 +333,7 @@ def _candidates(
     store: SuspectStore, survey: Survey, fits: Callable[[Topic], bool], kind: tuple[object, ...]
 ) -> tuple[Topic, ...]:
     """Topics that may be a source and fit, by name. One that is named as an application's own is only where this application
-    reads it, or no group has such a name; of the others it is found out once for all stores of a context.
+    reads it, or no application has such a name; of the others it is found out once for all stores of a context.
     """
 
     def fitting() -> tuple[Topic, ...]:
@@ -333,18 +355,24 @@ def _is_nobodys_own(topic: Topic) -> bool:
 
 
 def _is_unowned(topic: Topic, survey: Survey) -> bool:
-    """True for one that is named as an application's own, of which there is no group, as far as can be asked."""
+    """True for one that is named as an application's own, of which there is no group, as far as can be asked, or one of plain
+    consumers.
+    """
     groups = survey.once(("groups",), survey.cluster.groups)
+    is_in_part = groups.problem is not None
+    among = survey.once(("owners",), lambda: Applications(survey, groups.groups, (), is_listed_in_part=is_in_part))
     prefixes = application_prefixes(topic)
-    if not prefixes or not frozenset(prefixes).isdisjoint(groups.groups):
-        return False
-    return groups.problem is None or not any(_is_group(prefix, survey) for prefix in prefixes)
+    named = [name for name in prefixes if is_in_part or name in groups.groups]
+    survey.ask_commits(named)
+    return bool(prefixes) and not any(_is_owner(name, among) for name in named)
 
 
-def _is_group(name: str, survey: Survey) -> bool:
+def _is_owner(name: str, among: Applications) -> bool:
+    """True if a group may be an application. Its offsets are known by now; members are asked for group by group."""
     with suppress(ClusterError):
-        return bool(survey.commits(name) or survey.group_state(name).members)
-    return False
+        if among.commits_as_streams(name):
+            return True
+    return among.is_group(name) and not among.is_plain(name)
 
 
 def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison:
