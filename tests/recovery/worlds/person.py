@@ -59,24 +59,26 @@ def _is_application(world: World, name: str) -> bool:
 
 def _topic(world: World, application: str, name: str, row: frozenset[str]) -> str | None:
     """The only topic that has all the fields of the row and that the application commits: `CREATE STREAM x AS SELECT` makes
-    others every day, which only a global table would read, and nobody reads one that is gone. Where there is a sign of a
-    global table, or none is committed, the only topic that has them all: of a global table, if nothing that it commits has
-    even one of them.
+    others every day, which only a global table would read, and nobody reads one that is gone. Likewise only a global table
+    would read one that is not committed and that nobody can compare: some such stands on every cluster. Where there is a sign
+    of a global table, or none is committed, the only topic that has them all: of a global table, if nothing that it commits
+    has even one of them.
     """
     shapes = {
         topic: _shape(world, topic)
         for topic in world.topics
         if not topic.endswith(_INTERNAL) and not _OF_A_JOIN.search(topic)
     }
-    if any(not shape and not _is_unframed(world, topic) for topic, shape in shapes.items()):
-        return None  # a topic that nobody can compare: it may be any
+    committed = {topic for topic, _ in world.groups[application].commits}
+    unknown = [topic for topic, shape in shapes.items() if not shape and not _is_unframed(world, topic)]
+    if not committed.isdisjoint(unknown):
+        return None  # it may be that
     gone = [topic for topic in _gone(world) if row <= _shape(world, topic)]
     whole = [topic for topic, shape in shapes.items() if row <= shape]
-    committed = {topic for topic, _ in world.groups[application].commits}
     read = [topic for topic in whole if topic in committed]
-    if len(read) == 1 and not _may_be_global(world, application, name, read[0], whole):
+    if len(read) == 1 and not _may_be_global(world, application, name, read[0], [*whole, *unknown]):
         return read[0]
-    if len(whole) != 1 or read or gone:
+    if len(whole) != 1 or read or gone or unknown:
         return None
     if committed and name.startswith(whole[0]) and not any(row & shapes.get(topic, frozenset()) for topic in committed):
         return whole[0]
