@@ -35,7 +35,7 @@ from tests.recovery.worlds.restoring import (
     look_up,
     rows_that_a_wipe_loses,
 )
-from tests.recovery.worlds.seen import looks_global, may_be_table
+from tests.recovery.worlds.seen import looks_global, may_be_table, may_hold_lost
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import Kind, TrueStore, World
 
@@ -253,6 +253,8 @@ def _wrong_sources(world: World, diagnosis: Diagnosis) -> Iterator[str]:
         is_fed = store is not None and finding.source is not None and finding.source.topic == store.fed_by
         if store is not None and is_fed and (may_be_table(world, store) or finding.severity is Severity.NOTE):
             continue
+        if store is not None and finding.source is not None and may_hold_lost(world, store, finding.source.topic):
+            continue
         is_of_changelog = store is not None and finding.source is not None and finding.source.topic == store.changelog
         if finding.code == "SRF014" and is_of_changelog:
             continue  # a changelog of its own, which lost ids
@@ -302,6 +304,8 @@ def _wrong_plan(world: World, diagnosis: Diagnosis, plan: Plan) -> Iterator[str]
         assert planned.store is not None
         store = _true(world, planned.application, planned.store)
         if store is not None and planned.source_topic == store.fed_by and may_be_table(world, store):
+            continue
+        if store is not None and may_hold_lost(world, store, planned.source_topic):
             continue
         if store is None or store.topic != planned.source_topic:
             truth = "no such store" if store is None else f"{store.kind.value} of {store.topic}"

@@ -11,7 +11,15 @@ from srfix.recovery.internal_topics import InternalTopicKind, operator_behind, r
 from srfix.serde.subjects.names import Subject, split_context, split_subject
 from tests.recovery.worlds.expected_relatives import unused_internal
 from tests.recovery.worlds.schemas import LOST
-from tests.recovery.worlds.seen import asks_source, is_known_global, lives, looks_global, may_be_table, on_disk
+from tests.recovery.worlds.seen import (
+    asks_source,
+    is_known_global,
+    lives,
+    looks_global,
+    may_be_table,
+    may_hold_lost,
+    on_disk,
+)
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import Kind, SubjectSetup, TrueStore, World
 
@@ -278,6 +286,8 @@ def _global(staged: StagedWorld, finding: Finding) -> str:
 def _of_a_store(staged: StagedWorld, finding: Finding) -> str:
     store = _true(staged.world, finding)
     if store is not None and (store.kind in (Kind.TABLE, Kind.GLOBAL) or may_be_table(staged.world, store)):
+        return ""
+    if store is not None and finding.source is not None and may_hold_lost(staged.world, store, finding.source.topic):
         return ""
     return "it is no table of a topic"
 

@@ -168,6 +168,19 @@ def may_be_table(world: World, store: TrueStore) -> bool:
     return not (group.metadata == METADATA_FROM_3_3 and world.registers)
 
 
+def may_hold_lost(world: World, store: TrueStore, topic: str) -> bool:
+    """True if nobody can tell a store that nothing restores from a table of a topic: its application has committed the topic,
+    and what the records said is lost with their schemas, so that no field of the store's speaks for or against it.
+    """
+    group = world.groups.get(store.application)
+    is_read = group is not None and any(name == topic for name, _partition in group.commits)
+    is_told = store.is_told_by_its_name or store.application in {*world.topology_of, *world.state_of}
+    if store.topic is not None or is_told or not is_read or topic not in world.topics:
+        return False
+    values = {record.value for log in world.topics[topic].logs for record in log.records} - {None, UNFRAMED, GUID}
+    return bool(values) and values <= LOST.keys() and f"{topic}-value" not in world.subjects
+
+
 def is_untold(world: World, store: TrueStore) -> bool:
     """True if no version is said, and neither of the store's subjects exists: Kafka Streams from 2.7 on leaves the same.
 
