@@ -31,20 +31,19 @@ from rocksdict import AccessType, Options, Rdict, WriteBatch, WriteOptions
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.decoding import RecordDecoder
-from srfix.recovery.rebuild.choices import Until
-from srfix.recovery.rebuild.rebuild import Rebuild, rebuild
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.values import TIMESTAMPED
-from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stores.store import StateStore, open_stores
+from srfix.recovery.state.reading.store import StateStore, open_stores
 from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state.writing.stores import StoreToWrite
-from srfix.recovery.state_report.differences import compared
-from srfix.recovery.state_report.export_formats import ExportFormat
-from srfix.recovery.state_report.exporting import exporting
-from srfix.recovery.state_report.row_documents import decoded_batches
-from srfix.recovery.state_report.sizes import size_of
+from srfix.recovery.stores.choices import ExportFormat, Until
+from srfix.recovery.stores.differences import compared
+from srfix.recovery.stores.exporting import exporting
+from srfix.recovery.stores.rebuild.rebuild import Rebuild, rebuild
+from srfix.recovery.stores.row_documents import decoded_batches
+from srfix.recovery.stores.sizes import size_of
 from srfix.serde import AvroDeserializer, Role, Topic
 from srfix.serde.arrow import to_arrow
 from srfix.serde.native import engine_in_words, kernel

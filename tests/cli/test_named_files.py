@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import UsageError, bounds
 from srfix.serde.files import parse_json, write_whole
 from tests.cli.kept_demo import Parts, srfix

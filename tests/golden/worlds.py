@@ -23,7 +23,7 @@ from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.facts.reader import Reader
 from srfix.recovery.facts.supplied import GivenTopology, Supplied
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.topology import parse_topologies
 from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import frame_id

@@ -26,12 +26,11 @@ from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.census.spark import SparkCensus
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.decoding import RecordDecoder
-from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stores.store import open_stores
-from srfix.recovery.state_jobs.on_spark import PartsOnSpark
-from srfix.recovery.state_jobs.scanning import ScanWork
-from srfix.recovery.state_jobs.second_answers import SecondAnswers
-from srfix.recovery.state_report.row_filter import RowFilter
+from srfix.recovery.state.directory_reader import read_state_directory
+from srfix.recovery.state.reading.store import open_stores
+from srfix.recovery.stores.on_spark import PartsOnSpark
+from srfix.recovery.stores.parts import SecondAnswers
+from srfix.recovery.stores.scanning import RowFilter, ScanWork
 from srfix.serde.errors import BadRowError, ClusterError, Reason
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById

@@ -10,13 +10,13 @@ from typing import Final
 
 from parts.streams.every_store.model import EveryStoreSetup
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.rebuild.choices import Until
-from srfix.recovery.rebuild.rebuild import Rebuild, rebuild
 from srfix.recovery.state.checkpoints import checkpoint_text, parse_checkpoint
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state.writing.stores import StoreToWrite
+from srfix.recovery.stores.choices import Until
+from srfix.recovery.stores.rebuild.rebuild import Rebuild, rebuild
 from srfix.serde.subjects.names import Topic
 
 KINDS: Final = {

@@ -22,20 +22,20 @@ from parts.streams.every_store.records import Source, source_records
 from parts.streams.every_store.stores import Asked, EveryStore
 from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.recovery import Cluster
-from srfix.recovery.rebuild.change import StoreChange
-from srfix.recovery.rebuild.migrate import Migration, migrate
 from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.subscriptions import decode_subscription
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.formats.windows import WINDOWS
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.state.reading import read_state_directory
-from srfix.recovery.state.stores.rows import StateRow
-from srfix.recovery.state.stores.store import StateStore, open_stores
+from srfix.recovery.state.reading.rows import StateRow
+from srfix.recovery.state.reading.store import StateStore, open_stores
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.releases import Release
-from srfix.recovery.state_jobs.comparing import ranges_to_compare
-from srfix.recovery.state_report.difference_kinds import DifferenceKind
+from srfix.recovery.stores.comparing import ranges_to_compare
+from srfix.recovery.stores.difference_kinds import DifferenceKind
+from srfix.recovery.stores.rebuild.change import StoreChange
+from srfix.recovery.stores.rebuild.migrate import Migration, migrate
 from tests.recovery.state.suppression import decode_buffered_value
 from tests.stack.rebuilt_stores import RebuiltStores, rebuilt, to_restore, topic_of
 from tests.stack.scene import without_what_is_made

@@ -14,7 +14,7 @@ from parts.streams.every_store.application import EveryStoreApplication, create_
 from parts.streams.every_store.model import EveryStoreSetup
 from parts.streams.every_store.records import source_records
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.recovery.state.stores.store import open_stores
+from srfix.recovery.state.reading.store import open_stores
 from tests.stack.command import run_srfix
 from tests.stack.scene import without_what_is_made
 from tests.stack.test_every_store import answers, on_disk, state_of

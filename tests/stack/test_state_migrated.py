@@ -16,10 +16,10 @@ from confluent_kafka import Producer
 from parts.streams.application import StreamsApplication
 from parts.streams.model import SerdeKind
 from srfix.fixtures.broker.kraft.broker import KraftBroker
-from srfix.recovery.rebuild.change import StoreChange
-from srfix.recovery.rebuild.migrate import Migration, migrate
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.stores.rebuild.change import StoreChange
+from srfix.recovery.stores.rebuild.migrate import Migration, migrate
 from tests.stack.streams_world import World, new_world
 
 pytestmark = pytest.mark.stack

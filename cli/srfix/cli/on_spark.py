@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from srfix.recovery.registry import Registry
     from srfix.recovery.repair.plan_file import PlannedFinding
     from srfix.recovery.repair.verify.events import Event
-    from srfix.recovery.state_jobs.interface import Part, Result, Work
+    from srfix.recovery.stores.parts import Part, Result, Work
     from srfix.serde.spark.progress import JobProgress
     from srfix.serde.windowed import WindowKind
 
@@ -163,7 +163,7 @@ class WatchedParts:
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
         """See `PartsEngine.run`."""
-        from srfix.recovery.state_jobs.on_spark import PartsOnSpark
+        from srfix.recovery.stores.on_spark import PartsOnSpark
 
         if not parts:
             return []

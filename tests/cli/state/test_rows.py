@@ -18,7 +18,7 @@ from srfix.recovery.state.formats.values import PLAIN
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import srfix
-from tests.recovery.state.stores.test_batches import Database, opened
+from tests.recovery.state.reading.test_batches import Database, opened
 
 KINDS = Path(__file__).parents[2] / "recovery" / "state" / "data" / "kinds"
 OLD = str(KINDS / "2.6.3" / "state")
@@ -293,7 +293,7 @@ class TestSize:
 
     def test_compression_and_compaction_are_told_where_options_lie_beside(self, tmp_path: Path) -> None:
         shutil.copytree(OLD, tmp_path / "app")
-        real = Path(__file__).parents[2] / "recovery" / "state_report" / "data" / "2.6.3" / "OPTIONS-000010"
+        real = Path(__file__).parents[2] / "recovery" / "stores" / "data" / "2.6.3" / "OPTIONS-000010"
         shutil.copy(real, tmp_path / "app" / "1_0" / "rocksdb" / "ts" / real.name)
         done = srfix("state", "size", str(tmp_path), "--output", "json")
         parts = {each["store"]: each for each in json.loads(done.stdout)["stores"]}

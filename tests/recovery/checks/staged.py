@@ -6,7 +6,7 @@ from pathlib import Path
 
 from srfix.recovery import Diagnosis, Examination, Severity, Supplied
 from srfix.recovery.facts.supplied import GivenTopology
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.topology import parse_topologies
 from tests.recovery.world import World
 

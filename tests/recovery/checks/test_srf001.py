@@ -8,7 +8,7 @@ import pytest
 
 from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery import Finding, Reader, Severity, StreamsVersion, Supplied
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import Role, UsageError
 from srfix.serde.subjects.names import subject_for
 from srfix.serde.wire import frame_id

@@ -15,7 +15,7 @@ from srfix.recovery import Keep, Reader, Severity, Supplied
 from srfix.recovery.checks import srf002
 from srfix.recovery.findings import Skipped
 from srfix.recovery.repair.verify.events import Confirmed
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde.wire import frame_id
 from tests.recovery.world import World, world_of
 

@@ -9,7 +9,7 @@ import pytest
 
 from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery import Finding, Severity, Supplied
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1

@@ -14,8 +14,8 @@ from srfix.fixtures.state_directory import write_application, write_database, wr
 from srfix.recovery import CheckContext, Diagnosis, Reader, Severity, diagnose
 from srfix.recovery.diagnosis import changelogs
 from srfix.recovery.findings import Skipped
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
-from srfix.recovery.state.reading import read_state_directory
 from srfix.serde import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import W1

@@ -13,7 +13,7 @@ from srfix.fixtures.damage import global_store_restored_untransformed as damage
 from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.findings import Severity, Skipped
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.staged import of_state, of_topology
 from tests.recovery.world import World, world_of

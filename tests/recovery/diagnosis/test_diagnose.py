@@ -25,7 +25,7 @@ from srfix.recovery import (
 )
 from srfix.recovery.checks import srf001
 from srfix.recovery.facts.stores import StoreFacts
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import AccessDeniedError, Role, Topic, UsageError
 from srfix.serde.wire import frame_guid, schema_id_header
 from tests.recovery.checks.staged import of_topology

@@ -18,7 +18,7 @@ from srfix.recovery.facts.supplied import GivenTopology, Supplied
 from srfix.recovery.findings import Finding, Severity, Weight
 from srfix.recovery.ksqldb.client import KsqldbClient
 from srfix.recovery.ksqldb.models import KsqldbAnswers, ServerInfo
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.topology import parse_topologies
 from tests.recovery.ksqldb.server import APPLICATION as QUERY
 from tests.recovery.ksqldb.server import ERROR, ksqldb_server

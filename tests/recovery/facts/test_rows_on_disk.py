@@ -23,9 +23,9 @@ from srfix.recovery.facts.rows_on_disk import count_rows, of_registry_roles, pla
 from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.state.checkpoints import OffsetMeaning
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.subscriptions import CombinedKey, Subscription
 from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
-from srfix.recovery.state.reading import read_state_directory
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId, frame_id

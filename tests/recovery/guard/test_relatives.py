@@ -9,7 +9,7 @@ from srfix.fixtures.damage import global_store_restored_untransformed as damage
 from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery import Severity, Supplied
 from srfix.recovery.guard.models import Certainty, Moment
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import Schema
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.test_srf018 import ConfiguredCluster

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from srfix.fixtures.state_directory import TIMESTAMPED, write_database
 from srfix.recovery import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.subscriptions import CombinedKey, Subscription
 from srfix.recovery.state.formats.values import PLAIN, WITH_HEADERS
 from srfix.recovery.state.formats.versioned import (
@@ -28,16 +29,15 @@ from srfix.recovery.state.formats.versioned import (
 )
 from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.state.reading import read_state_directory
+from srfix.recovery.state.reading.database import some_rows
+from srfix.recovery.state.reading.store import open_store, open_stores
 from srfix.recovery.state.rocksdb import read_column_family
 from srfix.recovery.state.row_ids import RowIds, count_row_ids
-from srfix.recovery.state.stores.reading import some_rows
-from srfix.recovery.state.stores.store import open_store, open_stores
 from srfix.serde import Role
 from srfix.serde.wire import frame_guid, frame_id
 from srfix.serde.wire_peek import SchemaIdPeek
 from tests.recovery.state.encoding import encode_combined_key, encode_subscription
-from tests.recovery.state.stores.test_real_directories import raw_rows
+from tests.recovery.state.reading.test_real_directories import raw_rows
 
 REAL = Path(__file__).parent / "data/rows"
 VERSIONS = ("2.6.3", "3.9.2", "4.3.1", "4.3.1-headers")

@@ -69,7 +69,7 @@ class EvidenceOptions(KsqldbServers):
         """
         from srfix.recovery.facts.supplied import Supplied
         from srfix.recovery.ksqldb.saved import parse_saved_answers
-        from srfix.recovery.state.reading import read_state_directory, shut_folders
+        from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
 
         return Supplied(
             shut=tuple(found for path in self.state_dir for found in shut_folders(Path(path))),

@@ -15,9 +15,9 @@ from srfix.serde.printable import is_printable
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.decoding import DecodedPart
-    from srfix.recovery.state.stores.store import StateStore
-    from srfix.recovery.state_report.retention import Retention
-    from srfix.recovery.state_report.row_documents import DecodedRow
+    from srfix.recovery.state.reading.store import StateStore
+    from srfix.recovery.stores.row_documents import DecodedRow
+    from srfix.recovery.stores.scanning import Retention
     from srfix.serde.schemas.models import Json
 
 _Row = TypeVar("_Row")
@@ -35,8 +35,8 @@ def write_rows(
 
     :param stores: where they are read; of one that is damaged, or may not be read, no row is not known to be there or not.
     """
-    from srfix.recovery.state_report.retention import Retention
-    from srfix.recovery.state_report.row_documents import row_document
+    from srfix.recovery.stores.row_documents import row_document
+    from srfix.recovery.stores.scanning import Retention
 
     retention = None if retention_ms is None else Retention(retention_ms)
 
@@ -139,7 +139,7 @@ def _valid(found: DecodedRow) -> str | None:
 
 
 def _side(found: DecodedRow) -> str | None:
-    from srfix.recovery.state_report.row_documents import SIDES
+    from srfix.recovery.stores.row_documents import SIDES
 
     return None if found.row.side is None else SIDES[found.row.side]
 

@@ -40,7 +40,7 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 def _ids(store: SuspectStore, survey: Survey) -> frozenset[SchemaId]:
     """The ids in the values of some rows."""
     from srfix.recovery.state.directory import StoreKind
-    from srfix.recovery.state.stores.reading import some_rows
+    from srfix.recovery.state.reading.database import some_rows
 
     ids: set[int] = set()
     for place in places_of(survey.supplied.state, store):

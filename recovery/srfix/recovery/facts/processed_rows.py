@@ -54,7 +54,7 @@ def compare_rows(
     from srfix.recovery.facts.same_rows import Comparing
     from srfix.recovery.state.checkpoints import OffsetMeaning
     from srfix.recovery.state.directory import StoreKind
-    from srfix.recovery.state.stores.reading import some_rows
+    from srfix.recovery.state.reading.database import some_rows
 
     place = next((p for p in places if p.task.is_global and p.store.kind is StoreKind.KEY_VALUE), None)
     if place is None:

@@ -71,8 +71,8 @@ def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
 
     :raises LibraryMissingError: if rocksdict is not installed.
     """
+    from srfix.recovery.state.reading.store import open_store
     from srfix.recovery.state.row_ids import count_row_ids
-    from srfix.recovery.state.stores.store import open_store
 
     return count_row_ids(open_store(place.state, place.task, place.store), give_up_at=give_up_at)
 
@@ -148,7 +148,7 @@ class _Gathered:
         from srfix.recovery.state.directory import StoreKind
         from srfix.recovery.state.layouts import StoreFormat
         from srfix.recovery.state.locks import is_locked
-        from srfix.recovery.state.stores.detection import databases
+        from srfix.recovery.state.reading.detection import databases
 
         where = f"task {place.task.name} in {place.state.path}"
         path = Path(place.store.path)

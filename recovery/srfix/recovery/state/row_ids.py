@@ -1,6 +1,6 @@
 """Which schema ids the rows of a store carry: read one by one through a view, nothing kept but counts.
 
-Stores of every kind are read (`state.stores`), in all their segments. In a versioned store each version of a key is a row, in
+Stores of every kind are read (`state.reading`), in all their segments. In a versioned store each version of a key is a row, in
 a list store each entry of a list. A subscription of a foreign-key join has two keys, which its pseudo-topics' serdes wrote, and
 no value of a serde.
 """
@@ -16,8 +16,8 @@ from typing import Final
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.state.stores.rows import RowBatch
-from srfix.recovery.state.stores.store import StateStore, StoreDamage
+from srfix.recovery.state.reading.rows import RowBatch
+from srfix.recovery.state.reading.store import StateStore, StoreDamage
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, is_schema_id
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers

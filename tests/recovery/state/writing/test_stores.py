@@ -18,8 +18,8 @@ from srfix.recovery.state.checkpoints import (
     parse_checkpoint,
     with_meaning,
 )
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED
-from srfix.recovery.state.reading import read_state_directory
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.writing.kinds import WrittenKind, segment_time
 from srfix.recovery.state.writing.releases import Release

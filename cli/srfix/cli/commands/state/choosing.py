@@ -18,7 +18,7 @@ from srfix.serde.hints import nearest
 
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
-    from srfix.recovery.state.stores.store import StateStore
+    from srfix.recovery.state.reading.store import StateStore
 
 
 directory_argument = click.argument("directory", metavar="DIR", **path_completion("DIR"))
@@ -41,7 +41,7 @@ class StoreChoice:
 
         :raises UsageError: if the directory cannot be read, or none is.
         """
-        from srfix.recovery.state.reading import read_state_directory, shut_folders
+        from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
 
         found = read_state_directory(Path(directory))
         wanted = tuple(each for each in found if self.application in (None, each.application))
@@ -59,7 +59,7 @@ class StoreChoice:
 
         :raises UsageError: if there is no such store or task.
         """
-        from srfix.recovery.state.stores.store import open_stores
+        from srfix.recovery.state.reading.store import open_stores
 
         applications = self.applications(directory)
         named = sorted({name for each in applications for name in each.stores})

@@ -29,9 +29,9 @@ from srfix.serde.errors import UsageError
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.state.layouts import StoreFormat
-    from srfix.recovery.state.stores.store import StateStore
-    from srfix.recovery.state_jobs.comparing import ToCompare
-    from srfix.recovery.state_report.difference_kinds import Comparison
+    from srfix.recovery.state.reading.store import StateStore
+    from srfix.recovery.stores.comparing import ToCompare
+    from srfix.recovery.stores.difference_kinds import Comparison
     from srfix.serde.subjects.names import Topic
 
 
@@ -74,8 +74,8 @@ def diff(
     """
     from srfix.cli.on_spark import WatchedParts
     from srfix.cli.session import open_cluster, patience_s
-    from srfix.recovery.state_jobs.comparing import CompareWork, ranges_to_compare
-    from srfix.recovery.state_report.differences import diff_document
+    from srfix.recovery.stores.comparing import CompareWork, ranges_to_compare
+    from srfix.recovery.stores.differences import diff_document
     from srfix.serde.subjects.names import Topic
 
     found = choice.one_store(engine.path(directory))
@@ -121,7 +121,7 @@ def diff(
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:
     """The topic that the directory names for a store."""
-    from srfix.recovery.state_report.estimates import topic_of
+    from srfix.recovery.stores.estimates import topic_of
 
     topic, candidates = topic_of(application, store.directory, store.task)
     if topic is None:
@@ -134,7 +134,7 @@ def _topic(application: ApplicationState, store: StateStore) -> Topic:
 
 def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) -> Iterator[str]:
     from srfix.recovery.state.layouts import StoreFormat
-    from srfix.recovery.state_report.difference_kinds import DifferenceKind
+    from srfix.recovery.stores.difference_kinds import DifferenceKind
 
     for each in done:
         where = f"task {each.store.task.name}"
@@ -150,7 +150,7 @@ def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) 
 
 
 def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
-    from srfix.recovery.state_report.difference_kinds import DifferenceKind
+    from srfix.recovery.stores.difference_kinds import DifferenceKind
 
     yield Table(
         ("task", "same", *(kind.value for kind in DifferenceKind)),
@@ -178,7 +178,7 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
 
 def _key(form: StoreFormat, key: bytes) -> str:
     """With its window, where it has one."""
-    from srfix.recovery.state_report.differences import in_window
+    from srfix.recovery.stores.differences import in_window
 
     key, window = in_window(form, key)
     return in_characters(key) if window is None else f"{in_characters(key)}, {span(window.start_ms, window.end_ms)}"

@@ -22,7 +22,7 @@ from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
-    from srfix.recovery.state_report.estimates import RestoreEstimate
+    from srfix.recovery.stores.estimates import RestoreEstimate
 
 
 @command()
@@ -47,7 +47,7 @@ def estimate(
     if not every store could be looked at.
     """
     from srfix.cli.session import open_cluster
-    from srfix.recovery.state_report.estimates import estimate_document, estimate_restore, topic_of
+    from srfix.recovery.stores.estimates import estimate_document, estimate_restore, topic_of
 
     unseen: list[str] = []
     found: list[tuple[str, RestoreEstimate]] = []

@@ -21,14 +21,14 @@ from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_opti
 from srfix.cli.options.groups import choice_of
 from srfix.cli.output.speaking import say, show
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.state_report.export_formats import ExportFormat
+from srfix.recovery.stores.choices import ExportFormat
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.reading import RowReading
     from srfix.recovery.state.directory import ApplicationState
-    from srfix.recovery.state.stores.store import StateStore
-    from srfix.recovery.state_report.exporting import Write
+    from srfix.recovery.state.reading.store import StateStore
+    from srfix.recovery.stores.exporting import Write
 
 
 @command()
@@ -77,10 +77,9 @@ def export(
     over. The files are named on standard output. Exit code 1 if a row could not be decoded or the store is damaged: what
     precedes the damage is in the file. With --engine spark the files take their names together, when all are complete.
     """
-    from srfix.recovery.state_report.exporting import exporting
-    from srfix.recovery.state_report.retention import Retention
-    from srfix.recovery.state_report.row_documents import ROWS_DECODED_TOGETHER, decoded_batches
-    from srfix.recovery.state_report.typed_columns import typed_columns
+    from srfix.recovery.stores.exporting import exporting
+    from srfix.recovery.stores.row_documents import ROWS_DECODED_TOGETHER, decoded_batches, typed_columns
+    from srfix.recovery.stores.scanning import Retention
 
     on_spark = engine.engine == SPARK
     if form is None and not on_spark:
@@ -135,8 +134,8 @@ def _on_spark(
     is_typed: bool,
 ) -> ExitCode:
     from srfix.cli.on_spark import WatchedParts, tell_notes
-    from srfix.recovery.state_jobs.exporting import export_on_spark
-    from srfix.recovery.state_jobs.second_answers import SecondAnswers
+    from srfix.recovery.stores.exported_parts import export_on_spark
+    from srfix.recovery.stores.parts import SecondAnswers
 
     application, first = found[0]
     second = SecondAnswers()

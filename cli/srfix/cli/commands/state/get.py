@@ -23,8 +23,8 @@ from srfix.recovery.ids_in_words import counted
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.reading import RowReading
-    from srfix.recovery.state.stores.rows import StateRow
-    from srfix.recovery.state.stores.store import StateStore
+    from srfix.recovery.state.reading.rows import StateRow
+    from srfix.recovery.state.reading.store import StateStore
     from srfix.serde.schemas.models import Json
 
 
@@ -53,8 +53,8 @@ def get(
     store is damaged.
     """
     from srfix.cli.reports.rows import not_decoded, write_rows
-    from srfix.recovery.state_report.row_documents import decoded_rows
-    from srfix.recovery.state_report.row_filter import keys_that_read_as, rows_of_key
+    from srfix.recovery.stores.row_documents import decoded_rows
+    from srfix.recovery.stores.scanning import keys_that_read_as, rows_of_key
 
     found = choice.one_store(directory)
     application = found[0][0].application

@@ -15,10 +15,10 @@ from srfix.recovery.internal_topics import ksqldb_query
 if TYPE_CHECKING:
     from srfix.recovery.cluster.cluster import Cluster
     from srfix.recovery.state.directory import ApplicationState
-    from srfix.recovery.state.stores.store import StateStore
-    from srfix.recovery.state_report.hosts import TaskHost
-    from srfix.recovery.state_report.key_reads import KeyRead, NewestRecord
-    from srfix.recovery.state_report.whereabouts import Whereabouts
+    from srfix.recovery.state.reading.store import StateStore
+    from srfix.recovery.stores.key_reads import KeyRead, NewestRecord
+    from srfix.recovery.stores.placing import TaskHost
+    from srfix.recovery.stores.whereabouts import Whereabouts
     from srfix.serde.subjects.names import Topic
 
 
@@ -40,7 +40,7 @@ class KeyLook:
 
     def find_hosts(self, cluster: Cluster | None, group: str, ksqldb: KsqldbServers) -> None:
         """Asks the application's group, and ksqlDB, as far as they were named."""
-        from srfix.recovery.state_report.hosts import hosts_by_group, hosts_by_ksqldb, task_of
+        from srfix.recovery.stores.placing import hosts_by_group, hosts_by_ksqldb, task_of
 
         name, partition = task_of(self.store.task, self.found.partition), self.found.partition
         if cluster is not None:
@@ -81,7 +81,7 @@ class KeyLook:
 
     def find_record(self, cluster: Cluster | None) -> None:
         """Looks for the topic's newest record of the key: what a restore puts in the store."""
-        from srfix.recovery.state_report.key_reads import key_in_topic, newest_record
+        from srfix.recovery.stores.key_reads import key_in_topic, newest_record
 
         if cluster is None:
             return
@@ -101,7 +101,7 @@ class KeyLook:
 
     def ask(self, connection: Connection, stack: ExitStack) -> None:
         """Asks the registry for what the row and the topic's record carry."""
-        from srfix.recovery.state_report.key_reads import asked_subjects, read_key, record_ids
+        from srfix.recovery.stores.key_reads import asked_subjects, read_key, record_ids
 
         rows = [
             (f"task {each.store.task.name}", each.schema_ids, False) for each in self.found.holders if each.schema_ids
@@ -121,7 +121,7 @@ class KeyLook:
 
     def fate(self, host: TaskHost) -> str:
         """Whether a host would fail to read the key, as far as the topic's record tells: what a restore puts there."""
-        from srfix.recovery.state_report.hosts import HostRole
+        from srfix.recovery.stores.placing import HostRole
 
         of_topic = [each for each in self.reads if each.is_in_topic]
         if not of_topic:

@@ -23,7 +23,7 @@ from srfix.recovery.ids_in_words import counted
 if TYPE_CHECKING:
     from srfix.recovery.state.checkpoints import CheckpointEntry
     from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
-    from srfix.recovery.state_report.store_forms import StoreForm
+    from srfix.recovery.stores.listing import StoreForm
 
 
 _USE = {True: "yes", False: "no", None: "not known"}
@@ -41,9 +41,8 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     whether a process has it open; per store the form of its rows, with a question mark where only its name or some rows
     show it. Exit code 1 if a store cannot be opened, else 2 if not everything could be looked at.
     """
-    from srfix.recovery.state.reading import read_state_directory, shut_folders
-    from srfix.recovery.state_report.listing import listing_document
-    from srfix.recovery.state_report.store_forms import forms_of, unreadable_stores
+    from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
+    from srfix.recovery.stores.listing import forms_of, listing_document, unreadable_stores
 
     applications = read_state_directory(Path(directory))
     forms = {path: form for each in applications for path, form in forms_of(each).items()}
@@ -73,7 +72,7 @@ def _is_unseen(application: ApplicationState, form: StoreForm) -> bool:
 
 
 def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreForm]) -> Iterator[Block]:
-    from srfix.recovery.state_report.listing import generation_of, is_task_in_use
+    from srfix.recovery.stores.listing import generation_of, is_task_in_use
 
     for application in applications:
         generation = generation_of(application)
@@ -101,7 +100,7 @@ def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreF
 
 
 def _row(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> tuple[str, ...]:
-    from srfix.recovery.state_report.listing import databases_of
+    from srfix.recovery.stores.listing import databases_of
 
     offsets = "in the checkpoint" if task.checkpoint is not None else "none"
     if store.offsets is not None:

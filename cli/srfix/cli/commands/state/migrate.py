@@ -71,13 +71,13 @@ def migrate(
     """
     from srfix.cli.commands.state.written import show_written
     from srfix.cli.ending import tidying_up
-    from srfix.recovery.rebuild.change import StoreChange
-    from srfix.recovery.rebuild.choices import OnError
-    from srfix.recovery.rebuild.migrate import Migration
-    from srfix.recovery.rebuild.migrate import migrate as migrate_state
-    from srfix.recovery.state.reading import read_state_directory
+    from srfix.recovery.state.directory_reader import read_state_directory
     from srfix.recovery.state.writing.kinds import WrittenKind
     from srfix.recovery.state.writing.releases import Release
+    from srfix.recovery.stores.choices import OnError
+    from srfix.recovery.stores.rebuild.change import StoreChange
+    from srfix.recovery.stores.rebuild.migrate import Migration
+    from srfix.recovery.stores.rebuild.migrate import migrate as migrate_state
 
     values.check()
     if store is None and (values.subject is not None or kind is not None):

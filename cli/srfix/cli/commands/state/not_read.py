@@ -14,7 +14,7 @@ from srfix.recovery.ids_in_words import enumerated
 
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
-    from srfix.recovery.state.stores.store import StateStore
+    from srfix.recovery.state.reading.store import StateStore
 
 
 SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
@@ -77,7 +77,7 @@ def not_read(
 
 def not_closed(found: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
     """A line for each application whose tasks do not say how far they are, so that rows may have been lost with its memory."""
-    from srfix.recovery.state.stores.detection import databases
+    from srfix.recovery.state.reading.detection import databases
 
     tasks: dict[str, dict[str, None]] = {}
     for application, store in found:

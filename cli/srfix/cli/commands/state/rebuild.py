@@ -27,14 +27,14 @@ from srfix.cli.options.groups import choice_of, option
 from srfix.cli.options.options import isolation_of, isolation_option, output_option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say
-from srfix.recovery.rebuild.choices import Until
+from srfix.recovery.stores.choices import Until
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.written import ValuesAnew
-    from srfix.recovery.rebuild.rebuild import Build
     from srfix.recovery.state.directory import ApplicationState
-    from srfix.recovery.state_jobs.second_answers import SecondAnswers
+    from srfix.recovery.stores.parts import SecondAnswers
+    from srfix.recovery.stores.rebuild.rebuild import Build
     from srfix.serde.schemas.models import Json
 
 
@@ -113,13 +113,13 @@ def rebuild(
     from srfix.cli.ending import tidying_up
     from srfix.cli.session import open_cluster
     from srfix.recovery.facts.known_transactions import restore_isolation
-    from srfix.recovery.rebuild.choices import OnError
-    from srfix.recovery.rebuild.rebuild import Rebuild
-    from srfix.recovery.rebuild.rebuild import rebuild as rebuild_store
     from srfix.recovery.state.writing.kinds import WrittenKind
     from srfix.recovery.state.writing.releases import Release
     from srfix.recovery.state.writing.stores import StoreToWrite
-    from srfix.recovery.state_jobs.second_answers import SecondAnswers
+    from srfix.recovery.stores.choices import OnError
+    from srfix.recovery.stores.parts import SecondAnswers
+    from srfix.recovery.stores.rebuild.rebuild import Rebuild
+    from srfix.recovery.stores.rebuild.rebuild import rebuild as rebuild_store
     from srfix.serde.subjects.names import Topic
 
     if kind is None:
@@ -194,8 +194,8 @@ def _builder(
 ) -> Build:
     from srfix.cli.on_spark import WatchedParts, tell_notes
     from srfix.cli.session import patience_s
-    from srfix.recovery.rebuild.rebuild import build
-    from srfix.recovery.state_jobs.rebuilding import BuildOnSpark
+    from srfix.recovery.stores.rebuild.on_spark import BuildOnSpark
+    from srfix.recovery.stores.rebuild.rebuild import build
 
     if second is None:
         return build
@@ -206,7 +206,7 @@ def _builder(
 
 
 def _state(beside_dir: str | None, application: str) -> ApplicationState | None:
-    from srfix.recovery.state.reading import read_state_directory
+    from srfix.recovery.state.directory_reader import read_state_directory
 
     if beside_dir is None:
         return None

@@ -27,7 +27,7 @@ from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
     from srfix.cli.commands.state.reading import RowReading
-    from srfix.recovery.state_report.row_documents import DecodedRow
+    from srfix.recovery.stores.row_documents import DecodedRow
 
 
 @command()
@@ -79,11 +79,10 @@ def scan(
     """
     from srfix.cli.on_spark import WatchedParts, tell_notes
     from srfix.cli.reports.rows import not_decoded, write_rows
-    from srfix.recovery.state_jobs.scanning import ScanWork
-    from srfix.recovery.state_jobs.second_answers import SecondAnswers
-    from srfix.recovery.state_report.not_registered import rows_not_registered
-    from srfix.recovery.state_report.row_documents import decoded_rows
-    from srfix.recovery.state_report.row_filter import RowFilter
+    from srfix.recovery.stores.key_reads import rows_not_registered
+    from srfix.recovery.stores.parts import SecondAnswers
+    from srfix.recovery.stores.row_documents import decoded_rows
+    from srfix.recovery.stores.scanning import RowFilter, ScanWork
 
     if not_registered is not None and engine.engine == SPARK:
         raise UsageError(

@@ -20,7 +20,7 @@ from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
-    from srfix.recovery.state_report.sizes import StoreSize
+    from srfix.recovery.stores.sizes import StoreSize
     from srfix.serde.subjects.names import Role
 
 
@@ -37,7 +37,7 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     compaction that is switched off. Kafka Streams lets the LOG tell of errors alone, unless a RocksDBConfigSetter changes that.
     Exit code 1 if a store is damaged.
     """
-    from srfix.recovery.state_report.sizes import size_document, size_of
+    from srfix.recovery.stores.sizes import size_document, size_of
 
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
     parts = list(choice.stores(directory))

@@ -29,8 +29,8 @@ from srfix.serde.errors import UsageError
 if TYPE_CHECKING:
     from srfix.cli.commands.state.looking import KeyLook
     from srfix.recovery.cluster.cluster import Cluster
-    from srfix.recovery.state.stores.store import StateStore
-    from srfix.recovery.state_report.whereabouts import Whereabouts
+    from srfix.recovery.state.reading.store import StateStore
+    from srfix.recovery.stores.whereabouts import Whereabouts
     from srfix.serde.subjects.names import Topic
 
 
@@ -70,9 +70,9 @@ def where(
     """
     from srfix.cli.commands.state.looking import KeyLook
     from srfix.cli.session import open_cluster
-    from srfix.recovery.state_report.estimates import topic_of
-    from srfix.recovery.state_report.key_reads import is_failing
-    from srfix.recovery.state_report.whereabouts import where_document, whereabouts
+    from srfix.recovery.stores.estimates import topic_of
+    from srfix.recovery.stores.key_reads import is_failing
+    from srfix.recovery.stores.whereabouts import where_document, whereabouts
     from srfix.serde.subjects.names import Topic
 
     if partitions is not None and topic is not None:
@@ -118,8 +118,7 @@ def where(
 
 
 def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:
-    from srfix.recovery.state_report.hosts import task_of
-    from srfix.recovery.state_report.partitions import murmur2
+    from srfix.recovery.stores.placing import murmur2, task_of
 
     yield FieldList(
         (

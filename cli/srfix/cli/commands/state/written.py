@@ -18,12 +18,12 @@ from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.rebuild.choices import OnError
 from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.stores.choices import OnError
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.recovery.rebuild.reserialise import Reserialiser
+    from srfix.recovery.stores.rebuild.reserialise import Reserialiser
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.resolve.policies import Resolver
     from srfix.serde.resolve.resolved import SecondAnswered
@@ -104,7 +104,7 @@ class ValuesAnew:
         :raises UsageError: if there is no subject to fall back to.
         :raises RegistryError: if the registry does not answer, or has no such subject.
         """
-        from srfix.recovery.rebuild.reserialise import Reserialiser
+        from srfix.recovery.stores.rebuild.reserialise import Reserialiser
         from srfix.serde.subjects.names import Subject
 
         if self.subject is None:

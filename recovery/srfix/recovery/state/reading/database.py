@@ -1,0 +1,265 @@
+"""The rows of one database of a store, many at a time, with what damages it kept beside them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+from srfix.recovery.errors import FormatError, LibraryMissingError, NotPermittedError, StateDirectoryError
+from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, VALUES, WITH_HEADERS, StoredValue
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
+from srfix.recovery.state.reading.rows import Decode, RowBatch, StateRow, decoder, decoder_of_many
+from srfix.recovery.state.reading.seeking import Interval, Where
+from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
+
+__all__ = ["Note", "look_up", "read_batches", "some_rows"]
+
+_SAVED: Final = (
+    "What RocksDB's repair of the view saves behind it was read too; a row that was overwritten or deleted where it is damaged "
+    "shows as it was before"
+)
+
+
+class Note(Protocol):
+    """Takes what could not be read."""
+
+    def __call__(self, read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
+        """:param read: how many rows were read before it.
+        :param problem: what is wrong, in a clause.
+        :param ends_it: whether it ends the database.
+        :param is_shut: True if this user may not read it, which is no damage.
+        """
+
+
+_Stored: TypeAlias = tuple[Decode, bytes, bytes]
+"""A key and value behind what reads them."""
+
+
+@dataclass(slots=True)
+class _Reached:
+    """How far the reading of a database has come."""
+
+    key: bytes | None = None
+    """The last stored key that was read; None if none was."""
+    rows: int = 0
+    """How many were read."""
+
+    def past(self, intervals: Iterable[Interval]) -> Iterator[Interval]:
+        """What is left of them."""
+        for each in intervals:
+            if self.key is None:
+                yield each
+                continue
+            following = self.key + b"\0"
+            if each.end is None or each.end > following:
+                yield Interval(following if each.start is None else max(each.start, following), each.end)
+
+
+def read_batches(
+    path: Path, form: StoreFormat, where: Where, note: Note, *, size: int, salvages: bool, is_in_use: bool | None
+) -> Iterator[RowBatch]:
+    """The rows of a database, by stored key. Damage is noted: a row of another form is passed over, anything else ends it.
+
+    :param size: how many stored rows are read together at most.
+    :param salvages: True to go on behind damage that ends it with what RocksDB's repair saves, see `salvaged`.
+    :param is_in_use: True if a process writes it: then a table that it does not name yet is no damage.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
+    reached = _Reached()
+    try:
+        with opened(path) as database:
+            if not is_in_use:
+                _note_unlisted(path, database, note, salvages=salvages)
+            yield from _batches(database, form, where, note, reached, size)
+    except LibraryMissingError:
+        raise
+    except NotPermittedError as error:
+        note(reached.rows, error.message, True, is_shut=True)
+    except StateDirectoryError as error:
+        problem = error.message.removesuffix(".")
+        if salvages:
+            yield from _saved(path, problem, form, where, note, reached, size)
+        else:
+            note(reached.rows, problem, True)
+
+
+def _note_unlisted(path: Path, database: OpenedDatabase, note: Note, *, salvages: bool) -> None:
+    """:raises StateDirectoryError: if they are to be read: RocksDB's repair takes them up."""
+    if not database.unlisted:
+        return
+    names = enumerated(database.unlisted, most=8)
+    problem = (
+        f"{path} holds tables that its MANIFEST does not name ({names}), whose rows are not among those that are read: the "
+        "MANIFEST was cut, or a process was killed while it wrote them"
+    )
+    if salvages:
+        raise StateDirectoryError(problem)
+    note(0, problem, False)
+
+
+def _batches(
+    database: OpenedDatabase, form: StoreFormat, where: Where, note: Note, reached: _Reached, size: int
+) -> Iterator[RowBatch]:
+    families = _of_rows(database)
+    first, *older = families
+    if not any(next(database.rows(family), None) for family in older):
+        decode, decode_many = decoder(form, first), decoder_of_many(form, first)
+        for pairs in _pairs(database, first, reached.past(where(database, families)), size):
+            batch = None if decode_many is None else decode_many(pairs)
+            if batch is None:
+                batch = _one_by_one([(decode, key, value) for key, value in pairs], note, reached.rows)
+            reached.rows += len(pairs)
+            reached.key = pairs[-1][0]
+            if len(batch):
+                yield batch
+        return
+    for interval in reached.past(where(database, families)):
+        for stored in _newest(database, form, families, interval, size):
+            batch = _one_by_one(stored, note, reached.rows)
+            reached.rows += len(stored)
+            reached.key = stored[-1][1] if stored else reached.key
+            if len(batch):
+                yield batch
+
+
+def _saved(
+    path: Path, problem: str, form: StoreFormat, where: Where, note: Note, reached: _Reached, size: int
+) -> Iterator[RowBatch]:
+    """The rows behind a damage, of tables that are whole."""
+    read = reached.rows
+    try:
+        with salvaged(path) as database:
+            batches = _batches(database, form, where, note, reached, size)
+            first = next(batches, None)
+            if first is not None:
+                note(read, f"{problem}. {_SAVED}", False)
+                yield first
+                yield from batches
+                return
+    except StateDirectoryError:
+        pass  # it is damaged too far: the problem says with what
+    note(read, problem, True)
+
+
+def look_up(
+    path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool, is_in_use: bool | None
+) -> StateRow | None:
+    """The row that stands under a key; None if there is none. Damage is noted.
+
+    :param salvages: as of `read_batches`, and so `is_in_use`.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
+    try:
+        with opened(path) as database:
+            if not is_in_use:
+                _note_unlisted(path, database, note, salvages=salvages)
+            return _found(database, form, key)
+    except LibraryMissingError:
+        raise
+    except NotPermittedError as error:
+        note(0, error.message, True, is_shut=True)
+        return None
+    except StateDirectoryError as error:
+        problem = error.message.removesuffix(".")
+    saved: StateRow | None = None
+    if salvages:
+        with suppress(StateDirectoryError), salvaged(path) as database:
+            saved = _found(database, form, key)
+    note(0, problem if saved is None else f"{problem}. {_SAVED}", saved is None)
+    return saved
+
+
+def some_rows(database: Path, *, most: int) -> dict[bytes, StoredValue]:
+    """The first rows of a key-value store's database, by key, whole: for those who compare rows, and not only count them.
+
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if it is no RocksDB, cannot be read, or a row has another form.
+    """
+    with opened(database) as store:
+        # The newest family first: what stands in an older one is of a version before.
+        stored = (
+            (key, VALUES[family].decode(value))
+            for family in (WITH_HEADERS, TIMESTAMPED, PLAIN)
+            if family in store.families
+            for key, value in store.rows(family)
+        )
+        rows: dict[bytes, StoredValue] = {}
+        for key, value in islice(stored, most):
+            rows.setdefault(key, value)
+        return rows
+
+
+def _found(database: OpenedDatabase, form: StoreFormat, key: bytes) -> StateRow | None:
+    for family in _of_rows(database):
+        value = database.get(family, key)
+        if value is not None:
+            return next(iter(decoder(form, family)(key, value)), None)
+    return None
+
+
+def _of_rows(database: OpenedDatabase) -> list[str]:
+    families = [family for family in VALUES if family in database.families]
+    if not families:
+        others = sorted(database.families - {OFFSETS_COLUMN_FAMILY})
+        raise StateDirectoryError(f"it has none of the column families of a store, but {', '.join(others) or 'none'}.")
+    return families
+
+
+def _pairs(
+    database: OpenedDatabase, family: str, intervals: Iterable[Interval], size: int
+) -> Iterator[list[tuple[bytes, bytes]]]:
+    for interval in intervals:
+        for pairs in database.chunks(family, start=interval.start, size=size):
+            if interval.end is None or pairs[-1][0] < interval.end:
+                yield pairs
+                continue
+            within = pairs[: bisect_left(pairs, interval.end, key=itemgetter(0))]
+            if within:
+                yield within
+            break
+
+
+def _newest(
+    database: OpenedDatabase, form: StoreFormat, families: Sequence[str], interval: Interval, size: int
+) -> Iterator[list[_Stored]]:
+    """Of a key in several column families the newest alone."""
+
+    def ranked(rank: int, family: str) -> Iterator[tuple[bytes, int, bytes]]:
+        for pairs in _pairs(database, family, (interval,), size):
+            for key, value in pairs:
+                yield key, rank, value
+
+    decoders = [decoder(form, family) for family in families]
+    last: bytes | None = None
+    kept: list[_Stored] = []
+    try:
+        for key, rank, value in merge(*(ranked(rank, family) for rank, family in enumerate(families))):
+            if key != last:
+                kept.append((decoders[rank], key, value))
+            last = key
+            if len(kept) == size:
+                yield kept
+                kept = []
+    except Exception:  # RocksDB's: what precedes the damage is given first
+        yield kept
+        raise
+    yield kept
+
+
+def _one_by_one(stored: Iterable[_Stored], note: Note, read: int) -> RowBatch:
+    rows: list[StateRow] = []
+    for number, (decode, key, value) in enumerate(stored, read):
+        try:
+            rows.extend(decode(key, value))
+        except FormatError as error:
+            note(number, f"key {key[:40].hex()}: {error.message}", False)
+    return RowBatch.of(rows)

@@ -1,0 +1,279 @@
+"""What kind of store a directory holds: told from where it lies, its column families, its name, and the form of its rows.
+
+| where | column family | kind |
+|---|---|---|
+| `rocksdb/<store>` | `keyValueWithTimestampAndHeaders` | key-value with headers, 4.3 and later |
+| `rocksdb/<store>` | `keyValueWithTimestamp` | key-value with timestamps; a subscription store by its name and its rows |
+| `rocksdb/<store>` | `default` alone | plain key-value; a list store by its name and its rows; versioned by its rows |
+| segments | `keyValueWithTimestamp`, `…AndHeaders` | windows with timestamps, and headers |
+| segments | `sessionKeyValueWithHeaders` | sessions with headers |
+| segments | `windowKeyValueWithHeaders` | windows, time first, with headers |
+| segments | `default` alone | windows, sessions, or either time first: the times in the keys must fit the segment |
+
+What a name alone tells is not certain, nor what rows of another kind could look like too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from srfix.recovery.errors import NotPermittedError, StateDirectoryError
+from srfix.recovery.internal_topics import JoinStore, join_store
+from srfix.recovery.state.directory import StoreDirectory, StoreKind
+from srfix.recovery.state.formats.values import (
+    PLAIN,
+    SESSION_WITH_HEADERS,
+    TIMESTAMPED,
+    WINDOW_WITH_HEADERS,
+    WITH_HEADERS,
+)
+from srfix.recovery.state.formats.windows import INDEX
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.reading import fitting
+from srfix.recovery.state.reading.fitting import LATEST_OF_VERSIONED, Span
+from srfix.recovery.state.rocksdb import OpenedDatabase, opened
+
+_ROWS: Final = 64
+"""Rows of a segment whose keys are looked at."""
+_SEGMENTS: Final = 3
+"""Segments that are looked at, the newest first."""
+_LONGEST_SEGMENT_MS: Final = 100 * 366 * 24 * 3600 * 1000
+"""No segment covers more time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detected:
+    """What a store was taken for."""
+
+    format: StoreFormat
+    """The form of its rows."""
+    why: str
+    """What shows it, in a clause."""
+    is_certain: bool
+    """False if only its name says so, or rows that those of another kind could look like."""
+
+
+Opening: TypeAlias = Callable[[Path], AbstractContextManager[OpenedDatabase]]
+"""What opens a database for reading."""
+
+
+def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detected:
+    """The form of a store's rows.
+
+    :param opening: `salvaged` for what can be saved of a damaged one.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    :raises StateDirectoryError: if none of its databases can be read, or it is of another make.
+    """
+    if store.kind is StoreKind.KEY_VALUE:
+        with opening(Path(store.path)) as database:
+            return _key_value(store.name, database)
+    segments = databases(store)
+    if not segments and is_empty(store):
+        why = "its folder is empty, as that of a window, session or join store is whose partition has no rows yet"
+        return Detected(format=StoreFormat.PLAIN_WINDOW, why=why, is_certain=False)
+    if not segments:
+        raise StateDirectoryError(
+            f"{store.path} has files and no segment in it, and is no key-value store of Kafka Streams: a store of the "
+            "application's own made it."
+        )
+    return _segmented(store, segments, opening)
+
+
+def is_empty(store: StoreDirectory) -> bool:
+    """True if there is nothing in a store's directory: no segment yet (`AbstractSegments` makes them with the first rows)."""
+    try:
+        return not any(Path(store.path).iterdir())
+    except OSError:
+        return False
+
+
+def databases(store: StoreDirectory) -> tuple[Path, ...]:
+    """The directories of a store's databases; of a segmented one its segments, oldest first.
+
+    :raises StateDirectoryError: if its directory cannot be listed (NotPermittedError: by this user).
+    """
+    if store.kind is StoreKind.KEY_VALUE:
+        return (Path(store.path),)
+    try:
+        found = [
+            path for path in Path(store.path).iterdir() if path.is_dir() and segment_start(path, store.name) is not None
+        ]
+    except PermissionError as error:
+        raise NotPermittedError.of(error.filename or store.path) from None
+    except OSError as error:
+        raise StateDirectoryError(f"{store.path} cannot be read: {error.strerror or error}") from None
+    return tuple(sorted(found, key=lambda path: segment_start(path, store.name) or 0))
+
+
+def segments(
+    store: StoreDirectory, *, from_ms: int | None = None, to_ms: int | None = None
+) -> Iterator[tuple[Path, int | None]]:
+    """Those databases in which Kafka Streams looks for rows of some times, and a time that is beyond the times of each.
+
+    A segment begins at a multiple of their interval, which is not stored: it ends where the next one that is there begins, at
+    the latest (`AbstractSegments.segmentId`). The time is the start of windows and the end of sessions.
+
+    :param from_ms: from when on, inclusive; None for all.
+    :param to_ms: until when, inclusive.
+    """
+    paths = databases(store)
+    starts = [segment_start(path, store.name) for path in paths]
+    for path, start, following in zip(paths, starts, [*starts, None][1:], strict=True):
+        if start is None:
+            yield path, None
+            continue
+        is_over = from_ms is not None and following is not None and following <= from_ms
+        if not is_over and (to_ms is None or start <= to_ms):
+            yield path, start + _LONGEST_SEGMENT_MS
+
+
+def segment_start(path: Path, store: str) -> int | None:
+    """From when on a segment holds rows, in milliseconds since the epoch; None where its name does not say so."""
+    behind = path.name.removeprefix(f"{store}.")
+    return int(behind) if behind != path.name and behind.isascii() and behind.isdecimal() else None
+
+
+def _key_value(name: str, database: OpenedDatabase) -> Detected:
+    role = join_store(name)
+    if WITH_HEADERS in database.families or TIMESTAMPED in database.families:
+        family = WITH_HEADERS if WITH_HEADERS in database.families else TIMESTAMPED
+        form = StoreFormat.HEADERS_KV if family == WITH_HEADERS else StoreFormat.TIMESTAMPED_KV
+        told = Detected(format=form, why=f"it has the column family {family}", is_certain=True)
+        if role is JoinStore.SUBSCRIPTIONS:
+            return _by_name(database, family, StoreFormat.SUBSCRIPTION, "a foreign-key join's", told)
+        return told
+    if PLAIN not in database.families:
+        raise StateDirectoryError(
+            f"store {name} has none of the column families of a key-value store, but "
+            f"{', '.join(sorted(database.families)) or 'none'}: it is none of Kafka Streams, or of a later version."
+        )
+    told = _plain(database)
+    if role is JoinStore.LIST:
+        return _by_name(database, PLAIN, StoreFormat.LIST_VALUE, "a join's list store", told)
+    return told
+
+
+def _by_name(database: OpenedDatabase, family: str, form: StoreFormat, whose: str, else_: Detected) -> Detected:
+    """What a store is whose name is that of a join's own: the form of its rows bears the name out, or it is a person's."""
+    fits = [_PROOFS[form](key, value, family) for key, value in islice(database.rows(family), _ROWS)]
+    if fits and not any(fits):
+        return replace(else_, why=f"{else_.why}, and its rows are not those of {whose}, as its name is")
+    if fits and all(fits):
+        return Detected(format=form, why=f"its name and its rows are those of {whose}", is_certain=True)
+    return Detected(format=form, why=f"its name is that of {whose}", is_certain=False)
+
+
+def _plain(database: OpenedDatabase) -> Detected:
+    """A plain store, or a versioned one: its latest values and its segments share one column family."""
+    first = list(islice(database.rows(PLAIN), _ROWS))
+    latest = list(islice(database.rows(PLAIN, start=LATEST_OF_VERSIONED), _ROWS))
+    fits = [
+        *(fitting.is_versioned_segment(key, value) for key, value in first if not key.startswith(LATEST_OF_VERSIONED)),
+        *(fitting.is_latest(key, value) for key, value in latest),
+    ]
+    if fits and all(fits):
+        return Detected(format=StoreFormat.VERSIONED, why="its rows are those of a versioned store", is_certain=True)
+    if any(fits) or any(len(key) > len(LATEST_OF_VERSIONED) for key, _value in latest):
+        return Detected(format=StoreFormat.VERSIONED, why="it has rows as versioned stores have them", is_certain=False)
+    return Detected(
+        format=StoreFormat.PLAIN_KV, why="it has no column family but that of a plain store", is_certain=True
+    )
+
+
+_PROOFS: Final[dict[StoreFormat, Callable[[bytes, bytes, str], bool]]] = {
+    StoreFormat.SUBSCRIPTION: fitting.is_subscription,
+    StoreFormat.LIST_VALUE: fitting.is_list,
+}
+"""Whether a row is what the store's name says."""
+
+
+def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening) -> Detected:
+    problem: StateDirectoryError | None = None
+    fitting_: set[StoreFormat] | None = None
+    of_join: list[bool] = []
+    for path in list(reversed(segments))[:_SEGMENTS]:
+        span = _span(path, store, segments)
+        try:
+            with opening(path) as database:
+                told = _by_family(database, span, store)
+                if told is not None:
+                    return told
+                if PLAIN not in database.families:
+                    continue
+                rows = list(islice(database.rows(PLAIN), _ROWS))
+                forms = [form for form in _FORMS if form is not StoreFormat.TIME_FIRST_SESSION or _has_index(database)]
+        except StateDirectoryError as error:
+            problem = error
+            continue
+        of_join += [fitting.is_join_window(key, span) for key, _value in rows]
+        if rows:
+            here = {form for form in forms if all(fitting.is_in_segment(form, key, value, span) for key, value in rows)}
+            fitting_ = here if fitting_ is None else fitting_ & here
+    if join_store(store.name) is JoinStore.WINDOW:
+        return _join_window(of_join)
+    if fitting_ is None and problem is not None:
+        raise problem
+    if not fitting_:
+        form = StoreFormat.PLAIN_WINDOW
+        why = "its segments are empty" if fitting_ is None else "its keys are none of a known form"
+        return Detected(format=form, why=f"{why}, and it lies as a window store does", is_certain=False)
+    form, *others = [form for form in _FORMS if form in fitting_]
+    besides = f"; they would fit {', '.join(other.value for other in others)}, too" if others else ""
+    return Detected(format=form, why=f"the times in its keys fit its segments{besides}", is_certain=not others)
+
+
+def _span(path: Path, store: StoreDirectory, segments: Sequence[Path]) -> Span:
+    """What times a segment's rows can have: the starts of all are multiples of what one covers."""
+    starts = [segment_start(each, store.name) or 0 for each in segments]
+    longest = min((later - earlier for earlier, later in pairwise(starts)), default=_LONGEST_SEGMENT_MS)
+    start = segment_start(path, store.name) or 0
+    return Span(start, start + longest)
+
+
+def _join_window(fits: Sequence[bool]) -> Detected:
+    if fits and all(fits):
+        why = "its name is that of a join's window, and its keys are numbered as a join's"
+        return Detected(format=StoreFormat.JOIN_WINDOW, why=why, is_certain=True)
+    return Detected(format=StoreFormat.JOIN_WINDOW, why="its name is that of a join's window", is_certain=False)
+
+
+def _by_family(database: OpenedDatabase, span: Span, store: StoreDirectory) -> Detected | None:
+    for family, form in _BY_FAMILY.items():
+        if family not in database.families:
+            continue
+        rows = list(islice(database.rows(family), _ROWS))
+        if join_store(store.name) is JoinStore.WINDOW:
+            return _join_window([fitting.is_join_window(key, span) for key, _value in rows])
+        is_time_first = rows and all(
+            fitting.is_in_segment(StoreFormat.TIME_FIRST_SESSION, key, value, span) for key, value in rows
+        )
+        if family == SESSION_WITH_HEADERS and is_time_first and _has_index(database, family):
+            form = StoreFormat.TIME_FIRST_SESSION
+        return Detected(format=form, why=f"it has the column family {family}", is_certain=True)
+    return None
+
+
+def _has_index(database: OpenedDatabase, family: str = PLAIN) -> bool:
+    """True if it has rows behind the zero that framed keys begin with too, as a time-first store's index has."""
+    first = next(database.rows(family, start=INDEX), None)
+    return first is not None and first[0].startswith(INDEX)
+
+
+_BY_FAMILY: Final = {
+    WITH_HEADERS: StoreFormat.HEADERS_WINDOW,
+    TIMESTAMPED: StoreFormat.TIMESTAMPED_WINDOW,
+    WINDOW_WITH_HEADERS: StoreFormat.TIME_FIRST_WINDOW,
+    SESSION_WITH_HEADERS: StoreFormat.HEADERS_SESSION,
+}
+_FORMS: Final = (
+    StoreFormat.TIME_FIRST_SESSION,
+    StoreFormat.TIME_FIRST_WINDOW,
+    StoreFormat.SESSION,
+    StoreFormat.PLAIN_WINDOW,
+)
+"""What only the rows tell, the strictest first."""

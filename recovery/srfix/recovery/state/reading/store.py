@@ -1,0 +1,361 @@
+"""A task's part of a store: its rows in order, look-ups, ranges, windows, sessions and versions. Nothing is written.
+
+Damage ends nothing: it is kept beside the rows (`StateStore.damage`), each readable row that precedes it is given, and reading
+goes on with the next database, or the next row where one alone has another form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.reading.database import Note, look_up, read_batches
+from srfix.recovery.state.reading.detection import Detected, detect_format, segment_start, segments
+from srfix.recovery.state.reading.rows import RowBatch, StateRow
+from srfix.recovery.state.reading.seeking import Where, everywhere, of_key, of_keys, of_times, with_prefix
+from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, salvaged
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects.names import Topic
+
+_MOST_DAMAGES: Final = 20
+"""Damages that are kept; all are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreDamage:
+    """Something in a store that could not be read."""
+
+    database: str
+    """The directory of the database."""
+    rows_before: int
+    """Rows of that database which were read before it."""
+    problem: str
+    """What is wrong, in a clause."""
+    ends_it: bool
+    """True if nothing behind it in that database could be read; False for a row that was passed over."""
+    is_shut: bool = False
+    """True if this user may not read it: whether it is damaged is not known."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StateStore:
+    """One store in one task."""
+
+    name: str
+    """The store's name."""
+    task: Task
+    """The task that it belongs to; the global stores have one, too."""
+    directory: StoreDirectory
+    """Where it lies."""
+    detected: Detected
+    """What it was taken for."""
+    changelog: Topic
+    """What its own changelog would be called, whether or not it exists."""
+    is_in_use: bool | None
+    """True if a process holds the application's lock: rows in its memory are not seen. None if that cannot be told."""
+    salvages: bool = False
+    """True to read behind damage what RocksDB's repair of the view saves; a damage that was read behind does not end it."""
+    damage: list[StoreDamage] = field(default_factory=list)
+    """What could not be read so far; the first 20."""
+    damages: int = 0
+    """How many there were."""
+
+    @property
+    def is_damaged(self) -> bool:
+        """True if something that may be read is damaged."""
+        return any(not each.is_shut for each in self.damage)
+
+    @property
+    def is_shut(self) -> bool:
+        """True if this user may not read some of it: its rows are not known."""
+        return any(each.is_shut for each in self.damage)
+
+    @property
+    def format(self) -> StoreFormat:
+        """The form of its rows."""
+        return self.detected.format
+
+    @property
+    def partition(self) -> int | None:
+        """Its partition; None for a global store, which holds all."""
+        return self.task.partition
+
+    @property
+    def oldest_segment_ms(self) -> int | None:
+        """From when on the oldest segment that is there holds windows, or ends of sessions; None where none is."""
+        starts = (segment_start(path, self.name) for path in self._databases())
+        return next((each for each in starts if each is not None), None)
+
+    def newest_window_ms(self) -> int | None:
+        """The start of the newest window, or the end of the newest session, that lies there; None for none."""
+        windows = (
+            window
+            for path in self._databases()[-1:]
+            for batch in self._batches(path, everywhere)
+            for window in batch.windows or ()
+        )
+        return max((window.last_ms for window in windows if window is not None), default=None)
+
+    def __iter__(self) -> Iterator[StateRow]:
+        """All rows, by database and the bytes of their stored keys.
+
+        :raises LibraryMissingError: if rocksdict is not installed.
+        """
+        return self.rows()
+
+    def rows(self) -> Iterator[StateRow]:
+        """All rows, segment after segment, oldest first, each in the order of its stored keys."""
+        for batch in self.batches():
+            yield from batch.rows()
+
+    def batches(self, *, size: int = ROWS_IN_A_CHUNK) -> Iterator[RowBatch]:
+        """The same rows as columns, many at a time: several times as quick. The first batches are short.
+
+        :param size: how many stored rows are read together at most; of lists and versions, each has several.
+        :raises UsageError: if the size is not positive.
+        """
+        if size < 1:
+            raise UsageError(f"A batch has at least one row, not {size}.")
+        for path in self._databases():
+            yield from self._batches(path, everywhere, size=size)
+
+    def count(self) -> int:
+        """How many rows there are; of versioned stores versions, of lists entries."""
+        return sum(map(len, self.batches()))
+
+    def get(self, key: bytes) -> StateRow | None:
+        """The row of a key, in a key-value store; the latest version in a versioned one.
+
+        :raises StateDirectoryError: if the store has windows: `fetch` and `sessions` look those up.
+        """
+        if self.format is StoreFormat.VERSIONED:
+            return self.version_at(key)
+        if not self.format.is_key_value:
+            raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no single row of a key.")
+        for path in self._databases():
+            note = self._noting(path)
+            found = look_up(path, self.format, key, note, salvages=self.salvages, is_in_use=self.is_in_use)
+            if found is not None:
+                return found
+        return None
+
+    def rows_of(self, key: bytes) -> Iterator[StateRow]:
+        """All rows of a key, in the order of `rows`: those of its windows, sessions, versions, list or subscriptions.
+
+        Sought by the order of stored keys (`stores.seeking`); lists and subscriptions, which have another, are read whole.
+        """
+        for path in self._databases():
+            for row in self._read(path, of_key(self.format, key)):
+                if row.key == key:
+                    yield row
+
+    def range(self, lower: bytes | None = None, upper: bytes | None = None) -> Iterator[StateRow]:
+        """The rows whose keys lie between two, both inclusive (`ReadOnlyKeyValueStore.range`), by bytes."""
+        for path, last_ms in self._segments():
+            for row in self._read(path, of_keys(self.format, lower, upper, last_ms=last_ms)):
+                if (lower is None or row.key >= lower) and (upper is None or row.key <= upper):
+                    yield row
+
+    def prefix(self, prefix: bytes) -> Iterator[StateRow]:
+        """The rows whose keys begin so (`ReadOnlyKeyValueStore.prefixScan`)."""
+        for path in self._databases():
+            for row in self._read(path, with_prefix(self.format, prefix)):
+                if row.key.startswith(prefix):
+                    yield row
+
+    def fetch(
+        self, key: bytes | None = None, *, from_ms: int | None = None, to_ms: int | None = None
+    ) -> Iterator[StateRow]:
+        """The rows of windows that start between two times, both inclusive (`ReadOnlyWindowStore.fetch`).
+
+        :param key: of one key; None for all.
+        :raises StateDirectoryError: if it is no window store.
+        """
+        if not self.format.is_windowed:
+            raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no windows to fetch.")
+        for row in self._of_times(key, from_ms, to_ms):
+            if row.window is None or (key is not None and row.key != key):
+                continue
+            if (from_ms is None or row.window.start_ms >= from_ms) and (to_ms is None or row.window.start_ms <= to_ms):
+                yield row
+
+    def sessions(
+        self, key: bytes | None = None, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
+    ) -> Iterator[StateRow]:
+        """The sessions that end no earlier and start no later than two times (`SessionStore.findSessions`).
+
+        :param key: of one key; None for all.
+        :raises StateDirectoryError: if it is no session store.
+        """
+        if not self.format.is_of_sessions:
+            raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no sessions.")
+        for row in self._of_times(key, earliest_end_ms, None):
+            if row.window is None or row.window.end_ms is None or (key is not None and row.key != key):
+                continue
+            ends_late = earliest_end_ms is None or row.window.end_ms >= earliest_end_ms
+            if ends_late and (latest_start_ms is None or row.window.start_ms <= latest_start_ms):
+                yield row
+
+    def history(self, key: bytes) -> tuple[StateRow, ...]:
+        """The versions of a key, newest first, tombstones too.
+
+        :raises StateDirectoryError: if it is no versioned store.
+        """
+        if self.format is not StoreFormat.VERSIONED:
+            raise StateDirectoryError(f"store {self.name} ({self.format.value}) keeps no versions.")
+        return tuple(sorted(self.rows_of(key), key=lambda row: row.valid_from_ms or 0, reverse=True))
+
+    def version_at(self, key: bytes, *, as_of_ms: int | None = None) -> StateRow | None:
+        """The version of a key that holds at a time, or the latest (`VersionedKeyValueStore.get`); None for none, or a
+        tombstone.
+
+        :raises StateDirectoryError: if it is no versioned store.
+        """
+        for row in self.history(key):
+            begins = row.valid_from_ms is not None and (as_of_ms is None or row.valid_from_ms <= as_of_ms)
+            ends = row.valid_to_ms is not None and (as_of_ms is None or row.valid_to_ms <= as_of_ms)
+            if begins:
+                return None if ends or row.value is None else row
+        return None
+
+    def _of_times(self, key: bytes | None, from_ms: int | None, to_ms: int | None) -> Iterator[StateRow]:
+        if key is None:
+            where = of_times(self.format, from_ms=from_ms, to_ms=to_ms)
+        else:
+            where = of_key(self.format, key, from_ms=from_ms, to_ms=to_ms)
+        for path, _last_ms in self._segments(from_ms=from_ms, to_ms=to_ms):
+            yield from self._read(path, where)
+
+    def _databases(self) -> tuple[Path, ...]:
+        """Its databases, oldest first; none, which is noted, if its directory cannot be listed."""
+        return tuple(path for path, _last_ms in self._segments())
+
+    def _segments(self, *, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[tuple[Path, int | None]]:
+        """As `segments` gives them; none, which is noted, if its directory cannot be listed."""
+        try:
+            yield from segments(self.directory, from_ms=from_ms, to_ms=to_ms)
+        except StateDirectoryError as error:
+            problem, is_shut = error.message.removesuffix("."), isinstance(error, NotPermittedError)
+            self._note(Path(self.directory.path), 0, problem, ends_it=True, is_shut=is_shut)
+
+    def _read(self, path: Path, where: Where) -> Iterator[StateRow]:
+        for batch in self._batches(path, where):
+            yield from batch.rows()
+
+    def _batches(self, path: Path, where: Where, *, size: int = ROWS_IN_A_CHUNK) -> Iterator[RowBatch]:
+        return read_batches(
+            path,
+            self.format,
+            where,
+            self._noting(path),
+            size=size,
+            salvages=self.salvages,
+            is_in_use=self.is_in_use,
+        )
+
+    def _noting(self, path: Path) -> Note:
+        def note(read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
+            self._note(path, read, problem, ends_it=ends_it, is_shut=is_shut)
+
+        return note
+
+    def _note(self, path: Path, read: int, problem: str, *, ends_it: bool, is_shut: bool = False) -> None:
+        told = StoreDamage(database=str(path), rows_before=read, problem=problem, ends_it=ends_it, is_shut=is_shut)
+        for index, each in enumerate(self.damage):
+            is_of_this = each.database in (str(path), self.directory.path)
+            if is_of_this and (problem.startswith(each.problem) or each.problem.startswith(problem)):
+                # Read once more, or behind what told the form: what says more stays.
+                self.damage[index] = told if len(problem) > len(each.problem) else each
+                return
+        self.damages += 1
+        if len(self.damage) < _MOST_DAMAGES:
+            self.damage.append(told)
+
+
+def open_stores(
+    state: ApplicationState,
+    name: str | None = None,
+    *,
+    task: str | None = None,
+    form: StoreFormat | None = None,
+    salvages: bool = False,
+) -> Iterator[StateStore]:
+    """The stores of an application, task after task; each is opened when its rows are read.
+
+    :param name: of one store; None for all.
+    :param task: of one task; None for all.
+    :param form: what the store is, where a person says so; None to have it told from what lies there.
+    :param salvages: True to read behind damage, too: `StateStore.salvages`.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
+    for each in state.tasks:
+        if task not in (None, each.name):
+            continue
+        for directory in each.stores:
+            if name not in (None, directory.name):
+                continue
+            yield open_store(state, each, directory, form=form, salvages=salvages)
+
+
+def open_store(
+    state: ApplicationState,
+    task: Task,
+    directory: StoreDirectory,
+    *,
+    form: StoreFormat | None = None,
+    salvages: bool = False,
+) -> StateStore:
+    """One store of a task; its databases are opened when its rows are read. What keeps it from being told is its damage.
+
+    :param form: what the store is, where a person says so; None to have it told from what lies there.
+    :param salvages: True to read behind damage, too: `StateStore.salvages`.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
+    problem: StateDirectoryError | None = None
+    if form is not None:
+        detected = Detected(format=form, why="a person says so", is_certain=True)
+    else:
+        try:
+            detected = detect_format(directory)
+        except LibraryMissingError:
+            raise
+        except StateDirectoryError as error:
+            problem = error
+            detected = _detected_of_damaged(directory, salvages=salvages)
+    store = StateStore(
+        name=directory.name,
+        task=task,
+        directory=directory,
+        detected=detected,
+        changelog=state.changelog(task, directory.name),
+        is_in_use=state.is_in_use,
+        salvages=salvages,
+    )
+    if problem is not None:
+        store.damages = 1
+        store.damage.append(
+            StoreDamage(
+                database=directory.path,
+                rows_before=0,
+                problem=problem.message.removesuffix("."),
+                ends_it=True,
+                is_shut=isinstance(problem, NotPermittedError),
+            )
+        )
+    return store
+
+
+def _detected_of_damaged(directory: StoreDirectory, *, salvages: bool) -> Detected:
+    if salvages:
+        with suppress(StateDirectoryError):
+            found = detect_format(directory, opening=salvaged)
+            return Detected(format=found.format, why=f"of what can be saved: {found.why}", is_certain=False)
+    is_key_value = directory.kind is StoreKind.KEY_VALUE
+    guess = StoreFormat.TIMESTAMPED_KV if is_key_value else StoreFormat.TIMESTAMPED_WINDOW
+    return Detected(format=guess, why="it could not be read", is_certain=False)

@@ -1,1 +1,0 @@
-"""What `srfix state` does with each part of a store, here or on a Spark worker."""

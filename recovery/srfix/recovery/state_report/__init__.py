@@ -1,1 +1,0 @@
-"""What `srfix state` shows of the stores on disk."""

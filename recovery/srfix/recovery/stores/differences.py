@@ -1,0 +1,267 @@
+"""A store beside the topic that it restores from, key by key: `srfix.state-diff/1`.
+
+What the topic says a store holds is the newest record of each key. Of each key a digest of its value is kept, its schema id and
+its timestamp, on disk and by key (`state.writing.database.in_order`): then both are read side by side, and memory stays flat.
+
+| store | a key of the topic is |
+|---|---|
+| key-value | a key of the store |
+| window, session | a key of the store, with its window as the changelog has it; what the store may have let go is not known |
+| list-value (windows of a join), foreign-key subscription | a stored key, and the value a stored value: no serde's |
+| versioned | all of its records are versions of it: `version_differences` |
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import islice, repeat
+from typing import Final
+
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.errors import FormatError, StateDirectoryError
+from srfix.recovery.state.formats.windows import StoredWindow
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.reading.rows import StateRow
+from srfix.recovery.state.reading.store import StateStore
+from srfix.recovery.state.writing.database import in_order
+from srfix.recovery.stores.difference_kinds import (
+    MOST_SHOWN,
+    Comparison,
+    Difference,
+    DifferenceKind,
+    Keeping,
+    Said,
+    kind_of,
+)
+from srfix.recovery.stores.version_differences import version_differences
+from srfix.serde.schemas.models import Json
+
+_CHUNK: Final = 1_000
+_TOMBSTONE: Final = b""
+"""What is kept of a key whose newest record is one: unlike a key without a record it is not in the store for certain."""
+_AS_STORED: Final = {
+    StoreFormat.LIST_VALUE: StoreFormat.PLAIN_KV,
+    StoreFormat.SUBSCRIPTION: StoreFormat.TIMESTAMPED_KV,
+}
+"""Stores whose stored keys and values stand in the changelog, and how these are read as they are."""
+
+
+def compared(
+    store: StateStore, records: Iterable[RawRecord], *, is_cut: bool = False, end: int | None = None
+) -> Comparison:
+    """Compares a part of a store with records, which come in the order of their offsets. Damage is noted in the store.
+
+    :param records: those of the store's partition; of a global store all.
+    :param is_cut: True if the log begins behind offset 0: what stood before is not known.
+    :param end: the offset behind the last that was asked for; None if that is not known.
+    """
+    counts: Counter[DifferenceKind] = Counter()
+    shown: list[Difference] = []
+    same = 0
+    for difference in _all_differences(store, records, is_cut=is_cut, end=end):
+        if difference is None:
+            same += 1
+            continue
+        counts[difference.kind] += 1
+        if len(shown) < MOST_SHOWN:
+            shown.append(difference)
+    if store.is_shut:  # what may not be read is not missing
+        counts[DifferenceKind.MISSING] = 0
+        shown = [each for each in shown if each.kind is not DifferenceKind.MISSING]
+    by_kind = {kind: counts[kind] for kind in DifferenceKind}
+    return Comparison(store=store, same=same, counts=by_kind, shown=tuple(shown), is_cut=is_cut)
+
+
+def _all_differences(
+    store: StateStore, records: Iterable[RawRecord], *, is_cut: bool, end: int | None
+) -> Iterator[Difference | None]:
+    if store.format is StoreFormat.VERSIONED:
+        yield from version_differences(store, records, is_cut=is_cut, end=end)
+        return
+    as_stored = _AS_STORED.get(store.format)
+    part = store if as_stored is None else replace(store, detected=replace(store.detected, format=as_stored))
+    # A restore of a table loses what its topic has let go; of the others that is how their topics are.
+    absent = DifferenceKind.NOT_KNOWN if is_cut and not store.format.is_key_value else DifferenceKind.EXTRA
+    has_ids = as_stored is None
+    span = _Span(part)
+    told = _told_by(span.seeing(records), has_ids=has_ids)
+    with in_order(told) as said, _rows_in_order(part, has_ids=has_ids) as here:
+        yield from _differences(here, said, absent, span.is_let_go)
+    store.damages = part.damages  # the list of them is one
+
+
+def _differences(
+    here: Iterator[tuple[bytes, bytes]],
+    said: Iterator[tuple[bytes, bytes]],
+    absent: DifferenceKind,
+    is_let_go: Callable[[bytes], bool],
+) -> Iterator[Difference | None]:
+    """For each key how it differs; None for one that does not. Both come by key.
+
+    :param absent: what a row is of whose key the topic has no record.
+    :param is_let_go: whether the store may have had a key that it lacks.
+    """
+    row, record = next(here, None), next(said, None)
+    while row is not None or record is not None:
+        if record is None or (row is not None and row[0] < record[0]):
+            assert row is not None
+            yield Difference(kind=absent, key=row[0], store_id=Said.read(row[1]).schema_id, topic_id=None)
+            row = next(here, None)
+        elif row is None or record[0] < row[0]:
+            if record[1] != _TOMBSTONE:
+                topic_id = Said.read(record[1]).schema_id
+                kind = DifferenceKind.NOT_KNOWN if is_let_go(record[0]) else DifferenceKind.MISSING
+                yield Difference(kind=kind, key=record[0], store_id=None, topic_id=topic_id)
+            record = next(said, None)
+        elif record[1] == _TOMBSTONE:
+            yield Difference(kind=DifferenceKind.EXTRA, key=row[0], store_id=Said.read(row[1]).schema_id, topic_id=None)
+            row, record = next(here, None), next(said, None)
+        else:
+            yield None if row[1] == record[1] else _difference(row[0], Said.read(row[1]), Said.read(record[1]))
+            row, record = next(here, None), next(said, None)
+
+
+class _Span:
+    """What a store of windows or sessions may have let go: Kafka Streams drops whole segments, the oldest first, and never the
+    newest (`AbstractSegments.cleanupExpiredSegments`; a session lies where it ends). A restore leaves out the same.
+    """
+
+    def __init__(self, store: StateStore) -> None:
+        self._form = store.format
+        self._from_ms = store.oldest_segment_ms
+        self._has_segments = self._form.is_windowed or self._form.is_of_sessions
+
+    def seeing(self, records: Iterable[RawRecord]) -> Iterable[RawRecord]:
+        """The same records. Where nothing is there, the newest window at least should be."""
+        if not self._has_segments or self._from_ms is not None:
+            return records
+        return self._newest(records)
+
+    def is_let_go(self, key: bytes) -> bool:
+        """True if a key of the topic stands before all that the store has."""
+        at_ms = self._time(key) if self._has_segments else None
+        return at_ms is not None and self._from_ms is not None and at_ms < self._from_ms
+
+    def _newest(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
+        for record in records:
+            at_ms = None if record.key is None or record.value is None else self._time(record.key)
+            if at_ms is not None:
+                self._from_ms = max(at_ms, self._from_ms or 0)
+            yield record
+
+    def _time(self, key: bytes) -> int | None:
+        _key, window = in_window(self._form, key)
+        return None if window is None else window.last_ms
+
+
+def in_window(form: StoreFormat, key: bytes) -> tuple[bytes, StoredWindow | None]:
+    """A changelog's key as the store's serde wrote it, and its window; as it is where it has none."""
+    windows = form.layout.windows
+    if windows is not None:
+        with suppress(FormatError):
+            return windows.decode(key)
+    return key, None
+
+
+def _difference(key: bytes, here: Said, topic: Said) -> Difference | None:
+    if here.digest == topic.digest:
+        return None
+    return Difference(kind=kind_of(here, topic), key=key, store_id=here.schema_id, topic_id=topic.schema_id)
+
+
+def _told_by(records: Iterable[RawRecord], *, has_ids: bool) -> Iterator[tuple[bytes, bytes]]:
+    """What a topic says of each key."""
+    keep = Keeping(has_ids=has_ids)
+    records = iter(records)
+    while chunk := list(islice(records, _CHUNK)):
+        some = [record for record in chunk if record.key is not None]  # a restore skips a null key
+        values = [record.value for record in some]
+        kept = keep([value or b"" for value in values], [record.timestamp for record in some])
+        for record, value, each in zip(some, values, kept, strict=True):
+            assert record.key is not None
+            yield record.key, _TOMBSTONE if value is None else each
+
+
+@contextmanager
+def _rows_in_order(store: StateStore, *, has_ids: bool) -> Iterator[Iterator[tuple[bytes, bytes]]]:
+    """What a store says of each key of its changelog, by key."""
+    rows = _told_by_rows(store, has_ids=has_ids)
+    if store.format.is_key_value:
+        yield rows  # as they lie
+        return
+    with in_order(rows) as ordered:
+        yield ordered
+
+
+def _told_by_rows(store: StateStore, *, has_ids: bool) -> Iterator[tuple[bytes, bytes]]:
+    keep = Keeping(has_ids=has_ids)
+    for batch in store.batches():
+        keys = batch.keys if store.format.is_key_value else [changelog_key(store, row) for row in batch.rows()]
+        kept = keep([value or b"" for value in batch.values], batch.timestamps_ms or repeat(None))
+        yield from zip(keys, kept, strict=True)
+
+
+def changelog_key(store: StateStore, row: StateRow) -> bytes:
+    """The key under which a row stands in its changelog.
+
+    :raises StateDirectoryError: if rows of such a store do not stand there one by one.
+    """
+    windows = store.format.layout.windows
+    if windows is not None and row.window is not None:
+        return windows.encode(row.key, row.window)
+    if store.format.is_key_value:
+        return row.key
+    raise StateDirectoryError(f"store {store.name} ({store.format.value}) cannot be compared with a topic, row by row.")
+
+
+def diff_document(
+    found: Iterable[Comparison],
+    *,
+    application: str,
+    store: str,
+    topic: str,
+    until: str,
+    not_looked_at: Iterable[str],
+    srfix_version: str,
+    generated_at: str,
+) -> dict[str, Json]:
+    """The document `srfix.state-diff/1`."""
+    return {
+        "schema": "srfix.state-diff/1",
+        "srfix": srfix_version,
+        "generated_at": generated_at,
+        "application": application,
+        "store": store,
+        "topic": topic,
+        "until": until,
+        "parts": [_part(each) for each in found],
+        "not_looked_at": list(not_looked_at),
+    }
+
+
+def _part(found: Comparison) -> Json:
+    return {
+        "task": found.store.task.name,
+        "partition": found.store.partition,
+        "same": found.same,
+        **{kind.value.replace("-", "_"): count for kind, count in found.counts.items()},
+        "shown": [
+            {
+                "kind": each.kind.value,
+                "key_hex": each.key.hex(),
+                "window": _window(found.store.format, each.key),
+                "store_id": each.store_id,
+                "topic_id": each.topic_id,
+                "valid_from_ms": each.valid_from_ms,
+            }
+            for each in found.shown
+        ],
+    }
+
+
+def _window(form: StoreFormat, key: bytes) -> Json:
+    _key, window = in_window(form, key)
+    return None if window is None else {"start_ms": window.start_ms, "end_ms": window.end_ms}

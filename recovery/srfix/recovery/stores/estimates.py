@@ -1,0 +1,192 @@
+"""What a restore will take: records, bytes, time and memory, per task and store: `srfix.state-estimate/1`.
+
+Records are counted as offsets, so compaction makes them fewer. Bytes are those of keys and values, by the mean of a sample.
+Memory is what Streams gives a RocksDB unless a RocksDBConfigSetter says otherwise (`RocksDBStore`): a block cache of 50 MiB
+and three memtables of 16 MiB, for each segment of a window or session store too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.facts.rows_on_disk import Place
+from srfix.recovery.findings import Weight
+from srfix.recovery.state.checkpoints import OffsetMeaning
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
+from srfix.recovery.state.restore_sources import stores_on_disk
+from srfix.recovery.stores.listing import databases_of
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Topic
+
+BYTES_OF_A_DATABASE: Final = (50 + 3 * 16) * 1024 * 1024
+"""Of memory, at most."""
+ACCEPTABLE_LAG: Final = 10_000
+"""Records behind which Streams gives a task to another instance rather than restore it (`acceptable.recovery.lag`, 2.6)."""
+_SAMPLE: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreEstimate:
+    """What the restore of one store in one task will take."""
+
+    task: str
+    """The task."""
+    store: str
+    """The store."""
+    topic: Topic
+    """The topic that it restores from."""
+    is_source: bool
+    """True if that is a source topic, of which a restore reads what the group has committed, and no more."""
+    records: int
+    """From the log's start: without a state directory."""
+    records_left: int
+    """From the checkpoint on: with this one. As many as `records` without a checkpoint. The most that it can be."""
+    records_left_at_least: int
+    """The fewest: one fewer for each partition of which the directory does not tell whether its checkpoint names the last
+    record in the store (Kafka Streams 2.6 and later) or the one after it."""
+    mean_bytes: float | None
+    """Of a record's key and value, in the sample; None without records."""
+    records_per_s: float | None
+    """As given, or as measured over the sample by this machine; None if too few were read to tell."""
+    memory_bytes: int
+    """Of all its databases."""
+
+    @property
+    def bytes_(self) -> int | None:
+        """Of all `records`."""
+        return 0 if not self.records else None if self.mean_bytes is None else round(self.mean_bytes * self.records)
+
+    @property
+    def seconds(self) -> float | None:
+        """For all `records`; None if no rate is known."""
+        return 0.0 if not self.records else None if not self.records_per_s else self.records / self.records_per_s
+
+    @property
+    def would_a_standby_spare_it(self) -> bool:
+        """True if a standby, which lags by no more than `ACCEPTABLE_LAG`, is worth its memory: the restore is longer."""
+        return self.records > ACCEPTABLE_LAG
+
+
+def topic_of(
+    application: ApplicationState, store: StoreDirectory, task: Task
+) -> tuple[Topic | None, tuple[Topic, ...]]:
+    """The topic that a store restores from, as its directory names it, or None and those that it may be."""
+    if store.kind is StoreKind.SEGMENTED:
+        return application.changelog(
+            task, store.name
+        ), ()  # window and session stores never restore from a source topic
+    for each in stores_on_disk(application):
+        if each.name != store.name or task.name not in each.tasks:
+            continue
+        if each.own_changelog is not None:
+            return each.own_changelog, ()
+        sure = [source.topic for source in each.sources if source.weight is Weight.CONCLUSIVE]
+        return (sure[0], ()) if len(sure) == 1 else (None, tuple(source.topic for source in each.sources))
+    return None, ()
+
+
+def estimate_restore(
+    cluster: Cluster,
+    application: ApplicationState,
+    task: Task,
+    store: StoreDirectory,
+    topic: Topic,
+    *,
+    partitions: Iterable[int],
+    rate: float | None = None,
+) -> RestoreEstimate:
+    """What the restore of a store will take.
+
+    :param partitions: those that the task restores: its own, or all of a global store's topic.
+    :param rate: records per second; None to measure over a sample of at most 2,000 records.
+    :raises ClusterError: if the cluster does not answer.
+    """
+    wanted = list(partitions)
+    logs = dict(cluster.watermarks(topic, wanted))
+    is_source = topic != application.changelog(task, store.name)
+    if is_source and not task.is_global:
+        committed = cluster.committed(application.application, [(topic, each) for each in wanted])
+        logs = {each: (begin, min(end, committed.get((topic, each)) or begin)) for each, (begin, end) in logs.items()}
+    records = sum(max(0, end - begin) for begin, end in logs.values())
+    place = Place(state=application, task=task, store=store)
+    most = _left(place, topic, logs, OffsetMeaning.POSITION)
+    fewest = _left(place, topic, logs, OffsetMeaning.LAST_RECORD)
+    mean, measured = _sampled(cluster, topic, logs)
+    return RestoreEstimate(
+        task=task.name,
+        store=store.name,
+        topic=topic,
+        is_source=is_source,
+        records=records,
+        records_left=most,
+        records_left_at_least=fewest,
+        mean_bytes=mean,
+        records_per_s=measured if rate is None else rate,
+        memory_bytes=max(1, len(databases_of(store))) * BYTES_OF_A_DATABASE,
+    )
+
+
+def _left(place: Place, topic: Topic, logs: Mapping[int, tuple[int, int]], told: OffsetMeaning) -> int:
+    """How many records are left to restore, if the offsets mean that where the directory does not show what they mean."""
+    return sum(
+        max(0, end - max(begin, place.reached(topic, partition, told) or 0)) for partition, (begin, end) in logs.items()
+    )
+
+
+def _sampled(cluster: Cluster, topic: Topic, logs: dict[int, tuple[int, int]]) -> tuple[float | None, float | None]:
+    """The mean size of a record, and how many came in a second, the first not counted: it waits for the connection."""
+    partition = max(logs, key=lambda each: logs[each][1] - logs[each][0], default=None)
+    if partition is None or logs[partition][0] >= logs[partition][1]:
+        return None, None
+    sizes: list[int] = []
+    began = 0.0
+    for record in islice(cluster.read(topic, partition, *logs[partition]), _SAMPLE):
+        began = began or time.monotonic()
+        sizes.append(len(record.key or b"") + len(record.value or b""))
+    took = time.monotonic() - began
+    mean = sum(sizes) / len(sizes) if sizes else None
+    return mean, (len(sizes) - 1) / took if len(sizes) > 100 and took > 0 else None
+
+
+def estimate_document(
+    found: Iterable[tuple[str, RestoreEstimate]],
+    *,
+    directory: str,
+    not_looked_at: Iterable[str],
+    srfix_version: str,
+    generated_at: str,
+) -> dict[str, Json]:
+    """The document `srfix.state-estimate/1`.
+
+    :param found: per store the application.id, and what its restore takes.
+    """
+    return {
+        "schema": "srfix.state-estimate/1",
+        "srfix": srfix_version,
+        "generated_at": generated_at,
+        "directory": directory,
+        "stores": [
+            {
+                "application": application,
+                "task": each.task,
+                "store": each.store,
+                "topic": each.topic,
+                "source_topic": each.is_source,
+                "records": each.records,
+                "records_left": each.records_left,
+                "records_left_at_least": each.records_left_at_least,
+                "bytes": each.bytes_,
+                "records_per_s": each.records_per_s,
+                "seconds": each.seconds,
+                "memory_bytes": each.memory_bytes,
+                "standby_spares_it": each.would_a_standby_spare_it,
+            }
+            for application, each in found
+        ],
+        "not_looked_at": list(not_looked_at),
+    }

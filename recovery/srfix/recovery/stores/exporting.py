@@ -1,0 +1,285 @@
+"""Rows of stores as files: Parquet, Arrow, CSV or a JSON document a line. A file takes its name when it is complete.
+
+Columns: `task`, `partition`, `key` and `value` (bytes; in CSV hexadecimal), `timestamp_ms`, `window_start_ms`,
+`window_end_ms`, `valid_from_ms`, `valid_to_ms`, `key_id`, `value_id`, and `key_json`, `value_json`: what a reader sees, null
+where nothing was decoded (in CSV null is nothing, and what is empty a pair of quotes, as PostgreSQL's COPY has it);
+`sequence_number` of a join's windows, `side` (left or right) of its list store, `foreign_key` of subscriptions (bytes),
+`headers` as JSON in the form of `srfix.state-row/1`; where a retention is said `is_beyond_retention` too (null where a row has
+no window).
+
+Of a half that is typed (Parquet and Arrow alone) there are, in place of its JSON, `key_row` or `value_row`, a struct of the
+columns that it is read into, and `key_reason` or `value_reason`, why that is null.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, TypeAlias
+
+from srfix.recovery.facts.decoding import DecodedColumn
+from srfix.recovery.state.formats.windows import StoredWindow
+from srfix.recovery.stores.choices import HOLDS_TYPES, ExportFormat
+from srfix.recovery.stores.row_documents import SIDES, DecodedBatch, TypedColumn, headers_document, row_document
+from srfix.recovery.stores.scanning import Retention
+from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.columns.types import Columns
+from srfix.serde.errors import PayloadBoundError, UsageError
+from srfix.serde.interface import Value
+from srfix.serde.json_values import JsonTexts
+from srfix.serde.subjects.names import Role
+
+_COLUMNS: Final = {
+    "task": "string",
+    "partition": "int32",
+    "key": "binary",
+    "value": "binary",
+    "timestamp_ms": "int64",
+    "window_start_ms": "int64",
+    "window_end_ms": "int64",
+    "valid_from_ms": "int64",
+    "valid_to_ms": "int64",
+    "key_id": "int64",
+    "value_id": "int64",
+    "key_json": "string",
+    "value_json": "string",
+    "sequence_number": "int64",
+    "side": "string",
+    "foreign_key": "binary",
+    "headers": "string",
+}
+
+
+_GROUP_ROWS: Final = 65_536
+_GROUP_BYTES: Final = 32 << 20
+"""What is collected before it goes to a file of Parquet or Arrow, as a row group or record batch."""
+
+Write: TypeAlias = Callable[[DecodedBatch], int]
+"""Takes rows to the file; how many of them could not be decoded."""
+
+
+@contextmanager
+def exporting(
+    path: Path,
+    form: ExportFormat,
+    *,
+    application: str,
+    typed: Mapping[Role, Columns] | None = None,
+    retention: Retention | None = None,
+) -> Iterator[Write]:
+    """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left.
+
+    :param typed: the halves that come typed, with their columns.
+    :param retention: marks the rows beyond it.
+    :raises UsageError: if there is such a file, it cannot be made or written (the disk is full), or pyarrow is not installed.
+    """
+    if typed and form not in HOLDS_TYPES:
+        raise UsageError(f"{form.value} holds no typed columns: parquet and arrow do.")
+    if path.exists():
+        raise UsageError(f"{path} is there already; srfix writes over nothing. Name another place, or remove it.")
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        file = unfinished.open("wb")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+    try:
+        with file, _WRITERS[form](file, _Form(application, typed or {}, retention)) as write:
+            yield write
+        os.replace(unfinished, path)
+    except OSError as error:  # none but the file's own: what is read from has errors of other kinds
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror or error}. Nothing of it is kept. Check how much room is left, and "
+            "run again; files that are whole stay as they are, so name another place, or --task."
+        ) from error
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What stands in the files besides the rows' own."""
+
+    application: str
+    typed: Mapping[Role, Columns]
+    retention: Retention | None
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return _COLUMNS if self.retention is None else _COLUMNS | {"is_beyond_retention": "bool_"}
+
+
+@contextmanager
+def _jsonl(file: IO[bytes], form: _Form) -> Iterator[Write]:
+    def write(batch: DecodedBatch) -> int:
+        failed = 0
+        for row in batch.rows():
+            document = row_document(row, application=form.application)
+            if form.retention is not None:
+                document["is_beyond_retention"] = form.retention.is_beyond(row.store, row.row.window)
+            file.write(json.dumps(document, allow_nan=False).encode() + b"\n")
+            failed += row.record.failed
+        return failed
+
+    yield write
+
+
+@contextmanager
+def _csv(file: IO[bytes], form: _Form) -> Iterator[Write]:
+    file.write(_csv_line(form.columns))
+
+    def write(batch: DecodedBatch) -> int:
+        columns = _Cells(batch, form.retention)
+        file.writelines(map(_csv_line, zip(*columns.columns(), strict=True)))
+        return columns.failed
+
+    yield write
+
+
+def _csv_line(cells: Iterable[object]) -> bytes:
+    """Texts in quotes, and null without: `csv.QUOTE_STRINGS`, which Python 3.11 does not have."""
+    return (",".join(map(_csv_cell, cells)) + "\r\n").encode()
+
+
+def _csv_cell(cell: object) -> str:
+    if cell is None:
+        return ""
+    text = cell.hex() if isinstance(cell, bytes) else cell
+    return '"' + text.replace('"', '""') + '"' if isinstance(text, str) else str(text)
+
+
+@contextmanager
+def _arrow(file: IO[bytes], form: _Form) -> Iterator[Write]:
+    pa = _pyarrow()
+    schema = _schema(pa, form)
+    with pa.ipc.new_file(file, schema) as writer:
+        yield from _in_groups(pa, writer, schema, form.retention)
+
+
+@contextmanager
+def _parquet(file: IO[bytes], form: _Form) -> Iterator[Write]:
+    pa = _pyarrow()
+    import pyarrow.parquet as pq
+
+    schema = _schema(pa, form)
+    with pq.ParquetWriter(file, schema) as writer:
+        yield from _in_groups(pa, writer, schema, form.retention)
+
+
+def _in_groups(pa: Any, writer: Any, schema: Any, retention: Retention | None) -> Iterator[Write]:
+    kept: list[Any] = []
+
+    def flush() -> None:
+        writer.write_table(pa.Table.from_batches(kept, schema).combine_chunks())
+        kept.clear()
+
+    def write(batch: DecodedBatch) -> int:
+        cells = _Cells(batch, retention)
+        arrays = [
+            column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
+            for column, field in zip(cells.columns(), schema, strict=True)
+        ]
+        kept.append(pa.record_batch(arrays, schema=schema))
+        if sum(each.num_rows for each in kept) >= _GROUP_ROWS or sum(each.nbytes for each in kept) >= _GROUP_BYTES:
+            flush()
+        return cells.failed
+
+    yield write
+    if kept:
+        flush()
+
+
+_WRITERS: Final = {
+    ExportFormat.PARQUET: _parquet,
+    ExportFormat.JSONL: _jsonl,
+    ExportFormat.CSV: _csv,
+    ExportFormat.ARROW: _arrow,
+}
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise UsageError(
+            "Parquet and Arrow need pyarrow: pip install 'srfix[arrow]', or export jsonl or csv."
+        ) from None
+    return pa
+
+
+def _schema(pa: Any, form: _Form) -> Any:
+    fields: list[tuple[str, Any]] = []
+    for name, kind in form.columns.items():
+        half, _, what = name.partition("_")
+        columns = form.typed.get(Role(half)) if what == "json" else None
+        if columns is None:
+            fields.append((name, getattr(pa, kind)()))
+        else:
+            fields += [(f"{half}_row", pa.struct(arrow_schema(columns))), (f"{half}_reason", pa.string())]
+    return pa.schema(fields)
+
+
+class _Cells:
+    """What stands in the columns for a batch."""
+
+    def __init__(self, found: DecodedBatch, retention: Retention | None) -> None:
+        self._found = found
+        self._retention = retention
+        self._failed = {*found.keys.errors, *found.values.errors}
+        self._texts = JsonTexts()
+
+    @property
+    def failed(self) -> int:
+        """How many rows could not be decoded, among them those that nest too deep for JSON; known behind `columns`."""
+        return len(self._failed)
+
+    def columns(self) -> tuple[Any, ...]:
+        """In the order of `_Form.columns`."""
+        found, batch, rows = self._found, self._found.batch, len(self._found)
+        nothing: Sequence[None] = [None] * rows
+        windows: Sequence[StoredWindow | None] = batch.windows or nothing
+        retention = self._retention
+        marks = [] if retention is None else [[retention.is_beyond(found.store, window) for window in windows]]
+        return (
+            [found.store.task.name] * rows,
+            [found.store.partition] * rows,
+            batch.keys,
+            batch.values,
+            batch.timestamps_ms or nothing,
+            [None if window is None else window.start_ms for window in windows],
+            [None if window is None else window.end_ms for window in windows],
+            batch.valid_from_ms or nothing,
+            batch.valid_to_ms or nothing,
+            found.keys.schema_ids,
+            found.values.schema_ids,
+            *self._decoded(found.keys),
+            *self._decoded(found.values),
+            [None if window is None else window.sequence_number for window in windows],
+            [None if side is None else SIDES[side] for side in batch.sides or nothing],
+            batch.foreign_keys or nothing,
+            [json.dumps(headers_document(headers)) if headers else None for headers in batch.headers or nothing],
+            *marks,
+        )
+
+    def _decoded(self, column: DecodedColumn | TypedColumn) -> tuple[Any, ...]:
+        return (column.rows, column.reasons) if isinstance(column, TypedColumn) else (self._json(column),)
+
+    def _json(self, column: DecodedColumn) -> Sequence[str | None]:
+        if not column.is_decoded:
+            return [None] * len(column.payloads)
+        return [
+            None if payload is None or place in column.errors else self._text(place, value)
+            for place, (payload, value) in enumerate(zip(column.payloads, column.values, strict=True))
+        ]
+
+    def _text(self, place: int, value: Value) -> str | None:
+        try:
+            return self._texts(value)
+        except PayloadBoundError:
+            self._failed.add(place)
+            return None

@@ -1,0 +1,216 @@
+"""What `srfix state ls` shows: applications, tasks and stores on disk, how their rows are laid out, which cannot be opened, and
+which Streams wrote them, by the layout and by the RocksDB that comes with it (rocksdbjni in the poms of its releases).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
+from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, Unreadable
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.locks import is_locked
+from srfix.recovery.state.reading.detection import detect_format
+from srfix.recovery.stores.rocksdb_files import newest_options
+from srfix.serde.schemas.models import Json
+
+_STREAMS: Final = (
+    ("5.18.3", "Streams 2.3 to 2.5"),
+    ("5.18.4", "Streams 2.6 to 2.8"),
+    ("6.19.3", "Streams 3.0"),
+    ("6.22.1", "Streams 3.1"),
+    ("6.29.4", "Streams 3.2 and 3.3"),
+    ("7.1.2", "Streams 3.4 and 3.5"),
+    ("7.9.2", "Streams 3.6 to 3.9"),
+    ("9.7.3", "Streams 4.0 and 4.1"),
+    ("10.1.3", "Streams 4.2 and later"),
+)
+_ROCKSDB_VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """Which Streams versions leave a directory like this one."""
+
+    streams: str
+    """In words: `4.3 or later`, `2.6.2, 2.6.3, 2.7.1, 2.7.2 or 2.8`."""
+    because: str
+    """What tells, in words."""
+    rocksdb: str | None = None
+    """The RocksDB that wrote the stores' OPTIONS files last; None where there are none, as in many a copy."""
+
+
+def generation_of(application: ApplicationState) -> Generation:
+    """Which Streams wrote the application's folder, by its layout, and by the RocksDB that its stores name."""
+    streams, because = _by_layout(application.traces)
+    rocksdb = _rocksdb(application)
+    narrower = None if rocksdb is None else streams_by_rocksdb(rocksdb)
+    if narrower is not None:
+        because = f"{because}; RocksDB {rocksdb} comes with {narrower}"
+    return Generation(streams=streams, because=because, rocksdb=rocksdb)
+
+
+def _by_layout(traces: Traces) -> tuple[str, str]:
+    if traces.has_offsets_column_families:
+        return "4.3 or later", "stores keep their offsets themselves"
+    if traces.has_position_files:
+        return "3.2 to 4.2", "there are position files"
+    if traces.has_task_locks and traces.has_process_metadata:
+        return "2.6.2, 2.6.3, 2.7.1, 2.7.2 or 2.8", "tasks have locks, and there is process metadata"
+    if traces.has_task_locks:
+        return "2.6.1 or before, or 2.7.0", "tasks have locks, and there is no process metadata"
+    if traces.has_process_metadata:
+        return "3.0 or later", "there is process metadata, and tasks have no locks"
+    return "not known", "the folder has neither locks nor process metadata: it may be a copy of parts"
+
+
+def _rocksdb(application: ApplicationState) -> str | None:
+    for task in application.tasks:
+        for store in task.stores:
+            for database in databases_of(store):
+                options = newest_options(database)
+                if options is not None and options.rocksdb_version is not None:
+                    return options.rocksdb_version
+    return None
+
+
+def databases_of(store: StoreDirectory) -> tuple[Path, ...]:
+    """The directories of a store's databases, by name: its own, or those of its segments. None of a store of another make."""
+    path = Path(store.path)
+    try:
+        if store.kind is StoreKind.SEGMENTED:
+            return tuple(sorted(child for child in path.iterdir() if (child / "CURRENT").is_file()))
+        return (path,) if (path / "CURRENT").is_file() else ()
+    except OSError:
+        return ()
+
+
+def is_task_in_use(task: Task) -> bool | None:
+    """True if a process holds the task's own lock, which Streams up to 2.8 has; None if that cannot be told."""
+    return is_locked(Path(task.path) / ".lock")
+
+
+def listing_document(
+    applications: Iterable[ApplicationState],
+    forms: Mapping[str, StoreForm],
+    shut: Iterable[Unreadable] = (),
+    *,
+    directory: str,
+    srfix_version: str,
+    generated_at: str,
+) -> dict[str, Json]:
+    """The document `srfix.state-ls/1`.
+
+    :param forms: the form of each store, by its directory.
+    :param shut: folders that may be applications', which could not be looked into.
+    """
+    return {
+        "schema": "srfix.state-ls/1",
+        "srfix": srfix_version,
+        "generated_at": generated_at,
+        "directory": directory,
+        "applications": [_application(each, forms) for each in applications],
+        "not_looked_at": [{"path": each.path, "reason": each.reason} for each in shut],
+    }
+
+
+def _application(application: ApplicationState, forms: Mapping[str, StoreForm]) -> Json:
+    generation = generation_of(application)
+    return {
+        "application": application.application,
+        "path": application.path,
+        "streams": generation.streams,
+        "streams_because": generation.because,
+        "rocksdb": generation.rocksdb,
+        "in_use": application.is_in_use,
+        "tasks": [_task(application, task, forms) for task in application.tasks],
+        "problems": [{"path": each.path, "reason": each.reason} for each in application.problems],
+    }
+
+
+def _task(application: ApplicationState, task: Task, forms: Mapping[str, StoreForm]) -> Json:
+    return {
+        "task": task.name,
+        "subtopology": task.subtopology,
+        "partition": task.partition,
+        "topology": task.topology,
+        "in_use": is_task_in_use(task),
+        "checkpoint": None if task.checkpoint is None else _entries(task.checkpoint.entries),
+        "stores": [_store(application, task, store, forms[store.path]) for store in task.stores],
+    }
+
+
+def _store(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> Json:
+    return {
+        "store": store.name,
+        "kind": store.kind.value,
+        "form": None if form.form is None else form.form.value,
+        "form_certain": form.is_certain,
+        "form_because": form.because,
+        "problem": form.problem,
+        "path": store.path,
+        "not_permitted": form.is_shut,
+        "databases": len(databases_of(store)),
+        "changelog": application.changelog(task, store.name),
+        "offsets": None if store.offsets is None else _entries(store.offsets.entries),
+        "closed": None if store.offsets is None else not store.offsets.is_open,
+    }
+
+
+def _entries(entries: Iterable[CheckpointEntry]) -> list[Json]:
+    return [{"topic": each.topic, "partition": each.partition, "offset": each.offset} for each in entries]
+
+
+def streams_by_rocksdb(version: str) -> str | None:
+    """The Streams releases that come with this RocksDB, in words; None for a version that none of those known has."""
+    found = _ROCKSDB_VERSION.match(version)
+    return None if found is None else next((streams for known, streams in _STREAMS if known == found[0]), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreForm:
+    """What a store was taken for."""
+
+    form: StoreFormat | None
+    """The form of its rows; None if that could not be told."""
+    because: str
+    """What shows it, or why it could not be told, in a clause."""
+    is_certain: bool = False
+    """False if only its name or some of its rows show it."""
+    problem: str | None = None
+    """Why a store of Kafka Streams cannot be opened, in a clause; None if it can, or was not tried."""
+    is_shut: bool = False
+    """True if that is because this user may not read it."""
+
+
+def form_of(store: StoreDirectory) -> StoreForm:
+    """The form of a store's rows, told from its databases. A store of the application's own make has none."""
+    try:
+        detected = detect_format(store)
+    except LibraryMissingError:
+        return StoreForm(form=None, because="rocksdict is not installed: pip install 'srfix[state]'")
+    except NotPermittedError as error:
+        return StoreForm(form=None, because=error.message, problem=error.message, is_shut=True)
+    except StateDirectoryError as error:
+        clause = error.message.removesuffix(".")
+        return StoreForm(form=None, because=clause, problem=None if store.kind is StoreKind.OTHER else clause)
+    return StoreForm(form=detected.format, because=detected.why, is_certain=detected.is_certain)
+
+
+def forms_of(application: ApplicationState) -> dict[str, StoreForm]:
+    """The forms of all stores of an application, by their directories."""
+    return {store.path: form_of(store) for task in application.tasks for store in task.stores}
+
+
+def unreadable_stores(application: ApplicationState, forms: dict[str, StoreForm]) -> Iterator[tuple[str, StoreForm]]:
+    """For each store that cannot be opened a line, which, of which task, and why; and its form."""
+    for task in application.tasks:
+        for store in task.stores:
+            form = forms[store.path]
+            if form.problem is not None:
+                yield f"store {store.name} of task {task.name}: {form.problem}", form

@@ -1,0 +1,122 @@
+"""Where a key belongs: the partition that it goes to, the task of that, and the hosts that hold it, active and standby.
+
+The partition is the one of Java's clients and Kafka Streams (`Utils.murmur2`, `BuiltInPartitioner`). Windowed keys go where
+their inner key does. The bytes are those that the serializer wrote, a schema id in front of them included: one logical key
+under two ids may lie in two partitions. Who holds a task the application's group says, or ksqlDB.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from srfix.recovery.cluster.streams_members import StreamsMembers
+from srfix.recovery.internal_topics import ksqldb_query
+from srfix.recovery.ksqldb.cluster_status import ServerStatus
+from srfix.recovery.state.directory import Task
+
+_SEED: Final = 0x9747B28C
+_M: Final = 0x5BD1E995
+_R: Final = 24
+_MASK: Final = 0xFFFFFFFF
+_WORD: Final = struct.Struct("<I")
+
+
+class HostRole(Enum):
+    """As what a host holds a task."""
+
+    ACTIVE = "active"
+    STANDBY = "standby"
+    EVERY = "every instance"
+    """A global store, which each instance has whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskHost:
+    """A host that holds the task."""
+
+    host: str
+    """`application.server`, or where the broker sees the instance; of ksqlDB `host:port`."""
+    role: HostRole
+    said_by: str
+    """`group`, or the URL of the ksqlDB server."""
+    client_id: str | None = None
+    """The thread's consumer; None where ksqlDB says it."""
+    is_alive: bool | None = None
+    """As ksqlDB knows; None where the group says it, whose members live."""
+
+
+def task_of(task: Task, partition: int) -> str:
+    """The task of the same sub-topology for a partition, as the state directory and the group name it.
+
+    :param task: any of the store's tasks.
+    """
+    if task.is_global:
+        return task.name
+    number = f"{task.subtopology}_{partition}"
+    return number if task.topology is None else f"{task.topology}__{number}"
+
+
+def hosts_by_group(told: StreamsMembers, task: Task, partition: int) -> Iterator[TaskHost]:
+    """The members of the application's group that hold the task."""
+    name = task_of(task, partition)
+    for member in told.members:
+        role = (
+            HostRole.EVERY
+            if task.is_global
+            else HostRole.ACTIVE
+            if name in member.active
+            else HostRole.STANDBY
+            if name in member.standby
+            else None
+        )
+        if role is not None:
+            yield TaskHost(
+                host=member.endpoint or member.address, role=role, said_by="group", client_id=member.client_id
+            )
+
+
+def hosts_by_ksqldb(
+    servers: Iterable[ServerStatus], *, application: str, store: str, task: Task, partition: int, url: str
+) -> Iterator[TaskHost]:
+    """The servers that hold a partition of a query's store. By the partition's number: of which of the query's topics it is
+    ksqlDB does not say.
+    """
+    query = task.topology or getattr(ksqldb_query(application), "query_id", None)
+    for server in servers:
+        held = server.queries.get(query or "")
+        if held is None:
+            continue
+        if held.is_active(store, partition):
+            yield TaskHost(host=server.host, role=HostRole.ACTIVE, said_by=url, is_alive=server.is_alive)
+        elif held.is_standby(store, partition):
+            yield TaskHost(host=server.host, role=HostRole.STANDBY, said_by=url, is_alive=server.is_alive)
+
+
+def murmur2(data: bytes) -> int:
+    """The hash of Java's clients, as a signed 32-bit integer."""
+    length = len(data)
+    whole = length & ~3
+    result = (_SEED ^ length) & _MASK
+    for (word,) in _WORD.iter_unpack(data[:whole]):
+        mixed = word * _M & _MASK
+        mixed = (mixed ^ mixed >> _R) * _M & _MASK
+        result = (result * _M & _MASK) ^ mixed
+    if whole != length:
+        result = (result ^ int.from_bytes(data[whole:], "little")) * _M & _MASK
+    result = (result ^ result >> 13) * _M & _MASK
+    result ^= result >> 15
+    return result - (1 << 32) if result >> 31 else result
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """The partition of a key among so many.
+
+    :raises ValueError: if there are no partitions.
+    """
+    if partitions < 1:
+        raise ValueError("There must be a partition.")
+    return (murmur2(key) & 0x7FFFFFFF) % partitions

@@ -1,0 +1,187 @@
+"""What becomes of the rows of a store that is written anew, and of the serde's values in them.
+
+| form | values in a row |
+|---|---|
+| key-value, windows, sessions | one, behind timestamp and headers |
+| time first | one; the rows of the index have none |
+| versioned | the latest one; in a segment each version that is no tombstone |
+| list value | each of the list |
+| subscription | none: it holds the hash of a value |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from srfix.recovery.errors import FormatError
+from srfix.recovery.state.directory import StoreDirectory
+from srfix.recovery.state.formats.lists import decode_list, decode_sided_value, encode_list, encode_sided_value
+from srfix.recovery.state.formats.values import VALUES
+from srfix.recovery.state.formats.versioned import (
+    LATEST_SEGMENT,
+    decode_latest,
+    decode_versioned_key,
+    decode_versioned_segment,
+    encode_versioned_segment,
+)
+from srfix.recovery.state.formats.windows import INDEX
+from srfix.recovery.state.layouts import KeyOrder, StoreFormat
+from srfix.recovery.state.reading.detection import detect_format
+from srfix.recovery.state.writing.kinds import WrittenKind, stored
+from srfix.recovery.stores.rebuild.report import StoreTally, Tally, UnreadableRow
+from srfix.recovery.stores.rebuild.reserialise import Change
+from srfix.serde.errors import RegistryError, SrfixError, UsageError
+
+_OLDEST_FIRST: Final = tuple(VALUES)[::-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreChange:
+    """What becomes of the rows of a store."""
+
+    payload: Change | None = None
+    """The serde's bytes → others; None leaves them."""
+    kind: WrittenKind | None = None
+    """The kind that it becomes; None leaves it what it is."""
+    form: StoreFormat | None = None
+    """The form of its rows as they are, where that is known; None looks at them."""
+
+
+def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
+    """The form of a store's rows.
+
+    :raises UsageError: if they hold no value of a serde, or do not become such as are wanted.
+    """
+    form, why = change.form, "as was said"
+    if form is None:
+        found = detect_format(store)
+        form, why = found.format, found.why
+    if form is StoreFormat.SUBSCRIPTION and change.payload is not None:
+        raise UsageError(
+            f"{store.path} is a store of the kind {form.value} ({why}), whose rows hold no value but its hash; srfix "
+            "takes them over as they are."
+        )
+    if change.kind is not None and change.kind not in _kinds_of(form):
+        raise UsageError(
+            f"{store.path} is a store of the kind {form.value} ({why}), which does not become a {change.kind.value} one."
+        )
+    return form
+
+
+def _kinds_of(form: StoreFormat) -> tuple[WrittenKind, ...]:
+    """What a store may become: keys stay as they are, and only what stands before the values changes."""
+    if form.is_key_value:
+        return WrittenKind.PLAIN_KV, WrittenKind.TIMESTAMPED_KV, WrittenKind.HEADERS_KV
+    if form.is_windowed and form.layout.order is KeyOrder.KEY_AND_TIMES:
+        return WrittenKind.PLAIN_WINDOW, WrittenKind.TIMESTAMPED_WINDOW, WrittenKind.HEADERS_WINDOW
+    return ()
+
+
+class RowChange:
+    """Changes the rows of one store in one task, and counts them.
+
+    :param change: None takes all rows over as they are.
+    :param form: the form of the rows; None where none of them changes.
+    """
+
+    def __init__(
+        self, change: StoreChange | None, *, form: StoreFormat | None, task: str, store: str, tally: Tally
+    ) -> None:
+        self._change = change or StoreChange()
+        self._form = form
+        self._where = (task, store)
+        self._tally = tally
+        self._counts: StoreTally = tally.store(task, store)
+
+    def family(self, family: str) -> str:
+        """The column family in which the rows of one are to be."""
+        kind = self._change.kind
+        return family if kind is None or family not in VALUES else kind.family
+
+    def values(self, family: str, rows: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        """The rows of a column family, changed.
+
+        A row that cannot be changed stays as it is, and is counted as unreadable.
+
+        :raises RegistryError: if the registry does not answer.
+        """
+        changes = family in VALUES and (self._change.payload, self._change.kind) != (None, None)
+        for key, value in rows:
+            self._counts.rows += 1
+            yield key, self._changed(family, key, value) if changes else value
+
+    def _changed(self, family: str, key: bytes, value: bytes) -> bytes:
+        assert self._form is not None
+        changed = value
+        try:
+            changed = rewritten(self._form, family, key, value, self._change.payload or bytes)
+        except RegistryError:
+            raise
+        except SrfixError as error:
+            self._note(key, error)
+        kind = self._change.kind
+        if kind is not None and kind.family != family:
+            changed = self._wrapped(kind, family, changed)
+        self._counts.rewritten += changed != value
+        return changed
+
+    def _wrapped(self, kind: WrittenKind, family: str, value: bytes) -> bytes:
+        try:
+            before = VALUES[family].decode(value)
+        except FormatError:  # it was noted
+            return value
+        return stored(kind, before.payload, timestamp_ms=before.timestamp_ms, headers=before.headers)
+
+    def _note(self, key: bytes, error: SrfixError) -> None:
+        task, store = self._where
+        self._counts.kept_raw += 1
+        self._tally.note_unreadable(UnreadableRow(task=task, store=store, key=key, problem=error.message))
+
+
+def rewritten(form: StoreFormat, family: str, key: bytes, value: bytes, change: Change) -> bytes:
+    """The value of a row with other values of the serde in it.
+
+    :param family: the column family that the row is in.
+    :raises FormatError: if the row has not the form that its store promises.
+    :raises SrfixError: whatever the change raises.
+    """
+    if form is StoreFormat.VERSIONED:
+        return _versioned(key, value, change)
+    if form is StoreFormat.LIST_VALUE:
+        return _listed(value, change)
+    layout = form.layout
+    if layout.order is KeyOrder.TIMES_AND_KEY and key.startswith(INDEX):
+        return value
+    return _behind_prefix(value, layout.values[family].decode(value).payload, change)
+
+
+def _behind_prefix(value: bytes, payload: bytes, change: Change) -> bytes:
+    return value[: len(value) - len(payload)] + change(payload)
+
+
+def _versioned(key: bytes, value: bytes, change: Change) -> bytes:
+    if decode_versioned_key(key).segment == LATEST_SEGMENT:
+        return _behind_prefix(value, decode_latest(value).payload or b"", change)
+    return encode_versioned_segment(
+        [
+            each if each.payload is None else replace(each, payload=change(each.payload))
+            for each in decode_versioned_segment(value).records
+        ]
+    )
+
+
+def _listed(value: bytes, change: Change) -> bytes:
+    entries: list[bytes] = []
+    for entry in decode_list(value):
+        if entry is None:
+            raise FormatError("an entry of a join's list is null")
+        sided = decode_sided_value(entry)
+        entries.append(encode_sided_value(replace(sided, payload=change(sided.payload))))
+    return encode_list(entries)
+
+
+def in_order(families: frozenset[str]) -> tuple[str, ...]:
+    """Column families in the order in which they are written: of two rows with one key the newer form counts."""
+    return tuple(sorted(families, key=lambda name: (_OLDEST_FIRST.index(name) if name in _OLDEST_FIRST else 0, name)))

@@ -1,0 +1,257 @@
+"""An application's state directory, written anew: for another version of Kafka Streams, another kind, another schema.
+
+Every store of every task is read row by row and written as the version named opens it; nothing is written to the original.
+What is no store of RocksDB (a store of the user's own make) is copied as it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.state.checkpoints import CheckpointEntry, checkpoint_text, with_meaning
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
+from srfix.recovery.state.formats.values import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, WITH_HEADERS
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
+from srfix.recovery.state.rocksdb import opened
+from srfix.recovery.state.writing.database import new_database
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.staging import finished_before, staged
+from srfix.recovery.stores.choices import OnError
+from srfix.recovery.stores.rebuild.change import RowChange, StoreChange, form_to_change, in_order
+from srfix.recovery.stores.rebuild.report import Tally
+from srfix.serde.errors import UsageError
+from srfix.serde.schemas.models import Json
+
+_PROCESS_METADATA: Final = "kafka-streams-process-metadata"
+_POSITIONS: Final = (Release(3, 2), Release(4, 3))
+"""From the first to before the second there are `<store>.position` files."""
+_CURRENT: Final = "CURRENT"
+_HEADERS: Final = frozenset({WITH_HEADERS, SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS})
+_CHECKPOINT: Final = ".checkpoint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """What a new directory is to be."""
+
+    release: Release
+    """The Kafka Streams that is to open it."""
+    before: Release | None = None
+    """The one that wrote the original; None for one whose checkpoints mean the same."""
+    changes: Mapping[str, StoreChange]
+    """Store → what becomes of its rows; the others are taken over as they are."""
+    on_error: OnError = OnError.FAIL
+    """What becomes of a row that cannot be written anew."""
+    takes_open: bool = False
+    """Whether stores are taken that a killed process left open, as is right unless it runs exactly-once."""
+
+
+def migrate(state: ApplicationState, target: Path, migration: Migration, *, request: Mapping[str, Json]) -> Json:
+    """Writes the new directory; it is there whole, or not at all, whenever the process dies.
+
+    :param target: the application's new folder, which must not exist.
+    :param request: what was asked for: a run that died just before its end is recognised by it.
+    :return: what was written, as `Tally.as_json`.
+    :raises UsageError: if a store that is to be changed is not there, or the release has no such stores.
+    :raises RowsUnreadableError: if rows cannot be written anew, with `OnError.FAIL`.
+    :raises StateDirectoryError: if the original is in use or damaged, or the new one exists or cannot be written.
+    """
+    check(state, migration, frozenset())
+    done = finished_before(target, request)
+    if done is not None:
+        return done
+    with staged(target, request) as staging:
+        tally = Tally()
+        tally.notes += [] if staging.note is None else [staging.note]
+        migrate_into(state, staging.whole, migration, tally)
+        tally.refuse_unreadable(migration.on_error)
+        staging.report = tally.as_json()
+    return staging.report
+
+
+def check(state: ApplicationState, migration: Migration, without: frozenset[str]) -> None:
+    """What can be told before anything is written.
+
+    :param without: stores that are left out.
+    :raises UsageError: if a store that is to be changed is not there.
+    :raises StateDirectoryError: if a process uses the directory, or left a store open.
+    """
+    if state.is_in_use:
+        raise StateDirectoryError(
+            f"{state.path}: a process holds its lock, and rows that it has not flushed would be missing. Stop the "
+            "application, then run again."
+        )
+    for task in state.tasks:
+        for store in task.stores:
+            if store.name not in without and store.offsets is not None and not migration.takes_open:
+                refuse_open(store.offsets, store.path)
+    for name in migration.changes:
+        if name not in state.stores:
+            known = ", ".join(state.stores) or "none"
+            raise UsageError(f"{state.path} has no store {name!r}; it has: {known}.")
+
+
+def migrate_into(
+    state: ApplicationState,
+    folder: Path,
+    migration: Migration,
+    tally: Tally,
+    *,
+    without: frozenset[str] = frozenset(),
+    folders: dict[str, TaskFolder] | None = None,
+) -> dict[str, TaskFolder]:
+    """Writes the tasks into a folder.
+
+    :param without: stores that are left out.
+    :param folders: the tasks that are there already, by their paths below the application's folder.
+    :return: these and the others.
+    """
+    folders = {} if folders is None else folders
+    for task in state.tasks:
+        relative = str(Path(task.path).relative_to(state.path))
+        if relative not in folders:
+            folders[relative] = TaskFolder(folder / relative, migration.release)
+        _Task(task, folders[relative], migration, tally).write(without)
+    metadata = Path(state.path) / _PROCESS_METADATA
+    if metadata.is_file() and migration.release.has_process_metadata:
+        shutil.copyfile(metadata, folder / _PROCESS_METADATA)
+    for task_folder in folders.values():
+        task_folder.finish()
+    return folders
+
+
+class _Task:
+    def __init__(self, task: Task, folder: TaskFolder, migration: Migration, tally: Tally) -> None:
+        self._task = task
+        self._folder = folder
+        self._migration = migration
+        self._tally = tally
+
+    def write(self, without: frozenset[str]) -> None:
+        if self._task.checkpoint is not None:
+            self._folder.keeps_checkpoint(self._as_meant_now(self._task.checkpoint.entries))
+        for store in self._task.stores:
+            if store.name not in without:
+                self._store(store)
+        first, end = _POSITIONS
+        if first <= self._migration.release < end:
+            for file in Path(self._task.path).glob("*.position"):
+                shutil.copyfile(file, self._folder.path / file.name)
+
+    def _store(self, store: StoreDirectory) -> None:
+        relative = Path(store.path).relative_to(self._task.path)
+        databases = database_paths(store)
+        if not databases:
+            if store.name in self._migration.changes:
+                raise UsageError(f"{store.path} is no RocksDB, so its rows cannot be written anew.")
+            shutil.copytree(store.path, self._folder.path / relative)
+            self._tally.notes.append(f"{store.path} is no RocksDB of Kafka Streams; it was copied as it is.")
+            return
+        asked = self._migration.changes.get(store.name)
+        form = None if asked is None else form_to_change(store, asked)
+        change = RowChange(asked, form=form, task=self._task.name, store=store.name, tally=self._tally)
+        newest: tuple[CheckpointEntry, ...] = ()
+        for database in databases:
+            entries = copy_database(
+                database,
+                self._folder.path / relative / database.relative_to(store.path),
+                self._migration.release,
+                change,
+                takes_open=self._migration.takes_open,
+            )
+            newest = entries or newest
+        self._folder.has_come_to(self._as_meant_now(newest))
+
+    def _as_meant_now(self, entries: tuple[CheckpointEntry, ...]) -> tuple[CheckpointEntry, ...]:
+        before, now = self._migration.before or self._migration.release, self._migration.release
+        is_global = self._task.is_global
+        return with_meaning(
+            entries, before.offset_meaning(is_global=is_global), now.offset_meaning(is_global=is_global)
+        )
+
+
+def database_paths(store: StoreDirectory) -> tuple[Path, ...]:
+    """The databases of a store: its directory, or each of its segments, the oldest first; none if it is no RocksDB."""
+    path = Path(store.path)
+    if (path / _CURRENT).is_file():
+        return (path,)
+    segments = [child for child in path.iterdir() if (child / _CURRENT).is_file()]
+    return tuple(sorted(segments, key=lambda child: (len(child.name), child.name)))
+
+
+def refuse_open(offsets: StoreOffsets, path: str) -> None:
+    """:raises StateDirectoryError: if a database of Kafka Streams 4.3 or later was not closed."""
+    if offsets.is_open:
+        raise StateDirectoryError(
+            f"{path} was left open (`status` 1 in its column family `offsets`): its process was killed. An application that "
+            "runs exactly-once throws such a store away and restores it, for its rows may be ahead of what was committed. "
+            "Start the application once on the directory and close it, or fill the store from its topic with "
+            "`srfix state rebuild`; if the application runs at-least-once, say --take-open."
+        )
+
+
+def copy_database(
+    source: Path, folder: Path, release: Release, change: RowChange, *, takes_open: bool = False
+) -> tuple[CheckpointEntry, ...]:
+    """Writes a database anew, row by row.
+
+    :param takes_open: whether one is taken that was not closed.
+    :return: how far it had come, as it says itself; nothing where it does not.
+    :raises UsageError: if the release does not know one of its column families.
+    :raises StateDirectoryError: if it is damaged or was left open, or the new one cannot be written.
+    """
+    with opened(source) as before:
+        rows = in_order(before.families - {OFFSETS_COLUMN_FAMILY})
+        families = dict.fromkeys(change.family(name) for name in rows)
+        if not release.has_headers_stores and (unknown := _HEADERS.intersection(families)):
+            raise UsageError(
+                f"{source}: its rows are in {', '.join(sorted(unknown))}, and Kafka Streams {release} knows no stores with "
+                "headers. Name the kind that the store is to become, such as timestamped-kv."
+            )
+        offsets: dict[bytes, bytes] = {}
+        if OFFSETS_COLUMN_FAMILY in before.families:
+            offsets = dict(before.rows(OFFSETS_COLUMN_FAMILY))
+            if not takes_open:
+                refuse_open(parse_offsets(offsets, path=str(source)), str(source))
+        if release.keeps_offsets_in_stores:
+            families[OFFSETS_COLUMN_FAMILY] = None
+        with new_database(folder, families, release) as now:
+            for name in rows:
+                into = change.family(name)
+                for key, value in change.values(name, before.rows(name)):
+                    now.put(into, key, value)
+            if release.keeps_offsets_in_stores:
+                for key, value in offsets.items():
+                    now.put(OFFSETS_COLUMN_FAMILY, key, value)
+    return parse_offsets(offsets, path=str(source)).entries if offsets else ()
+
+
+class TaskFolder:
+    """Gathers the entries of the task's checkpoint; `finish` writes them."""
+
+    def __init__(self, path: Path, release: Release) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._release = release
+        self._entries: dict[tuple[str, int], CheckpointEntry] = {}
+        self._is_wanted = not release.keeps_offsets_in_stores
+
+    def has_come_to(self, entries: Iterable[CheckpointEntry]) -> None:
+        """Notes how far a store has come. Where stores keep that themselves, the file says it only if it is there anyway."""
+        self._entries.update({(entry.topic, entry.partition): entry for entry in entries})
+
+    def keeps_checkpoint(self, entries: Iterable[CheckpointEntry]) -> None:
+        """Takes over the entries of a checkpoint file, which Kafka Streams 4.3 and later read once and then delete."""
+        self._is_wanted = True
+        self.has_come_to(entries)
+
+    def finish(self) -> None:
+        """Writes the checkpoint; none without entries, as Kafka Streams does."""
+        known = [self._entries[place] for place in sorted(self._entries) if self._entries[place].offset is not None]
+        if known and self._is_wanted:
+            (self.path / _CHECKPOINT).write_bytes(checkpoint_text(known))

@@ -1,0 +1,259 @@
+"""A store, rebuilt from the topic that it restores from, as a restore would fill it; or with rows under another schema.
+
+| store | of each partition |
+|---|---|
+| reuses its source topic | the records from the log's start up to min(end, what the group has committed) |
+| has a changelog | the records from the log's start to its end |
+| global | the records of all partitions from the log's start to its end |
+
+Null keys are skipped, a tombstone removes, the last record of a key counts. What follows is what Kafka Streams restores or
+processes itself when it opens the directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.state.checkpoints import Progress, checkpoint_entries
+from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.directory_reader import read_state_directory
+from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.staging import Staging, finished_before, staged
+from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
+from srfix.recovery.stores.choices import OnError, Until
+from srfix.recovery.stores.rebuild.change import StoreChange
+from srfix.recovery.stores.rebuild.migrate import Migration, TaskFolder, check, migrate_into
+from srfix.recovery.stores.rebuild.report import Tally
+from srfix.recovery.stores.rebuild.reserialise import Change
+from srfix.serde.errors import UsageError
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Topic
+
+_GLOBAL: Final = "global"
+
+
+class TopicReader(Protocol):
+    """What is asked of the cluster; `srfix.recovery.cluster.Cluster` is one."""
+
+    def topics(self) -> Mapping[Topic, int]: ...
+
+    def committed(
+        self, group: str, topic_partitions: list[tuple[str, int]]
+    ) -> Mapping[tuple[Topic, int], int | None]: ...
+
+    def watermarks(self, topic: str, partitions: list[int]) -> Mapping[int, tuple[int, int]]: ...
+
+    def stable_ends(self, topic: str, partitions: list[int]) -> Mapping[int, int]: ...
+
+    def read(
+        self, topic: str, partition: int, begin: int, end: int, *, isolation: Isolation
+    ) -> Iterator[RawRecord]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuild:
+    """A store that is to be rebuilt."""
+
+    application: str
+    """The application.id, which is the group's name and the folder's."""
+    store: StoreToWrite
+    """The store."""
+    topic: Topic
+    """The topic that it restores from."""
+    until: Until
+    """Up to where."""
+    release: Release
+    """The Kafka Streams that is to open it."""
+    subtopology: int | None
+    """The number of its sub-topology; None for a global store."""
+    named_topology: str | None = None
+    """The named topology that it belongs to; None for the usual, unnamed one."""
+    partitions: tuple[int, ...] | None = None
+    """Which partitions; None for all."""
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    """Whether records of aborted transactions are left out, as a restore under exactly-once does."""
+    payload: Change | None = None
+    """What each value becomes; None leaves the record's bytes as they are."""
+    on_error: OnError = OnError.FAIL
+    """What becomes of a row that cannot be written anew."""
+    beside: ApplicationState | None = None
+    """The application's present state, whose other stores are taken over; None writes this store alone."""
+    takes_open: bool = False
+    """Whether stores of it are taken that a killed process left open, as is right unless it runs exactly-once."""
+
+    @property
+    def is_global(self) -> bool:
+        """True for a global store."""
+        return self.subtopology is None
+
+    def task(self, partition: int) -> str:
+        """The task's directory below the application's folder."""
+        if self.is_global:
+            return _GLOBAL
+        name = f"{self.subtopology}_{partition}"
+        return name if self.named_topology is None else f"__{self.named_topology}__/{name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What is read of a partition."""
+
+    partition: int
+    """The partition."""
+    begin: int
+    """The first offset, inclusive."""
+    end: int
+    """The last, exclusive."""
+
+    def as_json(self) -> dict[str, Json]:
+        """As commands print it."""
+        return {"partition": self.partition, "start_offset": self.begin, "end_offset": self.end}
+
+
+def build(asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], staging: Staging, tally: Tally) -> None:
+    """Writes the tasks of the state beside, and those that these ranges fill, into `staging.whole`.
+
+    :param tally: gets what was written, and what could not be read.
+    :raises ClusterError: if the cluster does not answer.
+    :raises StateDirectoryError: if what is taken over is damaged, or it cannot be written.
+    :raises UsageError: if the release has no such stores.
+    """
+    folders = {} if asked.beside is None else take_over(asked, staging, tally)
+    if asked.payload is None:
+        _restore(asked, cluster, ranges, _in(staging.whole, asked.release, folders), tally)
+    else:
+        raw = staging.scratch / asked.application
+        _restore(asked, cluster, ranges, _in(raw, asked.release, {}), Tally())
+        _rewrite(asked, raw, staging.whole, folders, tally)
+
+
+Build: TypeAlias = Callable[[Rebuild, TopicReader, Sequence[Range], Staging, Tally], None]
+"""`build`, or what does the same by other means."""
+
+
+def take_over(asked: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskFolder]:
+    """Writes the other stores of the state beside, and what belongs to no task.
+
+    :return: the tasks, by their paths below the application's folder.
+    :raises StateDirectoryError: if one is damaged, or cannot be written.
+    :raises UsageError: if the release has no such stores.
+    """
+    assert asked.beside is not None
+    return migrate_into(asked.beside, staging.whole, _taken_over(asked), tally, without=_without(asked))
+
+
+def _taken_over(asked: Rebuild) -> Migration:
+    return Migration(release=asked.release, changes={}, on_error=asked.on_error, takes_open=asked.takes_open)
+
+
+def _without(asked: Rebuild) -> frozenset[str]:
+    return frozenset({asked.store.name})
+
+
+def rebuild(
+    asked: Rebuild, cluster: TopicReader, target: Path, *, request: Mapping[str, Json], build: Build = build
+) -> Json:
+    """Writes the directory; it is there whole, or not at all, whenever the process dies.
+
+    :param target: the application's new folder, which must not exist.
+    :param request: what was asked for: a run that died just before its end is recognised by it.
+    :param build: what fills it.
+    :return: what was written, as `Tally.as_json`.
+    :raises UsageError: if the topic or a partition does not exist, or the release has no such stores.
+    :raises ClusterError: if the cluster does not answer.
+    :raises RowsUnreadableError: if rows cannot be written anew, with `OnError.FAIL`.
+    :raises StateDirectoryError: if the directory exists or cannot be written.
+    """
+    if asked.beside is not None:
+        check(asked.beside, _taken_over(asked), _without(asked))
+    done = finished_before(target, request)
+    if done is not None:
+        return done
+    ranges = _ranges(asked, cluster)
+    with staged(target, request) as staging:
+        tally = Tally()
+        tally.notes += [] if staging.note is None else [staging.note]
+        build(asked, cluster, ranges, staging, tally)
+        tally.refuse_unreadable(asked.on_error)
+        if asked.payload is None:
+            tally.notes.append(
+                f"Of {asked.store.name} the records put are counted: of a key the last one stays, and a tombstone leaves none."
+            )
+        staging.report = tally.as_json() | {"ranges": [each.as_json() for each in ranges]}
+    return staging.report
+
+
+def _ranges(asked: Rebuild, cluster: TopicReader) -> tuple[Range, ...]:
+    count = cluster.topics().get(asked.topic)
+    if count is None:
+        raise UsageError(f"There is no topic {asked.topic!r} among those that this user may see. Check --from-topic.")
+    partitions = list(range(count)) if asked.partitions is None else sorted(set(asked.partitions))
+    if beyond := [partition for partition in partitions if partition >= count]:
+        raise UsageError(f"The topic {asked.topic!r} has the partitions 0 to {count - 1}; {beyond[0]} is none of them.")
+    logs = cluster.watermarks(asked.topic, partitions)
+    if asked.isolation is Isolation.READ_COMMITTED:
+        stable = cluster.stable_ends(asked.topic, partitions)
+        logs = {partition: (begin, min(end, stable[partition])) for partition, (begin, end) in logs.items()}
+    limits: dict[int, int] = {partition: logs[partition][1] for partition in partitions}
+    if asked.until is Until.COMMITTED and not asked.is_global:
+        places = [(str(asked.topic), partition) for partition in partitions]
+        for (_topic, partition), offset in cluster.committed(asked.application, places).items():
+            limits[partition] = min(limits[partition], offset or 0)
+        if not any(limits.values()) and any(end for _, end in logs.values()):
+            raise UsageError(
+                f"The group {asked.application!r} has committed nothing for {asked.topic}: Kafka Streams would restore "
+                "nothing, and process the topic from its start. Check --application; for a changelog say --until end."
+            )
+    return tuple(
+        Range(partition=partition, begin=logs[partition][0], end=max(limits[partition], 0)) for partition in partitions
+    )
+
+
+_Folder = Callable[[str], TaskFolder]
+
+
+def _in(parent: Path, release: Release, folders: dict[str, TaskFolder]) -> _Folder:
+    def folder(task: str) -> TaskFolder:
+        if task not in folders:
+            folders[task] = TaskFolder(parent / task, release)
+        return folders[task]
+
+    return folder
+
+
+def _restore(asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], folder: _Folder, tally: Tally) -> None:
+    by_task: dict[str, list[Range]] = {}
+    for each in ranges:
+        # Of what the group has not committed, nothing is restored: Kafka Streams makes that task's store itself.
+        if each.end > 0:
+            by_task.setdefault(asked.task(each.partition), []).append(each)
+    for task, parts in by_task.items():
+        counts = tally.store(task, asked.store.name)
+        progress = [Progress(topic=asked.topic, partition=each.partition, next_offset=each.end) for each in parts]
+        entries = checkpoint_entries(progress, asked.release.offset_meaning(is_global=asked.is_global))
+        with store_writer(asked.store, folder(task).path, asked.release) as writer:
+            for each in parts:
+                for record in cluster.read(
+                    asked.topic, each.partition, each.begin, each.end, isolation=asked.isolation
+                ):
+                    if record.key is not None:
+                        counts.rows += 1
+                        writer.restore(record.key, record.value, timestamp_ms=record.timestamp, headers=record.headers)
+            writer.finish(entries)
+            counts.late = writer.late
+        folder(task).has_come_to(entries)
+        folder(task).finish()
+
+
+def _rewrite(asked: Rebuild, raw: Path, whole: Path, folders: dict[str, TaskFolder], tally: Tally) -> None:
+    if not raw.is_dir():
+        return
+    (state,) = read_state_directory(raw)
+    changes = {asked.store.name: StoreChange(payload=asked.payload, form=asked.store.kind.format)}
+    migration = Migration(release=asked.release, changes=changes, on_error=asked.on_error)
+    migrate_into(state, whole, migration, tally, folders=folders)

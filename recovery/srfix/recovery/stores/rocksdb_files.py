@@ -1,0 +1,250 @@
+"""RocksDB's OPTIONS and LOG files, and what in them is known to hurt a store of Kafka Streams.
+
+OPTIONS is an INI file: `[Version]` with `rocksdb_version`, `[DBOptions]`, then for each column family `[CFOptions "name"]` and
+`[TableOptions/BlockBasedTable "name"]`. RocksDB writes a new one, `OPTIONS-<number>`, whenever it opens the database.
+
+Lines of a LOG begin with a time and a thread; what is looked for stands behind: stalled writes, too many files on level 0,
+errors, tombstones. A stall is `Stalling writes because we have 20 level-0 files …` or `Stopping writes because we have 2
+immutable memtables …`; tables are told of by `EVENT_LOG_v1` and a JSON object with `event` (`table_file_creation`),
+`file_number`, and `table_properties` with `num_entries` and `num_deletions`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
+from srfix.serde import bounds
+from srfix.serde.files import read_file
+
+_FILE: Final = re.compile(r"OPTIONS-(\d+)")
+_SECTION: Final = re.compile(r'\[(?P<kind>[A-Za-z/]+)(?: "(?P<family>.*)")?\]')
+
+_COMPRESSIONS: Final = {
+    "kNoCompression": "none",
+    "kSnappyCompression": "snappy",
+    "kZlibCompression": "zlib",
+    "kBZip2Compression": "bzip2",
+    "kLZ4Compression": "lz4",
+    "kLZ4HCCompression": "lz4hc",
+    "kXpressCompression": "xpress",
+    "kZSTD": "zstd",
+}
+_COMPACTIONS: Final = {
+    "kCompactionStyleLevel": "level",
+    "kCompactionStyleUniversal": "universal",
+    "kCompactionStyleFIFO": "fifo",
+    "kCompactionStyleNone": "none",
+}
+_STALL: Final = re.compile(
+    r"(?P<how>Stalling|Stopping) writes because (?:we have \d+ )?(?P<why>[^(,]{1,80}?)(?: rate \d+.*)?(?:$|[(,])"
+)
+_HOW: Final = {"Stalling": "stalling", "Stopping": "stopping"}
+_LEVEL_0: Final = re.compile(r"we have (\d{1,9}) level-0 files")
+_ERROR: Final = re.compile(r"\[ERROR\]|Corruption:|IO error:")
+_EVENT: Final = "EVENT_LOG_v1 "
+_MOST_BYTES: Final = 64 << 20
+"""Of each LOG file, from its start; Streams' own stay far below."""
+_MOST_ERRORS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RocksDBOptions:
+    """What an OPTIONS file says."""
+
+    rocksdb_version: str | None
+    """The RocksDB that wrote it, `5.18.4`; None if it does not say."""
+    database: Mapping[str, str]
+    """The options of the whole database, by RocksDB's names."""
+    families: Mapping[str, Mapping[str, str]]
+    """Per column family its options, those of its tables under `table.…`."""
+
+    @property
+    def compressions(self) -> tuple[str, ...]:
+        """How the column families of rows are compressed, sorted: `none`, `lz4`, `snappy`, `zstd`, …"""
+        return self._of_rows("compression", _COMPRESSIONS)
+
+    @property
+    def compactions(self) -> tuple[str, ...]:
+        """How they are compacted, sorted: `universal`, `level`, `fifo`, `none`."""
+        return self._of_rows("compaction_style", _COMPACTIONS)
+
+    @property
+    def logs_errors_alone(self) -> bool:
+        """True if the LOG tells of errors alone, as Streams sets it: of no stall, and no tombstone."""
+        return self.database.get("info_log_level") in ("ERROR_LEVEL", "FATAL_LEVEL")
+
+    def _of_rows(self, name: str, words: Mapping[str, str]) -> tuple[str, ...]:
+        found = {of[name] for family, of in self.families.items() if family != OFFSETS_COLUMN_FAMILY and name in of}
+        return tuple(sorted(words.get(value, value) for value in found))
+
+
+def parse_options(text: str) -> RocksDBOptions:
+    """What is in the text of an OPTIONS file. A line that is none of its form is passed over."""
+    version: str | None = None
+    database: dict[str, str] = {}
+    families: dict[str, dict[str, str]] = {}
+    kind, family = "", ""
+    for raw in text.splitlines():
+        line = raw.strip()
+        if section := _SECTION.fullmatch(line):
+            kind, family = section["kind"], section["family"] or ""
+            continue
+        name, equals, value = line.partition("=")
+        if not equals or line.startswith("#"):
+            continue
+        match kind:
+            case "Version" if name == "rocksdb_version":
+                version = value
+            case "DBOptions":
+                database[name] = value
+            case "CFOptions":
+                families.setdefault(family, {})[name] = value
+            case _ if kind.startswith("TableOptions"):
+                families.setdefault(family, {})[f"table.{name}"] = value
+    return RocksDBOptions(rocksdb_version=version, database=database, families=families)
+
+
+def newest_options(database: Path) -> RocksDBOptions | None:
+    """What the newest OPTIONS file of a database says; None if there is none that can be read."""
+    try:
+        numbered = {int(found[1]): path for path in database.iterdir() if (found := _FILE.fullmatch(path.name))}
+        if not numbered:
+            return None
+        content = read_file(numbered[max(numbered)], most_bytes=bounds.MOST_SETTINGS_BYTES)
+    except (OSError, ValueError):
+        return None
+    return parse_options(content.decode("utf-8", "replace"))
+
+
+def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
+    """What is known to cost much, in sentences; none for what Streams itself sets.
+
+    Streams sets no compression, universal compaction, three memtables of 16 MiB, a WAL that is never written, and a LOG of
+    errors alone (2.6.3 to 4.3.1); a RocksDBConfigSetter may change all of it.
+    """
+    said: list[str] = []
+    for family, of in sorted(options.families.items()):
+        where = f"Column family {family}: "
+        if of.get("disable_auto_compactions") == "true":
+            said.append(where + "compaction is switched off (disable_auto_compactions): files and tombstones pile up.")
+        if of.get("compaction_style") == "kCompactionStyleNone":
+            said.append(where + "there is no compaction (kCompactionStyleNone): files and tombstones pile up.")
+        if of.get("compaction_style") == "kCompactionStyleFIFO":
+            said.append(
+                where + "compaction is FIFO: it deletes the oldest files, rows that are still valid among them."
+            )
+        if of.get("table.no_block_cache") == "true":
+            said.append(where + "there is no block cache: each look-up reads from disk.")
+        buffer, buffers = _number(of, "write_buffer_size"), _number(of, "max_write_buffer_number")
+        if buffer is not None and buffer < 1 << 20:
+            said.append(
+                where + f"memtables have {buffer:,} bytes: they are flushed all the time, into many small files."
+            )
+        if buffers == 1:
+            said.append(where + "there is one memtable: writes stall while it is flushed.")
+    if options.database.get("max_open_files", "-1") not in ("-1", "") and (
+        (_number(options.database, "max_open_files") or 0) < 100
+    ):
+        said.append(f"max_open_files is {options.database['max_open_files']}: files are opened again and again.")
+    return tuple(said)
+
+
+def _number(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name, "")
+    return int(text) if re.fullmatch(r"-?\d{1,19}", text) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RocksDBLog:
+    """What LOG files say."""
+
+    stalls: Mapping[str, int]
+    """Why writes were slowed or stopped → how often."""
+    most_level_0_files: int
+    """The most files on level 0 that a stall names; 0 if none does."""
+    errors: tuple[str, ...]
+    """The first lines that tell of an error."""
+    tombstones: Mapping[int, tuple[int, int]]
+    """Per number of a table its entries, and how many of those are tombstones."""
+
+
+def parse_log(lines: Iterable[str]) -> RocksDBLog:
+    """What the lines of a LOG file say. A line that is none of these forms is passed over."""
+    stalls: Counter[str] = Counter()
+    errors: list[str] = []
+    tombstones: dict[int, tuple[int, int]] = {}
+    level_0 = 0
+    for line in lines:
+        if stall := _STALL.search(line):
+            stalls[f"{_HOW[stall['how']]}: {stall['why'].strip()}"] += 1
+            if files := _LEVEL_0.search(line):
+                level_0 = max(level_0, int(files[1]))
+        elif _EVENT in line:
+            tombstones.update(_table(line))
+        elif _ERROR.search(line) and len(errors) < _MOST_ERRORS:
+            errors.append(line.strip()[:300])
+    return RocksDBLog(stalls=dict(stalls), most_level_0_files=level_0, errors=tuple(errors), tombstones=tombstones)
+
+
+def _table(line: str) -> dict[int, tuple[int, int]]:
+    try:
+        event: Any = json.loads(line[line.index(_EVENT) + len(_EVENT) :])
+        if event["event"] != "table_file_creation":
+            return {}
+        told = event["table_properties"]
+        number, entries, deletions = event["file_number"], told["num_entries"], told["num_deletions"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    if not all(isinstance(each, int) and each >= 0 for each in (number, entries, deletions)):
+        return {}
+    return {number: (entries, deletions)}
+
+
+def read_logs(database: Path) -> RocksDBLog | None:
+    """What the LOG files of a database say, old ones (`LOG.old.…`) too; None if there are none that can be read."""
+    try:
+        files = sorted(path for path in database.iterdir() if path.name == "LOG" or path.name.startswith("LOG.old."))
+    except OSError:
+        return None
+    lines = [line for path in files for line in _lines(path)]
+    return parse_log(lines) if files else None
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        if not path.is_file():
+            return
+        with path.open("rb") as file:
+            left = _MOST_BYTES
+            for line in file:
+                left -= len(line)
+                if left < 0:
+                    return
+                yield line.decode("utf-8", "replace")
+    except OSError:
+        return
+
+
+def log_that_hurts(log: RocksDBLog, tables: Iterable[int]) -> tuple[str, ...]:
+    """What is known to cost much, in sentences.
+
+    :param tables: the numbers of the tables that the database has now; the tombstones of those alone count.
+    """
+    said = [f"Writes were held up {count:,} times ({why})." for why, count in sorted(log.stalls.items())]
+    if log.most_level_0_files:
+        said.append(f"There were {log.most_level_0_files:,} files on level 0: compaction does not keep up.")
+    present = [log.tombstones[number] for number in tables if number in log.tombstones]
+    entries, deletions = sum(each[0] for each in present), sum(each[1] for each in present)
+    if deletions * 2 > entries:
+        said.append(
+            f"{deletions:,} of {entries:,} entries in its tables are tombstones: iterating and ranges walk over them all."
+        )
+    said.extend(f"RocksDB logged: {error}" for error in log.errors)
+    return tuple(said)

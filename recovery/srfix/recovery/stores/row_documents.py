@@ -1,0 +1,228 @@
+"""Rows of a store, read as a chosen reader does: one by one as `srfix.state-row/1`, many as columns, of Arrow too."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.facts.decoding import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
+from srfix.recovery.state.formats.lists import Side
+from srfix.recovery.state.formats.values import Headers
+from srfix.recovery.state.reading.rows import RowBatch, StateRow
+from srfix.recovery.state.reading.store import StateStore
+from srfix.serde.errors import Reason
+from srfix.serde.interface import SerdeContext
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
+from srfix.serde.wire import SchemaId
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from srfix.serde.columns.types import Columns
+
+
+ROWS_DECODED_TOGETHER: Final = 5_000
+"""A batch of Arrow is worth more rows than a scan is."""
+SIDES: Final = {Side.LEFT: "left", Side.RIGHT: "right"}
+"""How the sides of a join are called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedRow:
+    """A row with its key and value as a reader sees them."""
+
+    store: StateStore
+    """Where it lies."""
+    row: StateRow
+    """In bytes."""
+    record: DecodedRecord
+    """The same with key and value decoded, as far as that was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedBatch:
+    """Rows as columns, with their keys and values as a reader sees them."""
+
+    store: StateStore
+    """Where they lie."""
+    batch: RowBatch
+    """In bytes."""
+    topic: str
+    """The topic that serdes were told."""
+    keys: DecodedColumn | TypedColumn
+    """Their keys, decoded as far as that was asked for."""
+    values: DecodedColumn | TypedColumn
+    """Their values likewise."""
+    decoder: RecordDecoder
+    """What decoded them."""
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def rows(self) -> Iterator[DecodedRow]:
+        """The same rows, one by one, as `decoded_rows` gives them; none of typed columns."""
+        assert isinstance(self.keys, DecodedColumn)
+        assert isinstance(self.values, DecodedColumn)
+        for place, row in enumerate(self.batch.rows()):
+            record = DecodedRecord(
+                topic=self.topic,
+                partition=self.store.partition or 0,
+                offset=0,
+                timestamp=row.timestamp_ms,
+                key=self.decoder.part(self.keys, place, Role.KEY, row.headers),
+                value=self.decoder.part(self.values, place, Role.VALUE, row.headers),
+            )
+            yield DecodedRow(store=self.store, row=row, record=shown(record))
+
+
+def decoded_batches(
+    store: StateStore,
+    batches: Iterable[RowBatch],
+    decoder: RecordDecoder,
+    *,
+    topic: str,
+    typed: Collection[Role] = (),
+) -> Iterator[DecodedBatch]:
+    """Many rows at a time, in the order given: several times as quick as `decoded_rows`.
+
+    :param topic: the topic that serdes are told.
+    :param typed: the halves that come as `TypedColumn`: the decoder has columns for them.
+    :raises RegistryError: if the registry could not be asked.
+    """
+    for batch in batches:
+        keys, values = (
+            (typed_column if role in typed else RecordDecoder.decode_column)(
+                decoder, topic, role, payloads, batch.headers
+            )
+            for role, payloads in ((Role.KEY, batch.keys), (Role.VALUE, batch.values))
+        )
+        yield DecodedBatch(
+            store=store,
+            batch=batch,
+            topic=topic,
+            keys=keys,
+            values=values,
+            decoder=decoder,
+        )
+
+
+def decoded_rows(
+    store: StateStore, rows: Iterable[StateRow], decoder: RecordDecoder, *, topic: str
+) -> Iterator[DecodedRow]:
+    """Each row, in the order given; one that cannot be decoded has its error.
+
+    :param topic: the topic that serdes are told.
+    :raises RegistryError: if the registry could not be asked.
+    """
+    for row in rows:
+        raw = RawRecord(
+            partition=store.partition or 0,
+            offset=0,
+            key=row.key,
+            value=row.value,
+            headers=row.headers,
+            timestamp=row.timestamp_ms,
+        )
+        (record,) = decoder.decode(topic, (raw,))
+        yield DecodedRow(store=store, row=row, record=shown(record))
+
+
+def row_document(found: DecodedRow, *, application: str) -> dict[str, Json]:
+    """The document of one row, a line of `srfix state scan --output json`."""
+    told = record_document(found.record)
+    row = found.row
+    return {
+        "schema": "srfix.state-row/1",
+        "application": application,
+        "store": found.store.name,
+        "task": found.store.task.name,
+        "partition": found.store.partition,
+        "key": told["key"],
+        "value": told["value"],
+        "timestamp": row.timestamp_ms,
+        "time": None if row.timestamp_ms is None else iso_time(row.timestamp_ms),
+        "headers": headers_document(row.headers),
+        "window": None
+        if row.window is None
+        else {
+            "start_ms": row.window.start_ms,
+            "end_ms": row.window.end_ms,
+            "sequence_number": row.window.sequence_number,
+        },
+        "valid_from_ms": row.valid_from_ms,
+        "valid_to_ms": row.valid_to_ms,
+        "side": None if row.side is None else SIDES[row.side],
+        "foreign_key": None if row.foreign_key is None else base64.b64encode(row.foreign_key).decode("ascii"),
+        "key_schema": told["key_schema"],
+        "value_schema": told["value_schema"],
+        "errors": told["errors"],
+    }
+
+
+def headers_document(headers: Headers) -> list[Json]:
+    """The headers of a record, in order; values in base64."""
+    return [
+        {"name": name, "value": None if value is None else base64.b64encode(value).decode("ascii")}
+        for name, value in headers
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedColumn:
+    """The keys, or the values, of many rows."""
+
+    rows: pa.StructArray
+    """What the reader sees, a field for each column; null for a tombstone, and where it could not be read."""
+    reasons: pa.Array
+    """Why a row is null, a `Reason`'s word; null where there is a row."""
+    errors: frozenset[int]
+    """The places of those that could not be read."""
+    schema_ids: Sequence[SchemaId | None]
+    """The ids that the payloads carry; None where they carry none."""
+
+
+def typed_columns(decoder: RecordDecoder) -> dict[Role, Columns]:
+    """The halves of a record that a decoder can give typed, with their columns."""
+    return {role: columns for role in Role if (columns := decoder.columns_of(role)) is not None}
+
+
+def typed_column(
+    decoder: RecordDecoder,
+    topic: str,
+    role: Role,
+    payloads: Sequence[bytes | None],
+    headers: Sequence[Headers] | None = None,
+) -> TypedColumn:
+    """Decodes a column.
+
+    :param headers: of each record; None if none has any.
+    :raises RegistryError: if the registry could not be asked.
+    :raises UsageError: if the decoder has no columns for the role, or pyarrow is not installed.
+    """
+    from srfix.serde.arrow.decode import to_arrow
+
+    context = SerdeContext(topic, role)
+    contexts = context if headers is None else [SerdeContext(topic, role, each) for each in headers]
+    found = to_arrow(payloads, contexts, decoder.deserializer(role), on_error="quarantine")
+    *columns, reasons, _message, _payload = found.columns
+    mask = reasons.is_valid()
+    return TypedColumn(
+        rows=_struct(columns, list(found.schema)[: len(columns)], mask),
+        reasons=reasons,
+        errors=frozenset(
+            place for place, reason in enumerate(reasons.to_pylist()) if reason not in (None, Reason.TOMBSTONE.value)
+        )
+        if reasons.null_count < len(reasons)
+        else frozenset(),
+        schema_ids=decoder.schema_ids(role, payloads, headers),
+    )
+
+
+def _struct(columns: list[Any], fields: list[Any], mask: Any) -> pa.StructArray:
+    import pyarrow as pa
+
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)

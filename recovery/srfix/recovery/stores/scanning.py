@@ -1,0 +1,157 @@
+"""Which rows of a store are asked for, however it lies on disk, and the first of them in a task's part, decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.state.formats.windows import StoredWindow
+from srfix.recovery.state.reading.rows import StateRow
+from srfix.recovery.state.reading.store import StateStore
+from srfix.recovery.stores.parts import SecondAnswers
+from srfix.recovery.stores.row_documents import DecodedRow, decoded_rows
+from srfix.serde.json_values import to_json
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFilter:
+    """Bounds of keys and windows; None for no such bound."""
+
+    prefix: bytes | None = None
+    """What the key begins with."""
+    first: bytes | None = None
+    """The first key, inclusive."""
+    last: bytes | None = None
+    """The last key, inclusive."""
+    window_from_ms: int | None = None
+    """Windows that start then or later, inclusive; of sessions those that end so."""
+    window_to_ms: int | None = None
+    """Windows that start then or before, inclusive."""
+
+    def rows(self, store: StateStore) -> Iterator[StateRow]:
+        """The rows of a store within these bounds. Damage is noted in the store.
+
+        :raises LibraryMissingError: if rocksdict is not installed.
+        """
+        if self.prefix is not None:
+            source = store.prefix(self.prefix)
+        elif self.first is not None or self.last is not None:
+            source = store.range(self.first, self.last)
+        elif store.format.is_windowed:
+            source = store.fetch(from_ms=self.window_from_ms, to_ms=self.window_to_ms)
+        elif store.format.is_of_sessions:
+            source = store.sessions(earliest_end_ms=self.window_from_ms, latest_start_ms=self.window_to_ms)
+        else:
+            source = store.rows()
+        return (row for row in source if self._has(row))
+
+    def _has(self, row: StateRow) -> bool:
+        if (self.first is not None and row.key < self.first) or (self.last is not None and row.key > self.last):
+            return False
+        if self.window_from_ms is None and self.window_to_ms is None:
+            return True
+        if row.window is None:
+            return False
+        return (self.window_from_ms is None or row.window.last_ms >= self.window_from_ms) and (
+            self.window_to_ms is None or row.window.start_ms <= self.window_to_ms
+        )
+
+
+def keys_that_read_as(store: StateStore, decoder: RecordDecoder, wanted: Json) -> Iterator[bytes]:
+    """The keys of a store that a reader sees as this JSON value, each once; a row of one column may be given as its value.
+
+    Every key is read: under which of its schema ids a key was written is not known beforehand.
+
+    :raises RegistryError: if the registry could not be asked.
+    """
+    found: set[bytes] = set()
+    for batch in store.batches():
+        column = decoder.decode_column(store.changelog, Role.KEY, batch.keys, batch.headers)
+        for key, value in zip(batch.keys, column.values, strict=True):
+            if key not in found and value is not None and _reads_as(to_json(value), wanted):
+                found.add(key)
+                yield key
+
+
+def _reads_as(read: object, wanted: Json) -> bool:
+    if isinstance(read, dict) and len(read) == 1 and not isinstance(wanted, dict):
+        (read,) = read.values()
+    return read == wanted
+
+
+def rows_of_key(store: StateStore, key: bytes) -> Iterator[StateRow]:
+    """The rows of one key: one, or those of its windows, sessions, versions or list."""
+    if store.format.is_key_value:
+        found = store.get(key)
+        if found is not None:
+            yield found
+        return
+    yield from store.rows_of(key)
+
+
+class Retention:
+    """Tells which rows of windows and sessions lie beyond the retention.
+
+    They lie there until their whole segment goes. Kafka Streams from 3.5 on hides them all the same: what is older than the
+    newest window of the store by the retention or more (`AbstractRocksDBSegmentedBytesStore.getActualFrom`). The newest window
+    that a store has seen is taken for the newest that lies in it.
+    """
+
+    def __init__(self, retention_ms: int) -> None:
+        """:param retention_ms: how long the store keeps a window, in milliseconds."""
+        self._retention_ms = retention_ms
+        self._newest_ms: dict[str, int | None] = {}
+
+    def is_beyond(self, store: StateStore, window: StoredWindow | None) -> bool | None:
+        """Whether a row of that window is; None where it has none."""
+        place = store.directory.path
+        if place not in self._newest_ms:
+            self._newest_ms[place] = store.newest_window_ms()
+        newest_ms = self._newest_ms[place]
+        if window is None or newest_ms is None:
+            return None
+        return window.last_ms <= newest_ms - self._retention_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedPart:
+    """What was read of a part."""
+
+    store: StateStore
+    """The part, with the damage that was met."""
+    rows: tuple[DecodedRow, ...]
+    """Its rows, in the order of their keys."""
+    notes: tuple[str, ...]
+    """Where a second subject answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanWork:
+    """Reads the first rows of each part."""
+
+    wanted: RowFilter
+    """Which rows."""
+    decoder: RecordDecoder
+    """What decodes them."""
+    second: SecondAnswers
+    """What the decoder's policy tells of second subjects."""
+    limit: int
+    """How many rows at most, of each part."""
+
+    def __call__(self, part: StateStore) -> ScannedPart:
+        """The first rows.
+
+        :raises LibraryMissingError: if rocksdict is not installed.
+        :raises RegistryError: if the registry could not be asked.
+        """
+        rows = decoded_rows(part, self.wanted.rows(part), self.decoder, topic=part.changelog)
+        return ScannedPart(store=part, rows=tuple(islice(rows, self.limit)), notes=self.second.taken())
+
+    def places(self, part: StateStore) -> Sequence[Path]:
+        """The store's directory."""
+        return (Path(part.directory.path),)

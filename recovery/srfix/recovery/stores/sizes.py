@@ -1,0 +1,266 @@
+"""How large a store is, how old its rows are, and which schema ids they carry: `srfix.state-size/1`."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.reading.rows import RowBatch, StateRow
+from srfix.recovery.state.reading.store import StateStore
+from srfix.recovery.stores.listing import databases_of
+from srfix.recovery.stores.rocksdb_files import (
+    RocksDBOptions,
+    log_that_hurts,
+    newest_options,
+    options_that_hurt,
+    read_logs,
+)
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
+from srfix.serde.wire import is_schema_id
+from srfix.serde.wire_peek import PeekedId, SchemaIdPeek, peek_headers
+
+_TABLE: Final = re.compile(r"(\d+)\.sst")
+_HOUR_MS: Final = 3_600_000
+_DAY_MS: Final = 24 * _HOUR_MS
+AGES: Final = (
+    ("up to an hour", _HOUR_MS),
+    ("up to a day", _DAY_MS),
+    ("up to 7 days", 7 * _DAY_MS),
+    ("up to 30 days", 30 * _DAY_MS),
+    ("up to 90 days", 90 * _DAY_MS),
+    ("up to a year", 365 * _DAY_MS),
+    ("older", None),
+)
+"""The bars of the histogram of ages: a name, and the oldest age in milliseconds, inclusive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSize:
+    """One task's part of a store."""
+
+    store: StateStore
+    """Which."""
+    entries: int
+    """Rows; of versioned stores versions, of lists entries."""
+    key_bytes: int
+    """Of all keys."""
+    value_bytes: int
+    """Of all values, without timestamps and headers."""
+    disk_bytes: int
+    """Of the tables on disk."""
+    tombstones: int
+    """Versions that delete; tombstones of RocksDB itself are in `hurts`, where its LOG tells of them."""
+    oldest_ms: int | None
+    """The oldest timestamp; None if no row has one."""
+    newest_ms: int | None
+    """The newest timestamp."""
+    ages: dict[str, int]
+    """Per name of `AGES` the rows of that age."""
+    schema_ids: dict[Role, dict[int, int]]
+    """Per role and id the rows that carry it."""
+    unframed: dict[Role, int]
+    """Per role the rows that carry none."""
+    hurts: tuple[str, ...]
+    """What RocksDB's OPTIONS and LOG say that is known to hurt, in sentences."""
+    options: tuple[RocksDBOptions, ...] = ()
+    """The newest OPTIONS of each database; none where there are no such files, as in many a copy."""
+
+    @property
+    def compressions(self) -> tuple[str, ...]:
+        """How its rows are compressed, sorted; none where no OPTIONS tell."""
+        return tuple(sorted({each for options in self.options for each in options.compressions}))
+
+    @property
+    def compactions(self) -> tuple[str, ...]:
+        """How its databases are compacted, sorted; none where no OPTIONS tell."""
+        return tuple(sorted({each for options in self.options for each in options.compactions}))
+
+    @property
+    def rocksdb_versions(self) -> tuple[str, ...]:
+        """Which RocksDB opened its databases last, sorted; none where no OPTIONS tell."""
+        return tuple(sorted({each.rocksdb_version for each in self.options if each.rocksdb_version is not None}))
+
+
+def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
+    """Reads all rows of a task's part of a store; damage is noted in the store. Memory stays flat.
+
+    The time of a row is its timestamp, else the end or start of its window, or from when its version holds.
+
+    :param now_ms: the time from which ages are counted.
+    :raises LibraryMissingError: if rocksdict is not installed.
+    """
+    roles = (Role.KEY,) if store.format is StoreFormat.SUBSCRIPTION else tuple(Role)  # its values are Streams' own
+    tally = _Tally(now_ms, roles)
+    for batch in store.batches():
+        tally.add(batch)
+    paths = databases_of(store.directory)
+    options = {path: newest_options(path) for path in paths}
+    return StoreSize(
+        store=store,
+        entries=tally.entries,
+        key_bytes=tally.key_bytes,
+        value_bytes=tally.value_bytes,
+        disk_bytes=sum(size for path in paths for _number, size in _tables(path)),
+        tombstones=tally.tombstones,
+        oldest_ms=tally.oldest_ms,
+        newest_ms=tally.newest_ms,
+        ages={name: tally.ages[name] for name, _most in AGES},
+        schema_ids={
+            role: {int(each): counts[each] for each in sorted(counts) if is_schema_id(each)}
+            for role, counts in tally.ids.items()
+        },
+        unframed={
+            role: sum(count for each, count in counts.items() if not is_schema_id(each))
+            for role, counts in tally.ids.items()
+        },
+        hurts=tuple(dict.fromkeys(said for path in paths for said in _hurts(path, options[path]))),
+        options=tuple(each for each in options.values() if each is not None),
+    )
+
+
+def _hurts(database: Path, options: RocksDBOptions | None) -> Iterator[str]:
+    if options is not None:
+        yield from options_that_hurt(options)
+    log = read_logs(database)
+    if log is not None:
+        yield from log_that_hurts(log, (number for number, _size in _tables(database)))
+
+
+def _tables(database: Path) -> Iterator[tuple[int, int]]:
+    """The numbers and sizes of a database's tables."""
+    try:
+        for path in database.iterdir():
+            if found := _TABLE.fullmatch(path.name):
+                yield int(found[1]), path.stat().st_size
+    except OSError:
+        return
+
+
+def times_of(batch: RowBatch) -> Iterator[int]:
+    """When rows are of, in milliseconds since the epoch; rows of which nothing says so are left out."""
+    times = batch.timestamps_ms
+    if times is None or None in times:
+        times = [time_of(row) for row in batch.rows()]
+    return (time for time in times if time is not None)
+
+
+def time_of(row: StateRow) -> int | None:
+    """When a row is of, in milliseconds since the epoch; None if nothing says so."""
+    if row.timestamp_ms is not None:
+        return row.timestamp_ms
+    if row.window is not None:
+        return row.window.start_ms if row.window.end_ms is None else row.window.end_ms
+    return row.valid_from_ms
+
+
+class _Tally:
+    def __init__(self, now_ms: int, roles: tuple[Role, ...]) -> None:
+        self._now_ms = now_ms
+        self._peeks = {role: SchemaIdPeek() for role in roles}
+        self.entries = self.key_bytes = self.value_bytes = self.tombstones = 0
+        self.oldest_ms: int | None = None
+        self.newest_ms: int | None = None
+        self.ages: Counter[str] = Counter()
+        self.ids: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
+
+    def add(self, batch: RowBatch) -> None:
+        values = [value for value in batch.values if value is not None]
+        self.entries += len(batch)
+        self.key_bytes += sum(map(len, batch.keys))
+        self.value_bytes += sum(map(len, values))
+        self.tombstones += len(batch) - len(values)
+        self._add_times(sorted(times_of(batch)))
+        for role, payloads in ((Role.KEY, batch.keys), (Role.VALUE, values)):
+            if role in self._peeks:
+                self._add_ids(role, payloads, batch)
+
+    def _add_times(self, times: Sequence[int]) -> None:
+        """:param times: in ascending order."""
+        if not times:
+            return
+        self.oldest_ms = times[0] if self.oldest_ms is None else min(self.oldest_ms, times[0])
+        self.newest_ms = times[-1] if self.newest_ms is None else max(self.newest_ms, times[-1])
+        end = len(times)
+        for name, most in AGES:
+            begin = 0 if most is None else bisect_left(times, self._now_ms - most, hi=end)
+            self.ages[name] += end - begin
+            end = begin
+
+    def _add_ids(self, role: Role, payloads: Sequence[bytes], batch: RowBatch) -> None:
+        if batch.headers is not None:
+            peeked = self._peeks[role](payloads)
+            kept = [
+                headers
+                for headers, value in zip(batch.headers, batch.values, strict=True)
+                if role is Role.KEY or value is not None
+            ]
+            self.ids[role].update(peek_headers(kept, peeked, role))
+            return
+        alike = self._peeks[role].alike(payloads)
+        if alike is not None:
+            self.ids[role][alike] += len(payloads)
+        else:
+            self.ids[role].update(self._peeks[role](payloads))
+
+
+def size_document(
+    found: Iterable[tuple[str, StoreSize]], *, directory: str, srfix_version: str, generated_at: str
+) -> dict[str, Json]:
+    """The document `srfix.state-size/1`.
+
+    :param found: per part of a store the application.id, and its size.
+    """
+    return {
+        "schema": "srfix.state-size/1",
+        "srfix": srfix_version,
+        "generated_at": generated_at,
+        "directory": directory,
+        "stores": [_part(application, each) for application, each in found],
+    }
+
+
+def _part(application: str, size: StoreSize) -> Json:
+    return {
+        "application": application,
+        "store": size.store.name,
+        "format": size.store.format.value,
+        "task": size.store.task.name,
+        "partition": size.store.partition,
+        "entries": size.entries,
+        "key_bytes": size.key_bytes,
+        "value_bytes": size.value_bytes,
+        "disk_bytes": size.disk_bytes,
+        "tombstones": size.tombstones,
+        "oldest_ms": size.oldest_ms,
+        "newest_ms": size.newest_ms,
+        "ages": [{"age": name, "entries": count} for name, count in size.ages.items()],
+        "key_ids": _ids(size, Role.KEY),
+        "value_ids": _ids(size, Role.VALUE),
+        "unframed_keys": size.unframed[Role.KEY],
+        "unframed_values": size.unframed[Role.VALUE],
+        "hurts": list(size.hurts),
+        "rocksdb": list(size.rocksdb_versions),
+        "compression": list(size.compressions),
+        "compaction": list(size.compactions),
+        "log_of_errors_alone": all(each.logs_errors_alone for each in size.options) if size.options else None,
+        "damage": [
+            {
+                "database": each.database,
+                "rows_before": each.rows_before,
+                "problem": each.problem,
+                "not_permitted": each.is_shut,
+            }
+            for each in size.store.damage
+        ],
+    }
+
+
+def _ids(size: StoreSize, role: Role) -> Json:
+    return [{"id": schema_id, "entries": count} for schema_id, count in size.schema_ids[role].items()]

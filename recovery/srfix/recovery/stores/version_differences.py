@@ -1,0 +1,225 @@
+"""A versioned store beside its topic, version by version.
+
+Each record of the topic is a version of its key, from its own timestamp on until the next later record of the key begins; of
+two with one timestamp the later offset counts. A tombstone only ends what holds before it. What the store has let go, and what
+the topic has, is no difference, but not known:
+
+| seen | is |
+|---|---|
+| in the topic alone | missing, if it holds, or ended within the history that the store keeps, and no later record is gone |
+| the same, and it ended earlier, or a later record may be gone | not known |
+| the same, and it was late when it came | not known, unless the store keeps history for far longer: it leaves late ones out |
+| in both, and the values differ | other bytes, another id; not known, if that of the topic was late |
+| a tombstone in the topic, a version in the store | extra; not known, if that was late |
+| in the store alone | extra, if no record can have gone: the log begins at 0, and no offset is missing; else not known |
+| in both, and ended later in the store | stale: what ends it is missing; not known, if that or the version was late |
+
+Late is what came after a record of a later timestamp, by the records that the topic still has. A version that comes late may
+hold on in the store past the tombstone of its key: where that had the timestamp of what it ended, the store has no trace of it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final, NamedTuple
+
+from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.state.reading.store import StateStore
+from srfix.recovery.state.writing.database import in_order
+from srfix.recovery.stores.difference_kinds import KEPT_SIZE, Difference, DifferenceKind, Keeping, Said, kind_of
+
+_CHUNK: Final = 1_000
+_LENGTH: Final = struct.Struct(">I")
+_TIME: Final = struct.Struct(">q")
+_RECORD: Final = struct.Struct(">?qq")
+"""Behind what is kept of a record's value: whether it is a tombstone, by how much it was late, and its offset."""
+_HOLDS: Final = -1
+"""The end of a version that holds still."""
+_LONG_HISTORY_MS: Final = 10_000
+"""Segments are shorter than a third of the retention, or than 2 s; of a longer history half is kept for certain."""
+
+
+class _Version(NamedTuple):
+    place: bytes
+    """Key and beginning, in the order in which both sides are read."""
+    key: bytes
+    from_ms: int
+    to_ms: int | None
+    said: Said
+
+
+class _Told(NamedTuple):
+    """A version in the topic, or a tombstone."""
+
+    version: _Version
+    is_tombstone: bool
+    late_ms: int
+    """By how much it was late."""
+    offset: int
+    """Its offset."""
+    end_late_ms: int
+    """By how much the record was late that ends it; 0 if it holds."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was seen while both sides were read."""
+
+    following: int = 0
+    """The offset behind the last record."""
+    whole_from: int = 0
+    """The offset behind the last one that was missing before a record: compaction, or a transaction's marker."""
+    oldest_end_ms: int | None = None
+    """The earliest end of a version that the store has kept; None if it keeps no history."""
+    newest_ms: int = _HOLDS
+    """The latest beginning of a version in the store."""
+
+    def is_whole_behind(self, offset: int, end: int | None) -> bool:
+        """True if no later record can have gone."""
+        return offset >= self.whole_from and self.following == end
+
+    def keeps_what_ends(self, to_ms: int) -> bool:
+        """True if the store has not let go of what ended then: segments go oldest first."""
+        return self.oldest_end_ms is not None and to_ms >= self.oldest_end_ms
+
+    def takes(self, late_ms: int) -> bool:
+        """True if the store has taken a record that was so late."""
+        if late_ms == 0:
+            return True
+        if self.oldest_end_ms is None:
+            return False
+        kept_ms = self.newest_ms - self.oldest_end_ms
+        return kept_ms >= _LONG_HISTORY_MS and 2 * late_ms <= kept_ms
+
+
+def version_differences(
+    store: StateStore, records: Iterable[RawRecord], *, is_cut: bool, end: int | None
+) -> Iterator[Difference | None]:
+    """For each version how it differs; None for one that does not. Damage is noted in the store.
+
+    :param records: those of the store's partition, in the order of their offsets.
+    :param is_cut: True if the log begins behind offset 0.
+    :param end: the offset behind the last that was asked for; None if that is not known.
+    """
+    seen = _Seen()
+    with in_order(_told_by(records, seen)) as told, in_order(_told_by_rows(store, seen)) as rows:
+        is_whole = not is_cut and seen.is_whole_behind(0, end)
+        here, said = map(_read_row, rows), _versions(told)
+        row, record = next(here, None), next(said, None)
+        while row is not None or record is not None:
+            if record is None or (row is not None and row.place < record.version.place):
+                assert row is not None
+                yield _different(DifferenceKind.EXTRA if is_whole else DifferenceKind.NOT_KNOWN, row, None)
+                row = next(here, None)
+            elif row is None or record.version.place < row.place:
+                if record.is_tombstone:
+                    record = next(said, None)
+                    continue
+                to_ms = record.version.to_ms
+                is_kept = to_ms is None or (seen.keeps_what_ends(to_ms) and seen.is_whole_behind(record.offset, end))
+                is_missing = is_kept and seen.takes(record.late_ms)
+                yield _different(
+                    DifferenceKind.MISSING if is_missing else DifferenceKind.NOT_KNOWN, None, record.version
+                )
+                record = next(said, None)
+            else:
+                kind = _kind(row, record, seen, is_whole=is_whole)
+                yield None if kind is None else _different(kind, row, record.version)
+                row, record = next(here, None), next(said, None)
+
+
+def _kind(row: _Version, record: _Told, seen: _Seen, *, is_whole: bool) -> DifferenceKind | None:
+    topic = record.version
+    is_taken = seen.takes(record.late_ms)
+    if record.is_tombstone:
+        return DifferenceKind.EXTRA if is_taken else DifferenceKind.NOT_KNOWN
+    if row.said.digest != topic.said.digest:
+        return kind_of(row.said, topic.said) if is_taken else DifferenceKind.NOT_KNOWN
+    if row.to_ms == topic.to_ms:
+        return None
+    ends_later = topic.to_ms is not None and (row.to_ms is None or row.to_ms > topic.to_ms)
+    if ends_later:
+        return (
+            DifferenceKind.STALE if record.late_ms == 0 and seen.takes(record.end_late_ms) else DifferenceKind.NOT_KNOWN
+        )
+    return DifferenceKind.OTHER_BYTES if is_whole else None  # what ended it there is gone from the topic
+
+
+def _different(kind: DifferenceKind, row: _Version | None, topic: _Version | None) -> Difference:
+    version = row or topic
+    assert version is not None
+    return Difference(
+        kind=kind,
+        key=version.key,
+        store_id=None if row is None else row.said.schema_id,
+        topic_id=None if topic is None else topic.said.schema_id,
+        valid_from_ms=version.from_ms,
+    )
+
+
+def _place(key: bytes, from_ms: int) -> bytes:
+    """The versions of a key stand together, the oldest first."""
+    return _LENGTH.pack(len(key)) + key + _TIME.pack(from_ms)
+
+
+def _told_by(records: Iterable[RawRecord], seen: _Seen) -> Iterator[tuple[bytes, bytes]]:
+    keep = Keeping()
+    newest_ms = _HOLDS
+    records = iter(records)
+    while chunk := list(islice(records, _CHUNK)):
+        kept = keep([record.value or b"" for record in chunk], [record.timestamp for record in chunk])
+        for record, each in zip(chunk, kept, strict=True):
+            if record.offset != seen.following:
+                seen.whole_from = record.offset
+            seen.following = record.offset + 1
+            if record.key is None or record.timestamp is None or record.timestamp < 0:
+                continue  # a restore skips it
+            newest_ms = max(newest_ms, record.timestamp)
+            rest = _RECORD.pack(record.value is None, newest_ms - record.timestamp, record.offset)
+            yield _place(record.key, record.timestamp), each + rest
+
+
+def _told_by_rows(store: StateStore, seen: _Seen) -> Iterator[tuple[bytes, bytes]]:
+    keep = Keeping()
+    for batch in store.batches():
+        kept = keep([value or b"" for value in batch.values], batch.timestamps_ms or ())
+        for row, each in zip(batch.rows(), kept, strict=True):
+            if row.valid_from_ms is None:
+                continue
+            seen.newest_ms = max(seen.newest_ms, row.valid_from_ms)
+            if row.valid_to_ms is not None:
+                oldest = seen.oldest_end_ms
+                seen.oldest_end_ms = row.valid_to_ms if oldest is None else min(oldest, row.valid_to_ms)
+            if row.value is not None:  # a tombstone only says where nothing holds
+                end = _TIME.pack(_HOLDS if row.valid_to_ms is None else row.valid_to_ms)
+                yield _place(row.key, row.valid_from_ms), each + end
+
+
+def _read_row(row: tuple[bytes, bytes]) -> _Version:
+    place, kept = row
+    (to_ms,) = _TIME.unpack_from(kept, KEPT_SIZE)
+    return _version(place, kept, None if to_ms == _HOLDS else to_ms)
+
+
+def _version(place: bytes, kept: bytes, to_ms: int | None) -> _Version:
+    (from_ms,) = _TIME.unpack_from(place, len(place) - _TIME.size)
+    return _Version(place, place[_LENGTH.size : -_TIME.size], from_ms, to_ms, Said.read(kept))
+
+
+def _versions(told: Iterator[tuple[bytes, bytes]]) -> Iterator[_Told]:
+    """The versions and tombstones, each with its end: where the next record of its key begins."""
+    before: tuple[bytes, bytes] | None = None
+    for each in chain(told, (None,)):
+        if before is not None:
+            place, kept = before
+            is_tombstone, late_ms, offset = _RECORD.unpack_from(kept, KEPT_SIZE)
+            is_ended = each is not None and each[0][: -_TIME.size] == place[: -_TIME.size]
+            to_ms, end_late_ms = None, 0
+            if is_ended and each is not None:
+                (to_ms,) = _TIME.unpack_from(each[0], len(each[0]) - _TIME.size)
+                _, end_late_ms, _offset = _RECORD.unpack_from(each[1], KEPT_SIZE)
+            yield _Told(_version(place, kept, to_ms), is_tombstone, late_ms, offset, end_late_ms)
+        before = each
