@@ -24,7 +24,7 @@ from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.recovery import Cluster
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.formats.subscriptions import decode_subscription
+from srfix.recovery.state.formats.joins import decode_subscription
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.formats.windows import WINDOWS
 from srfix.recovery.state.layouts import StoreFormat

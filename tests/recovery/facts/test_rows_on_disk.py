@@ -24,7 +24,7 @@ from srfix.recovery.facts.store_rows import StoreRows
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.formats.subscriptions import CombinedKey, Subscription
+from srfix.recovery.state.formats.joins import CombinedKey, Subscription
 from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic

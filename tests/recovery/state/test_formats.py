@@ -16,21 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state.formats.lists import (
+from srfix.recovery.state.formats.joins import (
+    CombinedKey,
     JoinSideKey,
     Side,
     SidedValue,
+    Subscription,
+    decode_combined_key,
     decode_join_side_key,
     decode_list,
     decode_sided_value,
+    decode_subscription,
     encode_list,
     encode_sided_value,
-)
-from srfix.recovery.state.formats.subscriptions import (
-    CombinedKey,
-    Subscription,
-    decode_combined_key,
-    decode_subscription,
 )
 from srfix.recovery.state.formats.values import (
     PLAIN,

@@ -17,7 +17,7 @@ from srfix.fixtures.state_directory import TIMESTAMPED, write_database
 from srfix.recovery import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.formats.subscriptions import CombinedKey, Subscription
+from srfix.recovery.state.formats.joins import CombinedKey, Subscription
 from srfix.recovery.state.formats.values import PLAIN, WITH_HEADERS
 from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,

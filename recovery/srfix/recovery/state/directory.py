@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from srfix.recovery.state.checkpoints import Checkpoint
 from srfix.recovery.state.offsets_column_family import StoreOffsets
@@ -44,6 +45,12 @@ class StoreDirectory:
     """Its directory."""
     offsets: StoreOffsets | None = None
     """What the store says itself, from Streams 4.3 on; None where it says nothing, or was not asked."""
+
+
+def segment_start(path: Path, store: str) -> int | None:
+    """From when on a segment holds rows, in milliseconds since the epoch; None where its name does not say so."""
+    behind = path.name.removeprefix(f"{store}.")
+    return int(behind) if behind != path.name and behind.isascii() and behind.isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,15 @@ from typing import Final
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.internal_topics import parse, recognise
 from srfix.recovery.state.checkpoints import Checkpoint, read_checkpoint
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, Unreadable
+from srfix.recovery.state.directory import (
+    ApplicationState,
+    StoreDirectory,
+    StoreKind,
+    Task,
+    Traces,
+    Unreadable,
+    segment_start,
+)
 from srfix.recovery.state.locks import is_locked
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
 from srfix.recovery.state.rocksdb import read_column_family
@@ -223,12 +231,9 @@ class _Reader:
 
     def _segments(self, store: StoreDirectory) -> list[Path]:
         """A store's segments, the newest first."""
-        starts = {
-            child: int(behind)
-            for child in self._children(Path(store.path))
-            if (behind := child.name.removeprefix(f"{store.name}.")).isdecimal() and behind.isascii()
-        }
-        return sorted(starts, key=lambda child: starts[child], reverse=True)
+        starts = {child: segment_start(child, store.name) for child in self._children(Path(store.path))}
+        segments = [child for child, start in starts.items() if start is not None]
+        return sorted(segments, key=lambda child: starts[child] or 0, reverse=True)
 
     def _offsets(self, path: Path) -> StoreOffsets | None:
         if self._library_is_missing or not is_there(path / _CURRENT):

@@ -9,11 +9,9 @@ from pathlib import Path
 from srfix.recovery.facts.decoding import RecordDecoder
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.stores.choices import ExportFormat
-from srfix.recovery.stores.exporting import exporting
-from srfix.recovery.stores.parts import PartsEngine, SecondAnswers
+from srfix.recovery.stores.exporting import exporting, refuse_existing
+from srfix.recovery.stores.parts import PartsEngine, SecondAnswers, new_attempt, take, unfinished_folder
 from srfix.recovery.stores.row_documents import ROWS_DECODED_TOGETHER, decoded_batches, typed_columns
-from srfix.recovery.stores.unfinished import new_attempt, take, unfinished_folder
-from srfix.serde.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +92,7 @@ def export_on_spark(
     """
     places = [out / file_name(store, form) for store in stores]
     for place in places:
-        _refuse_existing(place)
+        refuse_existing(place)
     with unfinished_folder(out) as folder:
         work = ExportWork(
             form=form,
@@ -106,11 +104,6 @@ def export_on_spark(
         )
         done = engine.run(work, stores, doing=f"exporting {stores[0].name}" if stores else "exporting")
         for part, place in zip(done, places, strict=True):
-            _refuse_existing(place)
+            refuse_existing(place)
             take(Path(part.path), place)
     return [replace(part, path=str(place)) for part, place in zip(done, places, strict=True)]
-
-
-def _refuse_existing(path: Path) -> None:
-    if path.exists():
-        raise UsageError(f"{path} is there already; srfix writes over nothing. Name another place, or remove it.")

@@ -62,6 +62,12 @@ Write: TypeAlias = Callable[[DecodedBatch], int]
 """Takes rows to the file; how many of them could not be decoded."""
 
 
+def refuse_existing(path: Path) -> None:
+    """:raises UsageError: if something is there already."""
+    if path.exists():
+        raise UsageError(f"{path} is there already; srfix writes over nothing. Name another place, or remove it.")
+
+
 @contextmanager
 def exporting(
     path: Path,
@@ -79,8 +85,7 @@ def exporting(
     """
     if typed and form not in HOLDS_TYPES:
         raise UsageError(f"{form.value} holds no typed columns: parquet and arrow do.")
-    if path.exists():
-        raise UsageError(f"{path} is there already; srfix writes over nothing. Name another place, or remove it.")
+    refuse_existing(path)
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         file = unfinished.open("wb")

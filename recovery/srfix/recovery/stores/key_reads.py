@@ -17,7 +17,7 @@ from srfix.recovery.facts.stores import Membership
 from srfix.recovery.facts.survey import ask_membership
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.state.directory import Traces
-from srfix.recovery.state.formats.lists import decode_join_side_key
+from srfix.recovery.state.formats.joins import decode_join_side_key
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.decoding import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
-from srfix.recovery.state.formats.lists import Side
+from srfix.recovery.state.formats.joins import Side
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.reading.rows import RowBatch, StateRow
 from srfix.recovery.state.reading.store import StateStore

@@ -17,8 +17,14 @@ from hypothesis import strategies as st
 from srfix.fixtures.state_directory import write_database
 from srfix.recovery.errors import FormatError
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.formats.lists import JoinSideKey, Side, SidedValue, encode_list, encode_sided_value
-from srfix.recovery.state.formats.subscriptions import CombinedKey
+from srfix.recovery.state.formats.joins import (
+    CombinedKey,
+    JoinSideKey,
+    Side,
+    SidedValue,
+    encode_list,
+    encode_sided_value,
+)
 from srfix.recovery.state.formats.values import (
     PLAIN,
     SESSION_WITH_HEADERS,

@@ -16,7 +16,7 @@ import pytest
 
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.formats.lists import Side
+from srfix.recovery.state.formats.joins import Side
 from srfix.recovery.state.formats.windows import StoredWindow
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow

@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 from srfix.recovery.errors import NotPermittedError, StateDirectoryError
 from srfix.recovery.internal_topics import JoinStore, join_store
-from srfix.recovery.state.directory import StoreDirectory, StoreKind
+from srfix.recovery.state.directory import StoreDirectory, StoreKind, segment_start
 from srfix.recovery.state.formats.values import (
     PLAIN,
     SESSION_WITH_HEADERS,
@@ -130,12 +130,6 @@ def segments(
         is_over = from_ms is not None and following is not None and following <= from_ms
         if not is_over and (to_ms is None or start <= to_ms):
             yield path, start + _LONGEST_SEGMENT_MS
-
-
-def segment_start(path: Path, store: str) -> int | None:
-    """From when on a segment holds rows, in milliseconds since the epoch; None where its name does not say so."""
-    behind = path.name.removeprefix(f"{store}.")
-    return int(behind) if behind != path.name and behind.isascii() and behind.isdecimal() else None
 
 
 def _key_value(name: str, database: OpenedDatabase) -> Detected:

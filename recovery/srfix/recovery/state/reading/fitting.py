@@ -9,8 +9,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state.formats.lists import decode_join_side_key, decode_list, decode_sided_value
-from srfix.recovery.state.formats.subscriptions import decode_combined_key, decode_subscription
+from srfix.recovery.state.formats.joins import (
+    decode_combined_key,
+    decode_join_side_key,
+    decode_list,
+    decode_sided_value,
+    decode_subscription,
+)
 from srfix.recovery.state.formats.values import PLAIN, VALUES
 from srfix.recovery.state.formats.versioned import decode_latest, decode_versioned_key, decode_versioned_segment
 from srfix.recovery.state.formats.windows import INDEX, WINDOWS

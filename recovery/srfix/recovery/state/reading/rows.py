@@ -13,8 +13,13 @@ from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias, assert_never, cast
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state.formats.lists import Side, decode_join_side_key, decode_list, decode_sided_value
-from srfix.recovery.state.formats.subscriptions import decode_combined_key
+from srfix.recovery.state.formats.joins import (
+    Side,
+    decode_combined_key,
+    decode_join_side_key,
+    decode_list,
+    decode_sided_value,
+)
 from srfix.recovery.state.formats.values import BARE, STAMPED, Headers, StoredValue, decode_timestamped, or_none
 from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, segment_start
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.database import Note, look_up, read_batches
-from srfix.recovery.state.reading.detection import Detected, detect_format, segment_start, segments
+from srfix.recovery.state.reading.detection import Detected, detect_format, segments
 from srfix.recovery.state.reading.rows import RowBatch, StateRow
 from srfix.recovery.state.reading.seeking import Where, everywhere, of_key, of_keys, of_times, with_prefix
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, salvaged

@@ -17,7 +17,7 @@ from typing import Final
 
 from srfix.recovery.errors import FormatError
 from srfix.recovery.state.directory import StoreDirectory
-from srfix.recovery.state.formats.lists import decode_list, decode_sided_value, encode_list, encode_sided_value
+from srfix.recovery.state.formats.joins import decode_list, decode_sided_value, encode_list, encode_sided_value
 from srfix.recovery.state.formats.values import VALUES
 from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,

@@ -9,10 +9,9 @@ from pathlib import Path
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.state.directory import Task
 from srfix.recovery.state.writing.staging import Staging
-from srfix.recovery.stores.parts import PartsEngine, SecondAnswers
+from srfix.recovery.stores.parts import PartsEngine, SecondAnswers, new_attempt, take
 from srfix.recovery.stores.rebuild.rebuild import Range, Rebuild, TopicReader, build, take_over
 from srfix.recovery.stores.rebuild.report import Tally
-from srfix.recovery.stores.unfinished import new_attempt, take
 
 _WHOLE, _SCRATCH = "whole", "scratch"
 

@@ -15,7 +15,7 @@ from srfix.recovery import Cluster
 from srfix.recovery.cluster.streams_members import StreamsMember, StreamsMembers
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.state.directory import Task, Traces
-from srfix.recovery.state.formats.lists import JoinSideKey, Side
+from srfix.recovery.state.formats.joins import JoinSideKey, Side
 from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.stores.key_reads import (
