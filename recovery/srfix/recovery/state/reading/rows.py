@@ -189,16 +189,16 @@ def _timestamped(key: bytes, value: bytes) -> tuple[StateRow]:
 
 def _row(value_of: _Value) -> Decode:
     def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
-        told = value_of(value)
-        yield StateRow(key, told.payload, told.timestamp_ms, told.headers)
+        stored = value_of(value)
+        yield StateRow(key, stored.payload, stored.timestamp_ms, stored.headers)
 
     return decode
 
 
 def _windowed(windows: WindowedKeys, value_of: _Value) -> Decode:
     def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
-        (own, window), told = windows.decode(key), value_of(value)
-        yield StateRow(own, told.payload, told.timestamp_ms, told.headers, window)
+        (own, window), stored = windows.decode(key), value_of(value)
+        yield StateRow(own, stored.payload, stored.timestamp_ms, stored.headers, window)
 
     return decode
 
@@ -207,20 +207,20 @@ def _time_first(windows: WindowedKeys, value_of: _Value) -> Decode:
     def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
         if key.startswith(INDEX):
             return
-        (own, window), told = windows.decode_time_first(key), value_of(value)
-        yield StateRow(own, told.payload, told.timestamp_ms, told.headers, window)
+        (own, window), stored = windows.decode_time_first(key), value_of(value)
+        yield StateRow(own, stored.payload, stored.timestamp_ms, stored.headers, window)
 
     return decode
 
 
 def _versioned(key: bytes, value: bytes) -> Iterator[StateRow]:
-    told = decode_versioned_key(key)
-    records = (decode_latest(value),) if told.segment == LATEST_SEGMENT else decode_versioned_segment(value).records
+    row_key = decode_versioned_key(key)
+    records = (decode_latest(value),) if row_key.segment == LATEST_SEGMENT else decode_versioned_segment(value).records
     for record in records:
         if record.valid_from_ms == record.valid_to_ms:
             continue  # a tombstone that nothing precedes: it ends no version, and begins none
         yield StateRow(
-            told.key,
+            row_key.key,
             record.payload,
             record.valid_from_ms,
             valid_from_ms=record.valid_from_ms,
@@ -229,19 +229,19 @@ def _versioned(key: bytes, value: bytes) -> Iterator[StateRow]:
 
 
 def _listed(key: bytes, value: bytes) -> Iterator[StateRow]:
-    told = decode_join_side_key(key)
+    list_key = decode_join_side_key(key)
     for entry in decode_list(value):
         if entry is None:
             raise FormatError("an entry of a join's list is null")
         sided = decode_sided_value(entry)
-        yield StateRow(told.key, sided.payload, told.timestamp_ms, side=sided.side)
+        yield StateRow(list_key.key, sided.payload, list_key.timestamp_ms, side=sided.side)
 
 
 def _subscription(value_of: _Value) -> Decode:
     def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
-        told, stored = decode_combined_key(key), value_of(value)
+        pair, stored = decode_combined_key(key), value_of(value)
         yield StateRow(
-            told.primary_key, stored.payload, stored.timestamp_ms, stored.headers, foreign_key=told.foreign_key
+            pair.primary_key, stored.payload, stored.timestamp_ms, stored.headers, foreign_key=pair.foreign_key
         )
 
     return decode
