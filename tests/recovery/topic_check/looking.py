@@ -6,9 +6,9 @@ from typing import Any
 
 from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead, TopicReader
 from srfix.recovery.topic_check.answers import TopicCheck, TopicFinding
 from srfix.recovery.topic_check.examine import check_topic
-from srfix.recovery.topic_check.question import Strategy, TopicQuestion, TopicRead, TopicReader
 from srfix.serde.subjects.names import Role, Subject, Topic
 from tests.recovery.world import World
 

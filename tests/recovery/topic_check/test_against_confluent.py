@@ -16,7 +16,7 @@ from srfix.fixtures.damage import (
     latest_version_is_soft_deleted,
     mirrored_topic_under_a_renamed_subject,
 )
-from srfix.recovery.topic_check.question import TopicReader
+from srfix.recovery.facts.topics import TopicReader
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import schema_id_of
 from tests.recovery.topic_check.looking import look

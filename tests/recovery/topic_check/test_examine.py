@@ -9,9 +9,9 @@ import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery import Severity, Survey
+from srfix.recovery.facts.topics import Strategy, TopicReader
 from srfix.recovery.topic_check.answers import Trouble
 from srfix.recovery.topic_check.lives import Lives, Standing
-from srfix.recovery.topic_check.question import Strategy, TopicReader
 from srfix.serde import RegistryClient, Role, UsageError
 from srfix.serde.schemas.errors import VersionNotFoundError
 from srfix.serde.schemas.models import SchemaVersion

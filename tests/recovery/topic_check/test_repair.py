@@ -11,10 +11,10 @@ import pytest
 
 from srfix.recovery import Keep, Plan, PlanError, plan_document
 from srfix.recovery.checks.interface import Width
+from srfix.recovery.facts.topics import Strategy, TopicReader
 from srfix.recovery.repair.plan_file import plan_digest, plan_from
 from srfix.recovery.repair.planning.topics import make_topic_plan
 from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, Problem
-from srfix.recovery.topic_check.question import Strategy, TopicReader
 from srfix.serde import Schema, UsageError
 from tests.recovery.staging import plan_of
 from tests.recovery.topic_check.looking import HOLDER, SUBJECT, TOPIC, USER, USER_2, look

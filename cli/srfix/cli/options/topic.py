@@ -15,7 +15,7 @@ import click
 from srfix.cli.options.groups import choice_of, handing_over, option, typed_options
 from srfix.cli.options.options import TOPIC_READERS
 from srfix.cli.options.values import ROLES, Choice, Lines, parse_property
-from srfix.recovery.topic_check.question import Strategy, TopicQuestion, TopicRead, TopicReader
+from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead, TopicReader
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject, Topic

@@ -7,9 +7,9 @@ from typing import Final
 
 from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Table, titled_list
 from srfix.cli.reports.diagnosis_words import skipped_lines
+from srfix.recovery.facts.topics import Strategy, TopicReader
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, Trouble
-from srfix.recovery.topic_check.question import Strategy, TopicReader
 from srfix.serde.subjects.names import Role
 
 _MOST_IDS: Final = 20

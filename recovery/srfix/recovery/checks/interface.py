@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
     from srfix.recovery.facts.survey import Survey
+    from srfix.recovery.facts.topics import TopicFacts
     from srfix.recovery.findings import Finding
-    from srfix.recovery.topic_check.facts import TopicFacts
     from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 

@@ -13,9 +13,9 @@ from srfix.recovery.actions.document import action_document, action_from, descri
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.circumstances import Circumstances, KnownStore, circumstances_document, circumstances_from
 from srfix.recovery.facts.subject_state import SubjectState, subject_state_document, subject_state_from
+from srfix.recovery.facts.topics import TopicRead, read_document, read_from
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
 from srfix.recovery.repair.plan_documents import document_in, plan_bytes, plan_digest, save_document, untouched
-from srfix.recovery.topic_check.question import TopicRead, read_document, read_from
 from srfix.serde.html import heading, pairs, paragraph, table
 from srfix.serde.printable import capitalized
 from srfix.serde.schemas.models import Json

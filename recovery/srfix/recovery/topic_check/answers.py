@@ -9,10 +9,10 @@ from uuid import UUID
 from srfix.recovery.census.interface import Census
 from srfix.recovery.facts.holders import Holder
 from srfix.recovery.facts.stores import Membership
+from srfix.recovery.facts.topics import TopicQuestion
 from srfix.recovery.findings import IdAtFault, Severity, Skipped
 from srfix.recovery.topic_check.lives import Lives, Positions, Standing
 from srfix.recovery.topic_check.origin import Told
-from srfix.recovery.topic_check.question import TopicQuestion
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId

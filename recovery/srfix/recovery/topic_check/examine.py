@@ -15,13 +15,13 @@ from srfix.recovery.facts.bodies import Bodies, newest_bodies
 from srfix.recovery.facts.keys_of_store import keys_under
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.topics import TopicQuestion
 from srfix.recovery.findings import Skipped
 from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck
 from srfix.recovery.topic_check.findings import findings_of
 from srfix.recovery.topic_check.guids import resolve_guids
 from srfix.recovery.topic_check.judging import Judge
 from srfix.recovery.topic_check.lives import Lives, Positions, as_read, standing_of
-from srfix.recovery.topic_check.question import TopicQuestion
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Role, Topic, subject_for
 from srfix.serde.wire import SchemaId

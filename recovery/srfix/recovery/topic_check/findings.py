@@ -12,12 +12,12 @@ from srfix.recovery.facts.bodies import Bodies
 from srfix.recovery.facts.holders import Holders, find_holders
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.topics import Strategy, TopicReader
 from srfix.recovery.findings import IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, TopicFinding, Trouble
 from srfix.recovery.topic_check.lives import Lives, Standing
 from srfix.recovery.topic_check.origin import Origin, Told, origin_of
-from srfix.recovery.topic_check.question import Strategy, TopicReader
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.table import record_name
 from srfix.serde.printable import capitalized

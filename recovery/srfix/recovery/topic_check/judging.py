@@ -7,8 +7,8 @@ from typing import Any
 
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicReader
 from srfix.recovery.topic_check.answers import Trouble
-from srfix.recovery.topic_check.question import Strategy, TopicQuestion, TopicReader
 from srfix.serde.compatibility import incompatibilities
 from srfix.serde.errors import NoSubjectError, SchemaError
 from srfix.serde.formats.table import format_of, record_name

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 
 from srfix.recovery.checks import srf016
 from srfix.recovery.checks.interface import Owner, Width
+from srfix.recovery.facts.topics import TopicFacts
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.repair.planning.repairs import SubjectRepair
-from srfix.recovery.topic_check.facts import TopicFacts
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Subject
 

@@ -12,6 +12,7 @@ from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.refusals import foreseen_refusals
 from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.topics import TopicFacts
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import Omission
@@ -26,7 +27,6 @@ from srfix.recovery.repair.planning.keep import Keep
 from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.repair.planning.soft_deletion import not_found_once_deleted
 from srfix.recovery.repair.planning.wanted import wanted
-from srfix.recovery.topic_check.facts import TopicFacts
 from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 from srfix.serde.schemas.models import Json, Schema, answered_elsewhere, same_content

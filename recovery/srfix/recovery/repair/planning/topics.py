@@ -13,6 +13,7 @@ from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.stores import Membership, RoleFacts
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.topics import TopicFacts, TopicReader
 from srfix.recovery.findings import Severity, Source
 from srfix.recovery.repair.plan_file import Omission, Plan
 from srfix.recovery.repair.planning.limit import cost_within
@@ -20,9 +21,7 @@ from srfix.recovery.repair.planning.plan import actions_of, planned_finding, pla
 from srfix.recovery.repair.planning.price import price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide
 from srfix.recovery.topic_check.answers import TopicCheck, TopicFinding
-from srfix.recovery.topic_check.facts import TopicFacts
 from srfix.recovery.topic_check.origin import Origin
-from srfix.recovery.topic_check.question import TopicReader
 from srfix.serde.errors import UsageError
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Topic, join_context, subject_for

@@ -7,6 +7,7 @@ from typing import Final
 
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.recovery.repair.verify.events import Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.ids import AskedIds
@@ -14,7 +15,6 @@ from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
 from srfix.recovery.topic_check.answers import TopicCheck, Trouble
 from srfix.recovery.topic_check.examine import check_topic
 from srfix.recovery.topic_check.lives import only_ids
-from srfix.recovery.topic_check.question import Strategy, TopicQuestion, TopicRead
 from srfix.serde.errors import UsageError
 
 _OF_THE_LATEST: Final = (Trouble.NO_LATEST, Trouble.LATEST_CANNOT_READ)

@@ -16,6 +16,7 @@ from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.topics import Strategy, TopicRead
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
@@ -27,7 +28,6 @@ from srfix.recovery.repair.verify.puts import next_put
 from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
 from srfix.recovery.repair.verify.topics import look_again, topic_events
 from srfix.recovery.topic_check.answers import TopicCheck
-from srfix.recovery.topic_check.question import Strategy, TopicRead
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic

@@ -1,4 +1,4 @@
-"""Who reads the topic, and which subject that reader asks."""
+"""A topic without a store: who reads it, which subject that reader asks, and what was learned of it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from srfix.serde.subjects.names import (
 from srfix.serde.subjects.strategies import FixedSubject, RecordSubject, TopicRecordSubject, TopicSubject
 
 if TYPE_CHECKING:
+    from srfix.recovery.census.interface import Census
+    from srfix.recovery.findings import Source
     from srfix.serde.schemas.models import Json
 
 
@@ -121,6 +123,18 @@ class TopicQuestion:
         if known is not None:
             return self.subject if known[1] is role else join_context(context, subject_for(known[0], role))
         return self.subject if role is Role.VALUE else join_context(context, subject_for(self.topic, role))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFacts:
+    """What was learned of a topic's keys or values: what a repair of the subject is for, where no store is concerned."""
+
+    source: Source
+    """The topic, and its own subject for the role at hand, by TopicNameStrategy."""
+    census: Census
+    """The ids in it."""
+    read: TopicRead
+    """How it is read."""
 
 
 def read_document(read: TopicRead) -> dict[str, Json]:
