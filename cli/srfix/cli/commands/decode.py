@@ -14,7 +14,7 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.groups import choice_of, option
-from srfix.cli.options.half import case_rule_option, times_option
+from srfix.cli.options.half import case_rule_option, times_option, wrapped_option
 from srfix.cli.options.options import output_option
 from srfix.cli.options.policy import POLICIES
 from srfix.cli.options.values import ROLES, Choice
@@ -77,11 +77,7 @@ if TYPE_CHECKING:
     help="The format. Default: what the schema behind the id says; with --schema, avro.",
 )
 @click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares or prints them.")
-@click.option(
-    "--wrapped/--unwrapped",
-    default=None,
-    help="Whether a single column stands in a record of its own. Default: as ksqlDB does, keys do not.",
-)
+@wrapped_option
 @case_rule_option
 @times_option
 @click.option(

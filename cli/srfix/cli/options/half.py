@@ -105,6 +105,14 @@ times_option = click.option(
 """Adds `--times`; the command gets `times: Times`."""
 
 
+wrapped_option = click.option(
+    "--wrapped/--unwrapped",
+    default=None,
+    help="Whether a single column stands in a record of its own. Default: as ksqlDB does, keys do not.",
+)
+"""Adds `--wrapped` and `--unwrapped`; the command gets `wrapped: bool | None`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalSchemaChoice:
     """Which of the engine's schemas of some columns is meant."""
@@ -205,11 +213,7 @@ half_options = handing_over(
         help="Which half of a record it is.",
     ),
     click.option("--columns", metavar='"NAME TYPE, …"', help="Its columns, as ksqlDB declares or prints them."),
-    click.option(
-        "--wrapped/--unwrapped",
-        default=None,
-        help="Whether a single column stands in a record of its own. Default: as ksqlDB does, keys do not.",
-    ),
+    wrapped_option,
     besides="columns_argument",
 )
 """Adds the options that say what half of a record it is; the command gets `half: RecordHalf`.

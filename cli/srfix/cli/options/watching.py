@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options.options import expect_digest_option
 from srfix.cli.output.speaking import show
 from srfix.recovery.repair.sign_off import NAMESPACE
 from srfix.serde.errors import UsageError
@@ -72,11 +73,7 @@ allow_options = handing_over(
         metavar="DIR",
         help="Where this instance's journals go, one a subject; default: beside the plan, PLAN.watch.",
     ),
-    click.option(
-        "--expect-digest",
-        metavar="sha256:…",
-        help="Refuse any plan but the one with this digest, as srfix plan printed it to who reviewed it.",
-    ),
+    expect_digest_option,
     click.option(
         "--signature",
         type=click.Path(path_type=Path),
