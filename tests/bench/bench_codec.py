@@ -25,6 +25,7 @@ from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Row
 from srfix.serde.native import kernel
 from srfix.serde.serializer import AvroSerializer, JsonSerializer
+from srfix.serde.specs import WriteSpec
 from tests.bench.measuring import Route, arguments, gate, measure, table
 from tests.bench.peers import (
     BY_TOPIC,
@@ -101,7 +102,7 @@ def encode_routes(shape: Shape) -> dict[str, Route]:
 def internal_routes(shape: Shape) -> dict[str, Route]:
     """One record encoded under the internal schema of its columns, by each route."""
     columns = shape.upper_columns
-    schema = internal_schema(columns)
+    schema = internal_schema(WriteSpec(columns=columns))
     row: Row = upper_keys(shape.row, columns)
     entries = {
         column.name: [{"key": key, "value": value} for key, value in cast("Row", row[column.name]).items()]

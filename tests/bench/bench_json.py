@@ -32,6 +32,7 @@ from srfix.serde.formats.json_schema.format import internal_schema
 from srfix.serde.interface import Deserializer
 from srfix.serde.native import kernel
 from srfix.serde.serializer import JsonSchemaSerializer, JsonSerializer
+from srfix.serde.specs import WriteSpec
 from tests.bench.measuring import Figures, Route, arguments, gate, measure, table
 from tests.bench.peers import BY_TOPIC, CTX, PREFIX, MemoryRegistry, by_id, confluent_client, versions
 from tests.bench.shapes import SHAPES, Shape, upper_keys
@@ -148,7 +149,7 @@ def batch_routes(payloads: list[bytes], make: Callable[[], Deserializer]) -> dic
 
 def _batches(shape: Shape, *, records: int, rounds: int) -> None:
     columns = shape.upper_columns
-    schema = internal_schema(columns)
+    schema = internal_schema(WriteSpec(columns=columns))
     row = upper_keys(shape.row, columns)
     body = cast("bytes", JsonSerializer(columns)(row, CTX))
     lower = json.dumps({name.lower(): value for name, value in json.loads(body).items()}).encode()
@@ -186,7 +187,7 @@ def main() -> None:
         _batches(shape, records=_BATCH, rounds=4)
     for shape in SHAPES:
         columns = shape.upper_columns
-        schema = internal_schema(columns)
+        schema = internal_schema(WriteSpec(columns=columns))
         figures = measure(plain_decode_routes(shape, columns, schema), records=records, rounds=rounds)
         table(f"{shape.name} JSON decode", figures, *_THEIRS)
         _gates(f"{shape.name} JSON decode", figures, figures.cheapest(*_THEIRS))

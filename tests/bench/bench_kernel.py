@@ -26,6 +26,7 @@ from srfix.serde.columns.types import Map
 from srfix.serde.formats.avro import internal_schema
 from srfix.serde.interface import Row
 from srfix.serde.native import engine_in_words, kernel
+from srfix.serde.specs import WriteSpec
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 from tests.bench.measuring import Route, arguments, gate, measure, table
 from tests.bench.peers import (
@@ -101,7 +102,7 @@ def _many(shape: Shape, *, records: int, rounds: int) -> None:
     gate(f"{shape.name}: ids alternate / one id", figures.ratio("to_arrow, ids alternate", "to_arrow"), at_most=1.5)
     _two_threads(f"{shape.name} to Arrow", routes["to_arrow"], rounds)
 
-    internal = internal_schema(shape.upper_columns)
+    internal = internal_schema(WriteSpec(columns=shape.upper_columns))
     by_hand = cast("pa.RecordBatch", routes[_FASTAVRO]())
     routes = {
         _FASTAVRO: partial(_encode_by_hand, by_hand, bare_encoding(shape.schema)),

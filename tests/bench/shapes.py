@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 from srfix.serde import Columns, columns_from_avro, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.interface import Row, Value
+from srfix.serde.specs import WriteSpec
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | int | float | bool | None"
 
@@ -198,7 +199,7 @@ _KSQL_ROW: Final[Row] = {
 }
 _KSQL: Final = Shape(
     name="ksql",
-    schema=internal_schema(_KSQL_COLUMNS),
+    schema=internal_schema(WriteSpec(columns=_KSQL_COLUMNS)),
     row=_KSQL_ROW,
     avro_row={**_KSQL_ROW, "COUNTS": [{"key": "one", "value": 1}, {"key": "two", "value": 2}]},
     target=1.2,

@@ -13,6 +13,7 @@ from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.columns.text import parse_columns, print_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.specs import WriteSpec
 from tests.cli.kept_demo import Parts, srfix
 
 INTERNAL = print_columns(damage.COLUMNS)
@@ -28,7 +29,7 @@ def schema(done: subprocess.CompletedProcess[str], code: int = 0) -> dict[str, A
 class TestTheSchema:
     def test_it_needs_no_registry_and_is_ready_to_register(self) -> None:
         document = schema(srfix("schema", "ID INT, TAGS ARRAY<STRING>", "--output", "json"))
-        assert document["avro"] == internal_schema(parse_columns("ID INT, TAGS ARRAY<STRING>"))
+        assert document["avro"] == internal_schema(WriteSpec(columns=parse_columns("ID INT, TAGS ARRAY<STRING>")))
         assert document["request"] == {"schema": document["avro"]}
         assert (document["registered"], document["acceptance"]) == (None, None)
 

@@ -15,10 +15,13 @@ from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde import Role, Schema, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.schemas.errors import IncompatibleSchemaError
+from srfix.serde.specs import WriteSpec
 from tests.recovery.world import World, world_of
 from tests.telling import slow_but
 
-NEXT_SCHEMA = Schema(text=internal_schema(parse_columns("USERID BIGINT, FULLNAME STRING, NICKNAME STRING")))
+NEXT_SCHEMA = Schema(
+    text=internal_schema(WriteSpec(columns=parse_columns("USERID BIGINT, FULLNAME STRING, NICKNAME STRING")))
+)
 """What the application registers after the next change of its statement: a field more, a field less, all nullable."""
 
 

@@ -31,6 +31,7 @@ from srfix.serde.interface import BadRow, SerdeContext
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.worker.decode import PlanDecoder
+from srfix.serde.specs import ReadSpec
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import decimal, record
@@ -104,9 +105,9 @@ class TestBadRows:
             topic="t",
             role=Role.VALUE,
             format=Format.JSON,
-            columns=parse_columns(f"A ARRAY<STRUCT<{', '.join(f'C{number} INT' for number in range(7))}>>"),
-            wrapped=True,
-            case_rule=CaseRule.UNIQUE,
+            spec=ReadSpec(
+                columns=parse_columns(f"A ARRAY<STRUCT<{', '.join(f'C{number} INT' for number in range(7))}>>")
+            ),
             policy=None,
         )
         bound_payloads(before)

@@ -41,6 +41,7 @@ from srfix.serde.serializer import (
     KafkaSerializer,
     WindowedSerializer,
 )
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import (
     FixedSubject,
@@ -73,7 +74,7 @@ class TestCall:
         assert payload == b"\x00\x00\x00\x00\x02\x02\x0e\x00"
         with pytest.raises(EncodeError, match="->id has no column or field"):
             AvroSerializer(registry, COLUMNS, case_rule=CaseRule.EXACT)({"id": 7}, VALUE)
-        assert registry.schemas[2].text == internal_schema(COLUMNS)
+        assert registry.schemas[2].text == internal_schema(WriteSpec(columns=COLUMNS))
         assert AvroDeserializer(UnderOneSubject(registry), columns=COLUMNS)(payload, VALUE) == {"ID": 7, "NAME": None}
 
     def test_the_schema_is_registered_once_for_each_subject(self) -> None:
@@ -85,7 +86,7 @@ class TestCall:
 
     def test_a_read_never_stands_in_for_the_registration(self) -> None:
         registry = MemoryRegistry()
-        registry.seed("orders-value", internal_schema(COLUMNS))
+        registry.seed("orders-value", internal_schema(WriteSpec(columns=COLUMNS)))
         AvroDeserializer(ById(registry))(b"\x00\x00\x00\x00\x01\x00\x00", VALUE)
         AvroSerializer(registry, COLUMNS)({"ID": 1}, VALUE)
         assert registry.count("register") == 1

@@ -47,6 +47,7 @@ from srfix.serde.formats.avro.internal_schema import avro_compatible
 from srfix.serde.interface import SerdeContext, Value
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.serializer import AvroSerializer
+from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 from tests.serde.rules.test_schemas_that_java_takes import BODY, DECIMALS, schema
 from tests.serde.rules.test_schemas_that_java_takes import decimal as decimal_of
@@ -78,9 +79,11 @@ def both_ways(
 ) -> None:
     """Our bytes are AvroConverter's, and it reads ours back to the same values; so do we."""
     schema = avro_compatible(connect_of(columns, wrapped=wrapped), "n.R")
-    text = avro.internal_schema(columns, full_name="n.R", role=role, wrapped=wrapped, generation=generation)
-    encode = avro.encoder(text, columns=columns, case_rule=CaseRule.EXACT, wrapped=wrapped)
-    decode = avro.decoder(text, columns=columns, case_rule=CaseRule.KSQLDB, wrapped=wrapped)
+    text = avro.internal_schema(
+        WriteSpec(columns=columns, full_name="n.R", wrap=wrapped, generation=generation), role=role
+    )
+    encode = avro.encoder(text, WriteSpec(columns=columns, case_rule=CaseRule.EXACT, wrap=wrapped))
+    decode = avro.decoder(text, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB, wrap=wrapped))
     ours = [encode(row, b"") for row in rows]
     rows = [cast("dict[str, Value]", in_order(Struct(columns), row)) for row in rows]
     wires = [to_wire(schema, row if wrapped else row[columns[0].name]) for row in rows]
@@ -114,7 +117,7 @@ class TestRowsUnderColumns:
         columns = parse_columns(text)[:1]
         if "MAP" in text:
             with pytest.raises(ColumnError):
-                avro.internal_schema(columns, role=Role.KEY, wrapped=False)
+                avro.internal_schema(WriteSpec(columns=columns, wrap=False), role=Role.KEY)
             return
         both_ways(java, columns, rows_of(columns, values, nulls=False), wrapped=False, role=Role.KEY)
 
@@ -124,7 +127,7 @@ class TestRowsUnderColumns:
         def check(case: tuple[Columns, list[dict[str, Value]]], generation: Generation) -> None:
             columns, rows = case
             try:
-                avro.internal_schema(columns, full_name="n.R")
+                avro.internal_schema(WriteSpec(columns=columns, full_name="n.R"))
             except ColumnError:
                 assume(False)
             both_ways(java, columns, rows, generation=generation)
@@ -159,7 +162,7 @@ class TestRowsUnderColumns:
 def agree(java: Connect, text: str, bodies: list[bytes], *, may_refuse: bool = False) -> None:
     """Both read the same out of bodies, or both refuse one."""
     columns = columns_from_avro(text, names="keep")
-    decode = avro.decoder(text, columns=columns, case_rule=CaseRule.KSQLDB)
+    decode = avro.decoder(text, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))
     for body in bodies:
         try:
             ((schema, wire),) = java.read_avro(text, [body])
@@ -263,7 +266,9 @@ class TestRowsOfConnect:
         ((_, wire),) = java.read_avro(written.schema, [b"\2"])
         assert wire == [[1, 2]]
         columns = columns_from_avro(written.schema, names="keep")
-        assert avro.decoder(written.schema, columns=columns, case_rule=CaseRule.KSQLDB)(b"\2", 0) == {"f": None}
+        assert avro.decoder(written.schema, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))(b"\2", 0) == {
+            "f": None
+        }
 
     def test_generated(self, java: Connect) -> None:
         @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -392,7 +397,7 @@ class TestRowsOfOtherProducers:
         body = _body(text, [{"key": "k", "value": 1}])
         with pytest.raises(Refused, match="DataException: Invalid type for MAP"):
             java.read_avro(text, [body])
-        decode = avro.decoder(text, columns=columns_from_avro(text, names="keep"), case_rule=CaseRule.KSQLDB)
+        decode = avro.decoder(text, ReadSpec(columns=columns_from_avro(text, names="keep"), case_rule=CaseRule.KSQLDB))
         assert decode(body, 0) == {"f": {"k": 1}}
 
     def test_a_fixed_beside_bytes_is_its_own_branch_here(self, java: Connect) -> None:
@@ -402,7 +407,7 @@ class TestRowsOfOtherProducers:
         ((schema, wire),) = java.read_avro(text, [body])
         columns = columns_from_avro(text, names="keep")
         assert to_value(described(schema), wire, Struct(columns)) == {"f": {"bytes": b"abc", "F": None}}
-        decode = avro.decoder(text, columns=columns, case_rule=CaseRule.KSQLDB)
+        decode = avro.decoder(text, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))
         assert decode(body, 0) == {"f": {"bytes": None, "F": b"abc"}}
 
     def test_generated(self, java: Connect) -> None:

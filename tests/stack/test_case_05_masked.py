@@ -12,12 +12,13 @@ from parts.streams.model import StreamsError
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, Schema, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.specs import WriteSpec
 from tests.stack.scene import ANN_ROW, BOB_ROW, Scene, diagnose, make_plan, srfix
 
 pytestmark = pytest.mark.stack
 
-WRITTEN: Final = internal_schema(parse_columns("USERID BIGINT, FULLNAME STRING"))
-NEXT_WRITTEN: Final = internal_schema(parse_columns("USERID BIGINT, FULLNAME STRING, TIER STRING"))
+WRITTEN: Final = internal_schema(WriteSpec(columns=parse_columns("USERID BIGINT, FULLNAME STRING")))
+NEXT_WRITTEN: Final = internal_schema(WriteSpec(columns=parse_columns("USERID BIGINT, FULLNAME STRING, TIER STRING")))
 """What the producers write is what the application projects to, as in a topic that ksqlDB itself writes; until they add a
 column that the application does not take."""
 ANN: Final[dict[str, object]] = {"USERID": 1, "FULLNAME": "Ann"}

@@ -14,6 +14,7 @@ from parts.streams.application import lose_state
 from parts.streams.model import KeyWindows, ProjectedColumn, Row, SerdeKind
 from srfix.serde.columns.types import STRING, Column
 from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, subject_for
 from srfix.serde.windowed import Window, WindowKind, join
 from tests.stack.scene import (
@@ -34,7 +35,7 @@ START_MS: Final = 1_600_000_200_000
 END_MS: Final = START_MS + 3_600_000
 WINDOW: Final = Window(START_MS, END_MS)
 KEY_COLUMNS: Final = (ProjectedColumn(name="LOGIN", field="LOGIN"),)
-KEY_SCHEMA: Final = internal_schema((Column("LOGIN", STRING),))
+KEY_SCHEMA: Final = internal_schema(WriteSpec(columns=(Column("LOGIN", STRING),)))
 """What the application itself writes: the keys are no part of the incident."""
 
 

@@ -15,6 +15,7 @@ from parts.streams.application import lose_state
 from parts.streams.model import KeyWindows, ProjectedColumn, Row, SerdeKind, StreamsError
 from srfix.serde.columns.types import STRING, Column
 from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, subject_for
 from srfix.serde.windowed import Window, WindowKind, join
 from tests.stack.scene import ANN, ANN_ROW, Scene, diagnose, framed, make_plan, srfix
@@ -81,7 +82,7 @@ def test_a_restored_row_that_the_application_misses_is_told_and_never_called_hea
 def test_rows_are_missed_where_only_some_keys_carry_the_id_that_the_application_writes(scene: Scene) -> None:
     scene = replace(scene, setup=replace(scene.setup, key_serde=SerdeKind.CONNECT_PROJECTED))
     users, logins = scene.setup.users, scene.setup.logins
-    own_schema = internal_schema((Column("LOGIN", STRING),))
+    own_schema = internal_schema(WriteSpec(columns=(Column("LOGIN", STRING),)))
     for topic in (users, logins):
         own_id = scene.registry.seed(subject_for(topic, Role.KEY), own_schema)
         other_id = scene.registry.seed(subject_for(topic, Role.KEY), json.dumps(KEY_SCHEMA))

@@ -24,6 +24,7 @@ from srfix.serde.formats.avro.connect_text import avro_text
 from srfix.serde.formats.avro.infer import columns_from_avro
 from srfix.serde.formats.avro.internal_schema import avro_compatible, internal_schema
 from srfix.serde.formats.avro.names import key_full_name
+from srfix.serde.specs import WriteSpec
 from tests.stack.avro_data import AvroData, avro_data, to_json
 from tests.stack.avro_schemas import avro_schemas, entries
 from tests.stack.java_process import Json
@@ -102,7 +103,7 @@ class TestFromConnect:
         (theirs,) = java.from_connect([struct(connect_of(columns).fields, name="n.R")], meta_data=True)
         assert theirs == f"!SchemaParseException: {reason}"
         with pytest.raises(ColumnError, match=r" is not compatible with Avro: illegal "):
-            internal_schema(columns)
+            internal_schema(WriteSpec(columns=columns))
 
     @pytest.mark.parametrize("name", ["INPUT", "MY_TABLE", "_A__B_", "my-source", "äb_ÖC", "A1_2B", "camelCase_X"])
     def test_the_names_of_keys(self, java: AvroData, name: str) -> None:
@@ -237,7 +238,9 @@ class TestToConnect:
     @pytest.mark.parametrize("text", COLUMNS)
     def test_internal_schemas(self, java: AvroData, text: str) -> None:
         for written_by in WrittenBy:
-            schema = internal_schema(parse_columns(text), generation=Generation.UP_TO_0_28, written_by=written_by)
+            schema = internal_schema(
+                WriteSpec(columns=parse_columns(text), generation=Generation.UP_TO_0_28, written_by=written_by)
+            )
             agree(java, schema)
             if "." not in text:
                 assert columns_from_avro(schema, names="keep") == parse_columns(text)

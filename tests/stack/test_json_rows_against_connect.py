@@ -21,6 +21,7 @@ from srfix.serde.connect.columns import connect_of
 from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from srfix.serde.formats import json as json_format
 from srfix.serde.interface import Value
+from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.stack.connect_rows import Connect, connect, to_wire
 from tests.stack.java_process import Json
 from tests.stack.rows_of_columns import TABLE, in_order, rows_of, settled, unordered, with_rows
@@ -44,8 +45,8 @@ def old_java() -> Iterator[Connect]:
 def both_ways(java: Connect, columns: Columns, rows: list[dict[str, Value]], *, wrapped: bool = True) -> None:
     """Our bytes are JsonConverter's, and it reads ours back to the same values; so do we."""
     schema = connect_of(columns, wrapped=wrapped)
-    encode = json_format.encoder(columns=columns, case_rule=CaseRule.EXACT, wrapped=wrapped)
-    decode = json_format.decoder(columns=columns, case_rule=CaseRule.KSQLDB, wrapped=wrapped)
+    encode = json_format.encoder(None, WriteSpec(columns=columns, case_rule=CaseRule.EXACT, wrap=wrapped))
+    decode = json_format.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB, wrap=wrapped))
     rows = [cast("dict[str, Value]", in_order(Struct(columns), row)) for row in rows]
     wires = [to_wire(schema, row if wrapped else row[columns[0].name]) for row in rows]
     bodies = [encode(row, b"") for row in rows]
@@ -151,6 +152,6 @@ class TestJava17:
         schema = connect_of(columns)
         assert old_java.write_json(schema, [to_wire(schema, {"A": double})]) == [f'{{"A":{theirs}}}'.encode()]
         assert (
-            json_format.encoder(columns=columns, case_rule=CaseRule.EXACT)({"A": double}, b"")
+            json_format.encoder(None, WriteSpec(columns=columns, case_rule=CaseRule.EXACT))({"A": double}, b"")
             == f'{{"A":{ours}}}'.encode()
         )

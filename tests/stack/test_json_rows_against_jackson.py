@@ -35,6 +35,7 @@ from srfix.serde.columns.types import (
     Struct,
 )
 from srfix.serde.formats import json as json_format
+from srfix.serde.specs import ReadSpec
 from tests.stack.avro_data import AvroData, avro_data
 
 pytestmark = pytest.mark.stack
@@ -263,7 +264,7 @@ def test_a_body_becomes_the_engines_row_or_is_refused_where_the_engine_does(
     java: AvroData, column: ColumnType, data: st.DataObject
 ) -> None:
     body = data.draw(bodies(column)).encode()
-    decode = json_format.decoder(None, columns=(Column("A", column),), case_rule=CaseRule.KSQLDB, wrapped=False)
+    decode = json_format.decoder(None, ReadSpec(columns=(Column("A", column),), case_rule=CaseRule.KSQLDB, wrap=False))
     tree = java.json_tree(body)
     assert isinstance(tree, list)
     expected: object

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from srfix.serde import CaseRule, DecodeError, Window, WindowKind, parse_columns, windowed
 from srfix.serde.formats import kafka
 from srfix.serde.interface import Value
+from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.stack.connect_process import float_text
 from tests.stack.connect_rows import Connect, Refused, connect
 from tests.stack.java_process import Json
@@ -56,8 +57,8 @@ def _wire(value: Value) -> Json:
 
 def both_ways(java: Connect, kind: str, type_: str, values: list[Value]) -> None:
     columns = parse_columns(f"K {type_}")
-    encode = kafka.encoder(columns=columns, case_rule=CaseRule.EXACT)
-    decode = kafka.decoder(columns=columns, case_rule=CaseRule.EXACT)
+    encode = kafka.encoder(None, WriteSpec(columns=columns, case_rule=CaseRule.EXACT))
+    decode = kafka.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.EXACT))
     payloads = [encode({"K": value}, b"") for value in values]
     assert payloads == java.serialize(kind, [_wire(value) for value in values])
     assert java.deserialize(kind, payloads) == [_wire(value) for value in values]
@@ -85,7 +86,7 @@ class TestKafka:
     @pytest.mark.parametrize("bits", [0x7FF8000000000001, -0x0008000000000000, 0x7FF0000000000001])
     def test_all_nans_are_one(self, java: Connect, bits: int) -> None:
         packed = struct.pack(">q", bits)
-        encode = kafka.encoder(columns=parse_columns("K DOUBLE"), case_rule=CaseRule.EXACT)
+        encode = kafka.encoder(None, WriteSpec(columns=parse_columns("K DOUBLE"), case_rule=CaseRule.EXACT))
         ours = encode({"K": struct.unpack(">d", packed)[0]}, b"")
         assert [ours] == java.serialize("Double", [bits])
         assert ours != packed
@@ -96,13 +97,13 @@ class TestKafka:
         with pytest.raises(Refused, match=r"SerializationException: Size of data received by \w+ is not"):
             java.deserialize(kind, [b"\0" * size])
         with pytest.raises(DecodeError):
-            kafka.decoder(columns=parse_columns(f"K {VALUES[kind][0]}"))(b"\0" * size, 0)
+            kafka.decoder(None, ReadSpec(columns=parse_columns(f"K {VALUES[kind][0]}")))(b"\0" * size, 0)
 
     def test_bytes_that_are_not_utf_8_are_refused_here_and_replaced_there(self, java: Connect) -> None:
         # On purpose: another key would be written back.
         assert java.deserialize("String", [b"a\xff"]) == ["a\ufffd"]
         with pytest.raises(DecodeError):
-            kafka.decoder(columns=parse_columns("K STRING"))(b"a\xff", 0)
+            kafka.decoder(None, ReadSpec(columns=parse_columns("K STRING")))(b"a\xff", 0)
 
 
 KEYS: Final = [b"", b"k", b"\0\0\0\1", bytes(range(256))]

@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from srfix.serde.errors import WireError as WireError
     from srfix.serde.errors import WorkerPackageError as WorkerPackageError
     from srfix.serde.formats.avro.infer import columns_from_avro as columns_from_avro
-    from srfix.serde.formats.avro.read.resolution import ReaderSchema as ReaderSchema
     from srfix.serde.formats.json_schema.infer import columns_from_json_schema as columns_from_json_schema
     from srfix.serde.interface import BadRow as BadRow
     from srfix.serde.interface import Deserializer as Deserializer
@@ -100,6 +99,7 @@ if TYPE_CHECKING:
     from srfix.serde.serializer import JsonSerializer as JsonSerializer
     from srfix.serde.serializer import KafkaSerializer as KafkaSerializer
     from srfix.serde.serializer import WindowedSerializer as WindowedSerializer
+    from srfix.serde.specs import ReaderSchema as ReaderSchema
     from srfix.serde.subjects.names import Role as Role
     from srfix.serde.subjects.names import Subject as Subject
     from srfix.serde.subjects.names import Topic as Topic
@@ -177,7 +177,6 @@ else:
                 "WorkerPackageError",
             ],
             "formats.avro.infer": ["columns_from_avro"],
-            "formats.avro.read.resolution": ["ReaderSchema"],
             "formats.json_schema.infer": ["columns_from_json_schema"],
             "connect.generations": ["Generation", "WrittenBy"],
             "interface": ["BadRow", "Deserializer", "OnError", "SerdeContext", "Serializer"],
@@ -197,6 +196,7 @@ else:
                 "KafkaSerializer",
                 "WindowedSerializer",
             ],
+            "specs": ["ReaderSchema"],
             "subjects.names": ["Role", "Subject", "Topic"],
             "subjects.strategies": [
                 "ApartFromTopicSubject",

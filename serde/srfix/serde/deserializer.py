@@ -29,12 +29,13 @@ Columns that are marked as KEY make the keys, the others the values (by `ctx.fie
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from srfix.serde.arguments import check_instance, flag, member, number_or_none
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times
 from srfix.serde.errors import DecodeError, UsageError
-from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
 from srfix.serde.registries.given import AnyClient
@@ -42,6 +43,7 @@ from srfix.serde.resolve.policies import Resolver
 from srfix.serde.serdes.framed_deserializer import FramedDeserializer
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.schemaless import SchemalessDeserializer
+from srfix.serde.specs import ReaderSchema
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind, split
 
@@ -96,7 +98,7 @@ class JsonSchemaDeserializer(FramedDeserializer):
         :raises ColumnError: if the columns cannot be used.
         """
         super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict, times=times)
-        self._validate = flag("validate", validate)
+        self._spec = replace(self._spec, validate=flag("validate", validate))
 
 
 class SchemaDeserializer(FramedDeserializer):
@@ -144,7 +146,7 @@ class SchemaDeserializer(FramedDeserializer):
             reader_schema=reader_schema,
             times=times,
         )
-        self._validate = flag("validate", validate)
+        self._spec = replace(self._spec, validate=flag("validate", validate))
 
 
 class JsonDeserializer(SchemalessDeserializer):
@@ -179,7 +181,7 @@ class KafkaDeserializer(SchemalessDeserializer):
         super().__init__(given_columns(columns), wrap=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._columns,)
+        return type(self), (self._spec.columns,)
 
 
 class WindowedDeserializer:

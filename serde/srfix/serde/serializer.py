@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal, Self
 
-from srfix.serde.arguments import check_instance, flag, member, text_or_none
+from srfix.serde.arguments import check_instance, member
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, given_times
@@ -31,9 +31,10 @@ from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar, SerdeContext, Serializer
 from srfix.serde.registries.given import AnyClient
 from srfix.serde.schemas.models import Schema
-from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer, OwnOptions
+from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer
 from srfix.serde.serdes.located_errors import written_to
 from srfix.serde.serdes.schemaless import SchemalessSerializer
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, SubjectStrategy
 from srfix.serde.windowed import WindowedKey, WindowKind, join
 from srfix.serde.wire import Framing
@@ -88,11 +89,6 @@ class AvroSerializer(FramedSerializer):
         :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
         :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
         """
-        self._own_options = OwnOptions(
-            full_name=text_or_none("full_name", full_name),
-            cut_times=flag("cut_times", cut_times),
-            times=given_times(times),
-        )
         super().__init__(
             registry,
             columns,
@@ -106,6 +102,9 @@ class AvroSerializer(FramedSerializer):
             register=register,
             normalize=normalize,
             schema_id_framing=schema_id_framing,
+            full_name=full_name,
+            cut_times=cut_times,
+            times=times,
         )
 
 
@@ -151,9 +150,6 @@ class JsonSchemaSerializer(FramedSerializer):
         :raises ColumnError: if the columns cannot be used.
         :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
         """
-        self._own_options = OwnOptions(
-            validate=flag("validate", validate), cut_times=flag("cut_times", cut_times), times=given_times(times)
-        )
         super().__init__(
             registry,
             columns,
@@ -167,6 +163,9 @@ class JsonSchemaSerializer(FramedSerializer):
             register=register,
             normalize=normalize,
             schema_id_framing=schema_id_framing,
+            validate=validate,
+            cut_times=cut_times,
+            times=times,
         )
 
     @classmethod
@@ -188,9 +187,9 @@ class JsonSchemaSerializer(FramedSerializer):
 
         :raises SchemaError: if `validate`, and the text is not a JSON Schema.
         """
-        own = OwnOptions(validate=validate, cut_times=cut_times, times=given_times(times))
+        spec = WriteSpec(validate=validate, cut_times=cut_times, times=given_times(times))
         options = {"subjects": subjects, "register": register, "normalize": normalize}
-        return cls._for_schema(registry, schema, own, schema_id_framing, options)
+        return cls._for_schema(registry, schema, spec, schema_id_framing, options)
 
 
 class JsonSerializer(SchemalessSerializer):
@@ -225,7 +224,7 @@ class KafkaSerializer(SchemalessSerializer):
         super().__init__(given_columns(columns, names="upper"), case_rule=case_rule, wrap=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(type(self), case_rule=self._case_rule), (self._columns,)
+        return partial(type(self), case_rule=self._spec.case_rule), (self._spec.columns,)
 
 
 class WindowedSerializer:

@@ -12,6 +12,7 @@ from srfix.serde import CaseRule, EncodeError, parse_columns
 from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde.formats import avro
 from srfix.serde.formats import json as json_format
+from srfix.serde.specs import WriteSpec
 
 
 @pytest.mark.parametrize(
@@ -49,13 +50,13 @@ def test_nothing_but_zeros_is_added_or_lost(number: Decimal, precision: int, sca
 def test_a_column_of_two_thousand_million_digits_hangs_no_writer(format_: str) -> None:
     columns = parse_columns("D DECIMAL(2147483647, 2147483646)")
     make = json_format.encoder if format_ == "json" else avro.encoder
-    text = None if format_ == "json" else avro.internal_schema(columns)
+    text = None if format_ == "json" else avro.internal_schema(WriteSpec(columns=columns))
     with pytest.raises(EncodeError, match="without rounding"):
-        make(text, columns=columns, case_rule=CaseRule.EXACT)({"D": Decimal(1)}, b"")
+        make(text, WriteSpec(columns=columns, case_rule=CaseRule.EXACT))({"D": Decimal(1)}, b"")
 
 
 def test_the_bound_of_digits_leaves_long_numbers_alone() -> None:
     columns = parse_columns("D DECIMAL(5000, 1)")
     digits = "7" * 4999
-    body = json_format.encoder(None, columns=columns, case_rule=CaseRule.EXACT)({"D": Decimal(digits)}, b"")
+    body = json_format.encoder(None, WriteSpec(columns=columns, case_rule=CaseRule.EXACT))({"D": Decimal(digits)}, b"")
     assert body == b'{"D":' + digits.encode() + b".0}"

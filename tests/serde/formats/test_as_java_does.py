@@ -10,6 +10,7 @@ import pytest
 
 from srfix.serde import CaseRule, parse_columns
 from srfix.serde.formats import avro, kafka
+from srfix.serde.specs import ReadSpec, WriteSpec
 
 pytestmark = pytest.mark.core
 
@@ -21,15 +22,15 @@ class TestAvro:
     def test_a_decimal_has_as_few_bytes_as_hold_its_sign(self, number: int, body: str) -> None:
         # BigInteger.toByteArray, in Connect's Decimal.fromLogical.
         columns = parse_columns("A DECIMAL(9, 0)")
-        text = avro.internal_schema(columns, wrapped=False)
-        encode = avro.encoder(text, columns=columns, case_rule=CaseRule.EXACT, wrapped=False)
+        text = avro.internal_schema(WriteSpec(columns=columns, wrap=False))
+        encode = avro.encoder(text, WriteSpec(columns=columns, case_rule=CaseRule.EXACT, wrap=False))
         assert encode({"A": Decimal(number)}, b"").hex() == body
 
     def test_null_where_a_decimal_has_a_default_of_connects_is_the_default(self) -> None:
         # Struct.get, in ConnectDataTranslator.toKsqlStruct.
         number = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2, "connect.default": "\0\u0096"}
         text = json.dumps({"type": "record", "name": "R", "fields": [{"name": "A", "type": [number, "null"]}]})
-        decode = avro.decoder(text, columns=parse_columns("A DECIMAL(9, 2)"), case_rule=CaseRule.KSQLDB)
+        decode = avro.decoder(text, ReadSpec(columns=parse_columns("A DECIMAL(9, 2)"), case_rule=CaseRule.KSQLDB))
         assert decode(b"\2", 0) == {"A": Decimal("1.50")}
         assert decode(b"\0\2\1", 0) == {"A": Decimal("0.01")}
 
@@ -39,5 +40,5 @@ class TestKafka:
     def test_there_is_one_nan(self, bits: str) -> None:
         # Double.doubleToLongBits, in Kafka's DoubleSerializer: another NaN would be another key.
         (nan,) = struct.unpack(">d", bytes.fromhex(bits))
-        encode = kafka.encoder(columns=parse_columns("K DOUBLE"))
+        encode = kafka.encoder(None, WriteSpec(columns=parse_columns("K DOUBLE")))
         assert encode({"K": nan}, b"").hex() == "7ff8000000000000"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -15,17 +16,18 @@ from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, SrfixError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.formats import kafka
 from srfix.serde.interface import Value
+from srfix.serde.specs import ReadSpec, RowSpec, WriteSpec
 
 TYPES = ("INT", "BIGINT", "DOUBLE", "STRING", "BYTES")
 OTHERS = ("BOOLEAN", "DECIMAL(4,2)", "DATE", "TIME", "TIMESTAMP", "ARRAY<INT>", "MAP<STRING,INT>", "STRUCT<A INT>")
 
 
 def _read(sql: str, body: bytes, offset: int = 0) -> Value:
-    return kafka.decoder(None, columns=parse_columns(f"K {sql}"), case_rule=CaseRule.UNIQUE)(body, offset)
+    return kafka.decoder(None, ReadSpec(columns=parse_columns(f"K {sql}")))(body, offset)
 
 
 def _write(sql: str, row: object, rule: CaseRule = CaseRule.UNIQUE) -> bytes:
-    return kafka.encoder(None, columns=parse_columns(f"K {sql}"), case_rule=rule)(row, b"")
+    return kafka.encoder(None, WriteSpec(columns=parse_columns(f"K {sql}"), case_rule=rule))(row, b"")
 
 
 class TestBoth:
@@ -63,7 +65,7 @@ class TestBoth:
         assert _read("STRING", _write("STRING", {"K": text})) == {"K": text}
         assert _read("BYTES", _write("BYTES", {"K": blob})) == {"K": blob}
 
-    @pytest.mark.parametrize("make", [kafka.decoder, kafka.encoder])
+    @pytest.mark.parametrize(("make", "spec"), [(kafka.decoder, ReadSpec), (kafka.encoder, WriteSpec)])
     @pytest.mark.parametrize(
         ("columns", "message"),
         [
@@ -75,9 +77,11 @@ class TestBoth:
             (None, "says nothing about its bytes: name the column"),
         ],
     )
-    def test_other_columns_are_refused(self, make: type[object], columns: str | None, message: str) -> None:
+    def test_other_columns_are_refused(
+        self, make: Callable[..., object], spec: type[RowSpec], columns: str | None, message: str
+    ) -> None:
         with pytest.raises(ColumnError, match=rf"^The KAFKA format {message}"):
-            make(None, columns=columns and parse_columns(columns), case_rule=CaseRule.UNIQUE)  # type: ignore[call-arg]
+            make(None, spec(columns=None if columns is None else parse_columns(columns)))
 
 
 class TestDecoder:
@@ -136,7 +140,7 @@ class TestEncoder:
             _write("INT", {"k": 1}, CaseRule.EXACT)
 
     def test_the_prefix_stands_before_it(self) -> None:
-        assert kafka.encoder(None, columns=parse_columns("K INT"))({"K": 1}, b"x") == b"x\0\0\0\x01"
+        assert kafka.encoder(None, WriteSpec(columns=parse_columns("K INT")))({"K": 1}, b"x") == b"x\0\0\0\x01"
 
     def test_there_is_no_schema_type(self) -> None:
         assert kafka.SCHEMA_TYPE is None

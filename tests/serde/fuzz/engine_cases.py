@@ -24,6 +24,7 @@ from srfix.serde.formats.avro import columns_from_avro
 from srfix.serde.interface import Deserializer, SerdeContext, Serializer
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
+from srfix.serde.specs import WriteSpec
 from tests.serde.fuzz.engine_hostile import spoilt
 from tests.serde.fuzz.engine_schemas import Json, reader_of, writer_schema
 from tests.serde.fuzz.engine_values import Schema, body, value
@@ -183,7 +184,7 @@ def json_case(random: Random) -> Reading:
 
 def _json(random: Random) -> Reading:
     columns = columns_from_avro(json.dumps(writer_schema(random)), names="keep")
-    schema = Schema(json.loads(avro.internal_schema(columns)))
+    schema = Schema(json.loads(avro.internal_schema(WriteSpec(columns=columns))))
     registry = GuidRegistry()
     serialize = JsonSchemaSerializer(registry, columns)
     bodies = []
@@ -320,7 +321,7 @@ def _writing(random: Random) -> Writing:
     if random.randrange(2):
         columns = columns_from_avro(text, names="keep")
         options["case_rule"] = random.choice((CaseRule.UNIQUE, *CaseRule))
-        written = json.loads(avro.internal_schema(columns))
+        written = json.loads(avro.internal_schema(WriteSpec(columns=columns)))
         match random.randrange(5):
             case 0:  # a schema that exists, which the columns are written under
                 options |= {"schema_id": registry.seed("t-value", text)}

@@ -21,7 +21,6 @@ from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches.batches import deserialize_many
 from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds
-from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import (
     AvroDeserializer,
@@ -37,6 +36,7 @@ from srfix.serde.json_values import to_json
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.worker.decode import PlanDecoder
+from srfix.serde.specs import ReadSpec
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import frame_id
@@ -180,9 +180,7 @@ def _worker(fuzz: Fuzz, reader: _Reader, payloads: Sequence[bytes]) -> None:
         topic="t",
         role=Role.VALUE,
         format=Format[reader.format],
-        columns=reader.columns,
-        wrapped=reader.format != "KAFKA",
-        case_rule=CaseRule.UNIQUE,
+        spec=ReadSpec(columns=reader.columns, wrap=reader.format != "KAFKA"),
         policy=ById(reader.registry) if reader.schema_id else None,
     )
     decode = PlanDecoder(plan)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.formats import json_schema
+from srfix.serde.specs import WriteSpec
 from tests.serde.avro_schemas import MILLIS, UUID, array, decimal, enum, fixed, logical, numbered
 from tests.serde.fuzz.mutations import varint
 
@@ -204,7 +205,7 @@ def _json_sr(random: Random, with_columns: bool) -> Case:
     assert plain.columns is not None
     schema: dict[str, object]
     if random.random() < 0.5:
-        schema = json.loads(json_schema.internal_schema(parse_columns(plain.columns)))
+        schema = json.loads(json_schema.internal_schema(WriteSpec(columns=parse_columns(plain.columns))))
     else:
         default = random.choice([[7] * 1_000, None, ["x" * 5_000]])
         many = {f"C{number}": {"type": ["null", "string"]} for number in range(50)}

@@ -18,10 +18,11 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any, Final
 
-from srfix.serde import CaseRule, SrfixError, parse_columns
+from srfix.serde import SrfixError, parse_columns
 from srfix.serde.engine import Decode
 from srfix.serde.formats import avro, json_schema
 from srfix.serde.formats import json as plain_json
+from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.serde.avro_schemas import array, decimal, enum, fixed, map_of, numbered, record
 from tests.serde.fuzz.mutations import varint
 
@@ -36,17 +37,17 @@ _DEEP: Final = 1_000_000
 
 def _avro(type_: object, columns: str | None = None) -> Decode:
     declared = None if columns is None else parse_columns(columns)
-    return avro.decoder(json.dumps(record(A=type_, B="int")), columns=declared, case_rule=CaseRule.UNIQUE)
+    return avro.decoder(json.dumps(record(A=type_, B="int")), ReadSpec(columns=declared))
 
 
 def _json(columns: str | None = None) -> Decode:
     declared = None if columns is None else parse_columns(columns)
-    return plain_json.decoder(None, columns=declared, case_rule=CaseRule.UNIQUE)
+    return plain_json.decoder(None, ReadSpec(columns=declared))
 
 
 def _json_sr(columns: str) -> Decode:
     declared = parse_columns(columns)
-    return json_schema.decoder(json_schema.internal_schema(declared), columns=declared, case_rule=CaseRule.UNIQUE)
+    return json_schema.decoder(json_schema.internal_schema(WriteSpec(columns=declared)), ReadSpec(columns=declared))
 
 
 _LINKED: Final = record("N", NEXT=["null", "N"])
@@ -145,7 +146,7 @@ def _items(count: int, item: bytes) -> bytes:
 
 
 def _json_sr_text(text: object, columns: str) -> Decode:
-    return json_schema.decoder(json.dumps(text), columns=parse_columns(columns), case_rule=CaseRule.UNIQUE)
+    return json_schema.decoder(json.dumps(text), ReadSpec(columns=parse_columns(columns)))
 
 
 def _with_default() -> object:
@@ -168,7 +169,7 @@ BOMBS: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
     "a decimal of 900 kB in a map": lambda: (_avro(map_of(_DECIMAL)), b"\2\0" + _framed_decimal(_BIG) + b"\0\0"),
     "a fixed decimal of 900 kB": lambda: (_avro(decimal(9, 0, fixed(_BIG))), b"\x7f" * _BIG + b"\0"),
     "a bare decimal of 900 kB": lambda: (
-        avro.decoder(json.dumps(_DECIMAL), columns=None, case_rule=CaseRule.UNIQUE),
+        avro.decoder(json.dumps(_DECIMAL), ReadSpec()),
         b"\x7f" * _BIG,
     ),
     "two hundred decimals of 4 kB": lambda: (_avro(array(_DECIMAL)), _items(200, _framed_decimal(4_096)) + b"\0"),

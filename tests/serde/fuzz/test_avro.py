@@ -9,6 +9,7 @@ from random import Random
 from srfix.serde import AvroDeserializer, ById, CaseRule, EncodeError, SchemaDeserializer
 from srfix.serde.engine import Encode
 from srfix.serde.formats import avro
+from srfix.serde.specs import WriteSpec
 from tests.serde.confluent.strategies import AvroCase, avro_cases
 from tests.serde.fuzz.avro_reference import AvroReference, Beyond, Loose, Refused
 from tests.serde.fuzz.expected import Unfit, avro_row, must_feed
@@ -21,7 +22,7 @@ class TestWithoutColumns:
     @drawn(avro_cases(), seeds)
     def test_what_is_read_is_what_the_specification_says(self, fuzz: Fuzz, case: AvroCase, random: Random) -> None:
         other = AvroReference(OTHERS["AVRO"])
-        encode = avro.encoder(case.text, columns=None, case_rule=CaseRule.EXACT)
+        encode = avro.encoder(case.text, WriteSpec())
         own = AvroReference(case.text)
         topic = Topic(case.text, _bodies(encode, case.values))
         for read in topic.reads(fuzz, random, AvroDeserializer(ById(topic.registry))):
@@ -36,8 +37,8 @@ class TestWithoutColumns:
 class TestWithColumns:
     @drawn(rows_cases(), seeds)
     def test_a_row_is_made_of_what_the_specification_says(self, fuzz: Fuzz, case: RowsCase, random: Random) -> None:
-        text = avro.internal_schema(case.writer, wrapped=case.wrapped)
-        encode = avro.encoder(text, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
+        text = avro.internal_schema(WriteSpec(columns=case.writer, wrap=case.wrapped))
+        encode = avro.encoder(text, WriteSpec(columns=case.writer, case_rule=CaseRule.EXACT, wrap=case.wrapped))
         reference = AvroReference(text, logical=False)
         topic = Topic(text, [encode(row, b"") for row in case.rows])
         deserialize = SchemaDeserializer(

@@ -16,6 +16,7 @@ from srfix.serde.engine import Encode
 from srfix.serde.formats import json, json_schema
 from srfix.serde.interface import Deserializer, SerdeContext
 from srfix.serde.resolve.policies import ById
+from srfix.serde.specs import WriteSpec
 from tests.serde.fuzz import json_reference
 from tests.serde.fuzz.expected import Unfit, is_known, json_value, must_feed
 from tests.serde.fuzz.harness import Fuzz, drawn, seeds
@@ -61,9 +62,9 @@ class TestWithColumns:
     @drawn(rows_cases(), seeds)
     def test_a_row_of_plain_json_is_what_the_document_says(self, fuzz: Fuzz, case: RowsCase, random: Random) -> None:
         deserialize = JsonDeserializer(case.reader, case_rule=case.rule, wrap=case.wrapped)
-        encode = json.encoder(None, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
+        encode = json.encoder(None, WriteSpec(columns=case.writer, case_rule=CaseRule.EXACT, wrap=case.wrapped))
         texts = [encode(row, b"") for row in case.rows]
-        back = json.encoder(None, columns=case.reader, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
+        back = json.encoder(None, WriteSpec(columns=case.reader, case_rule=CaseRule.EXACT, wrap=case.wrapped))
         about = f"{print_columns(case.reader)} {case.rule}"
         for read in bare_reads(fuzz, random, deserialize, texts, JSON, about=about):
             _check_row(read, case, has_schema=False, has_properties=False)
@@ -71,8 +72,8 @@ class TestWithColumns:
 
     @drawn(rows_cases(), seeds)
     def test_so_is_a_row_under_a_json_schema(self, fuzz: Fuzz, case: RowsCase, random: Random) -> None:
-        text = json_schema.internal_schema(case.writer, wrapped=case.wrapped)
-        encode = json_schema.encoder(text, columns=case.writer, case_rule=CaseRule.EXACT, wrapped=case.wrapped)
+        text = json_schema.internal_schema(WriteSpec(columns=case.writer, wrap=case.wrapped))
+        encode = json_schema.encoder(text, WriteSpec(columns=case.writer, case_rule=CaseRule.EXACT, wrap=case.wrapped))
         topic = Topic(text, [encode(row, b"") for row in case.rows], schema_type="JSON")
         deserialize = SchemaDeserializer(
             ById(topic.registry), columns=case.reader, case_rule=case.rule, wrap=case.wrapped

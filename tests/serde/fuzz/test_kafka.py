@@ -21,6 +21,7 @@ from srfix.serde.errors import SrfixError
 from srfix.serde.formats import kafka
 from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
 from srfix.serde.resolve.policies import ById
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowKind, join
 from srfix.serde.wire import frame_id
@@ -85,7 +86,7 @@ class TestKafka:
     @drawn(_kafka_cases, seeds)
     def test_a_key_is_what_kafkas_deserializers_make_of_it(self, fuzz: Fuzz, case: RowsCase, random: Random) -> None:
         (column,) = case.writer
-        encode = kafka.encoder(None, columns=case.writer, case_rule=case.rule)
+        encode = kafka.encoder(None, WriteSpec(columns=case.writer, case_rule=case.rule))
         bodies = [encode(row, b"") for row in case.rows]
         for read in bare_reads(fuzz, random, KafkaDeserializer(case.reader), bodies, BINARY, about=repr(column)):
             try:
@@ -114,7 +115,7 @@ class TestWindowed:
     ) -> None:
         kind, window = windowed
         (column,) = case.writer
-        encode = kafka.encoder(None, columns=case.writer, case_rule=case.rule)
+        encode = kafka.encoder(None, WriteSpec(columns=case.writer, case_rule=case.rule))
         bodies = [join(encode(row, b""), window, kind) for row in case.rows]
         deserialize = WindowedDeserializer(KafkaDeserializer(case.reader), kind)
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from srfix.serde import CaseRule, DecodeError, EncodeError
+from srfix.serde import DecodeError, EncodeError
 from srfix.serde.formats import avro
+from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.serde.confluent.strategies import AvroCase, avro_cases
 from tests.serde.fuzz.avro_reference import AvroReference, Refused
 from tests.serde.fuzz.expected import UNKNOWN, agrees, is_known
@@ -34,8 +35,8 @@ class TestAvroReference:
     @given(avro_cases())
     def test_whatever_is_written_is_read(self, case: AvroCase) -> None:
         reference = AvroReference(case.text)
-        encode = avro.encoder(case.text, columns=None, case_rule=CaseRule.EXACT)
-        decode = avro.decoder(case.text, columns=None, case_rule=CaseRule.EXACT)
+        encode = avro.encoder(case.text, WriteSpec())
+        decode = avro.decoder(case.text, ReadSpec())
         for value in case.values:
             try:
                 body = encode(value, b"")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from srfix.serde import ById, SchemaDeserializer, SerdeContext, columns_from_avro
 from srfix.serde.formats import avro, json_schema
+from srfix.serde.specs import WriteSpec
 from srfix.serde.wire import frame_id
 from tests.serde.confluent.strategies import avro_cases, json_cases
 from tests.serde.fuzz.frames import GuidRegistry
@@ -22,8 +23,8 @@ TEXTS: Final = PAYLOADS // 4
 _texts: st.SearchStrategy[tuple[str, str]] = st.one_of(
     avro_cases().map(lambda case: ("AVRO", case.text)),
     json_cases().map(lambda case: ("JSON", case.text)),
-    rows_cases().map(lambda case: ("AVRO", avro.internal_schema(case.writer))),
-    rows_cases().map(lambda case: ("JSON", json_schema.internal_schema(case.writer))),
+    rows_cases().map(lambda case: ("AVRO", avro.internal_schema(WriteSpec(columns=case.writer)))),
+    rows_cases().map(lambda case: ("JSON", json_schema.internal_schema(WriteSpec(columns=case.writer)))),
 )
 
 

@@ -19,6 +19,7 @@ from srfix.serde.formats.json_schema.connect import connect_schema
 from srfix.serde.formats.json_schema.writer_type import JsonType
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
 from srfix.serde.projection.walk import project
+from srfix.serde.specs import ReadSpec
 
 Json: TypeAlias = object
 MICROS: Json = {"type": "long", "logicalType": "timestamp-micros"}
@@ -34,7 +35,7 @@ def _projection(
     resolved = resolved_root(
         json.dumps(schema), (), None if reader is None else ReaderSchema(text=json.dumps(reader)), CaseRule.UNIQUE
     )
-    return project(AvroType(resolved), parse_columns(columns), rule, wrapped=wrapped)
+    return project(AvroType(resolved), ReadSpec(columns=parse_columns(columns), case_rule=rule, wrap=wrapped))
 
 
 def _fields(projected: Projected[AvroType]) -> Fields[AvroType]:
@@ -135,7 +136,7 @@ class TestProject:
 
     def test_json_schemas_make_the_same_tree(self) -> None:
         text = json.dumps({"type": "object", "properties": {"userId": {"type": "integer"}, "x": {"type": "string"}}})
-        root = project(JsonType(connect_schema(text)), parse_columns("USERID STRING, X STRING"), CaseRule.UNIQUE).root
+        root = project(JsonType(connect_schema(text)), ReadSpec(columns=parse_columns("USERID STRING, X STRING"))).root
         assert isinstance(root.how, Fields)
         assert [(one.field.name, one.column.type, one.value.path) for one in root.how.targets] == [
             ("userId", STRING, "->USERID"),
@@ -160,8 +161,9 @@ class TestDefaults:
         reader = self._reader({"city": "Bern"}, _record("Home", city="string"))
         decode = decoder(
             json.dumps(self.WRITER),
-            columns=parse_columns("A INT, HOME STRUCT<CITY STRING>"),
-            case_rule=CaseRule.UNIQUE,
-            reader=ReaderSchema(text=json.dumps(reader)),
+            ReadSpec(
+                columns=parse_columns("A INT, HOME STRUCT<CITY STRING>"),
+                reader_schema=ReaderSchema(text=json.dumps(reader)),
+            ),
         )
         assert decode(b"\x02", 0) == {"A": 1, "HOME": {"CITY": "Bern"}}

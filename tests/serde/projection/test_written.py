@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pytest
 
-from srfix.serde import CaseRule, EncodeError, SchemaError, parse_columns
+from srfix.serde import EncodeError, SchemaError, parse_columns
 from srfix.serde.columns.halves import struct_of
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.formats.avro.write.encoder import encoder
@@ -16,6 +16,7 @@ from srfix.serde.formats.avro.write.under_existing import encoder_under
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.projection.tree import Entries, Items
 from srfix.serde.projection.written import Constant, Free, WriteField, WriteFields, WriteScalar
+from srfix.serde.specs import WriteSpec
 
 pytestmark = pytest.mark.core
 
@@ -76,7 +77,7 @@ class TestWritten:
         assert found.value is not None
         assert isinstance(found.value.how, WriteFields)
         assert found.value.how.fields[0] is found
-        encode = encoder(json.dumps(schema), columns=None, case_rule=CaseRule.EXACT)
+        encode = encoder(json.dumps(schema), WriteSpec())
         assert encode({"next": {"next": None}}, b"") == b"\x02\x00"
 
     def test_another_number_of_columns_is_refused(self) -> None:
@@ -86,8 +87,8 @@ class TestWritten:
 
 def test_null_in_a_union_without_null_is_refused_in_the_same_words_by_both_matchings() -> None:
     text = json.dumps(_record(_field("a", ["int"])))
-    by_position = encoder(text, columns=None, case_rule=CaseRule.EXACT)
-    by_name = encoder_under(text, columns=parse_columns("`a` INT"))
+    by_position = encoder(text, WriteSpec())
+    by_name = encoder_under(text, WriteSpec(columns=parse_columns("`a` INT")))
     for encode in (by_position, by_name):
         with pytest.raises(EncodeError, match=r"^1 field does not fit: ->a is null"):
             encode({"a": None}, b"")

@@ -28,6 +28,7 @@ from srfix.serde.formats.interface import SchemaFormatModule
 from srfix.serde.formats.json_schema.infer import infer_json_schema
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role
 from tests.serde.fakes import MemoryRegistry
 from tests.strategies import avro_columns
@@ -139,7 +140,9 @@ def _bare(schema: Json) -> Json:
 @who
 class TestEveryType:
     def test_avro(self, column: str, generation: Generation, written_by: WrittenBy) -> None:
-        text = avro.internal_schema(parse_columns(f"A {column}"), generation=generation, written_by=written_by)
+        text = avro.internal_schema(
+            WriteSpec(columns=parse_columns(f"A {column}"), generation=generation, written_by=written_by)
+        )
         created: Json = {
             **_fields("KsqlDataSourceSchema", _field("A", TYPES[column][0])),
             "namespace": "io.confluent.ksql.avro_schemas",
@@ -154,7 +157,8 @@ class TestEveryType:
         if role is Role.KEY and column.startswith("MAP"):
             return
         text = avro.internal_schema(
-            parse_columns(f"A {column}"), role=role, wrapped=False, generation=generation, written_by=written_by
+            WriteSpec(columns=parse_columns(f"A {column}"), wrap=False, generation=generation, written_by=written_by),
+            role=role,
         )
         is_bare = (generation, written_by) == (Generation.UP_TO_0_28, WrittenBy.SERIALIZER)
         created = _bare(TYPES[column][0])
@@ -168,7 +172,7 @@ class TestEveryType:
         def made(*, wrapped: bool) -> Json:
             columns = parse_columns(f"A {column}")
             text = json_schema.internal_schema(
-                columns, role=role, wrapped=wrapped, generation=generation, written_by=written_by
+                WriteSpec(columns=columns, wrap=wrapped, generation=generation, written_by=written_by), role=role
             )
             return cast("Json", json.loads(text))
 
@@ -180,22 +184,26 @@ class TestTheDefault:
     """SerdeFeaturesFactory.buildKeyFeatures, DefaultSchemaInjector: a single KEY column is bare, written and inferred."""
 
     def test_a_key_of_one_column_is_bare(self) -> None:
-        assert avro.internal_schema(parse_columns("A INT"), role=Role.KEY) == '"int"'
-        assert json.loads(json_schema.internal_schema(parse_columns("A INT"), role=Role.KEY)) == _null_or(INT32)
+        assert avro.internal_schema(WriteSpec(columns=parse_columns("A INT")), role=Role.KEY) == '"int"'
+        assert json.loads(
+            json_schema.internal_schema(WriteSpec(columns=parse_columns("A INT")), role=Role.KEY)
+        ) == _null_or(INT32)
 
     @pytest.mark.parametrize("module", [avro, json_schema])
     def test_everything_else_is_wrapped(self, module: SchemaFormatModule) -> None:
         for declared, role in (("A INT, B INT", Role.KEY), ("A INT", Role.VALUE), ("A INT, B INT", Role.VALUE)):
             columns = parse_columns(declared)
-            wrapped = module.internal_schema(columns, role=role, wrapped=True)
-            assert module.internal_schema(columns, role=role) == wrapped
+            wrapped = module.internal_schema(WriteSpec(columns=columns, wrap=True), role=role)
+            assert module.internal_schema(WriteSpec(columns=columns), role=role) == wrapped
 
     @pytest.mark.parametrize("module", [avro, json_schema])
     def test_marked_columns_are_those_of_the_half(self, module: SchemaFormatModule) -> None:
         """LogicalSchema.key, LogicalSchema.value."""
         both = parse_columns("K INT KEY, V STRING, W INT")
         for role, declared in ((Role.KEY, "K INT"), (Role.VALUE, "V STRING, W INT")):
-            assert module.internal_schema(both, role=role) == module.internal_schema(parse_columns(declared), role=role)
+            assert module.internal_schema(WriteSpec(columns=both), role=role) == module.internal_schema(
+                WriteSpec(columns=parse_columns(declared)), role=role
+            )
 
     def test_a_key_is_inferred_as_one_column_whatever_it_is(self) -> None:
         record = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
@@ -211,15 +219,15 @@ class TestAnyColumns:
         self, columns: Columns, wrapped: bool
     ) -> None:
         some = columns if wrapped else columns[:1]
-        created = avro.internal_schema(some, wrapped=wrapped, written_by=WrittenBy.CREATE)
-        written = avro.internal_schema(some, wrapped=wrapped, written_by=WrittenBy.SERIALIZER)
+        created = avro.internal_schema(WriteSpec(columns=some, wrap=wrapped, written_by=WrittenBy.CREATE))
+        written = avro.internal_schema(WriteSpec(columns=some, wrap=wrapped, written_by=WrittenBy.SERIALIZER))
         assert json.loads(written) == _without_connect(json.loads(created))
-        assert created == avro.internal_schema(some, wrapped=wrapped, generation=Generation.FROM_0_29)
+        assert created == avro.internal_schema(WriteSpec(columns=some, wrap=wrapped, generation=Generation.FROM_0_29))
 
     @given(avro_columns)
     def test_names_are_paths(self, columns: Columns) -> None:
         """`AvroSchemas.Context`: the full name, then each declared name, MapKey or MapValue, joined with "_"."""
-        names = set(_record_names(json.loads(avro.internal_schema(columns, full_name="R"))))
+        names = set(_record_names(json.loads(avro.internal_schema(WriteSpec(columns=columns, full_name="R")))))
         firsts = {f"R_{column.name}" for column in columns}
         assert all(name == "R" or any(f"{name}_".startswith(f"{first}_") for first in firsts) for name in names)
 
@@ -236,7 +244,7 @@ def _record_names(schema: Json) -> list[str]:
 class TestPaths:
     def test_the_path_has_the_declared_name_and_the_field_the_allowed_one(self) -> None:
         columns = parse_columns("`a.b` STRUCT<`c.d` ARRAY<STRUCT<E INT>>>, M MAP<STRING, STRUCT<F MAP<STRING, INT>>>")
-        text = avro.internal_schema(columns, full_name="n.R")
+        text = avro.internal_schema(WriteSpec(columns=columns, full_name="n.R"))
         names = [part for part in _record_names(json.loads(text)) if part != "R"]
         # A dot in a path makes a namespace of what is before it: n.R_a.b, n.R_a.b_c.d.
         assert names == ["b", "d", "R_M", "R_M_MapValue", "R_M_MapValue_F"]

@@ -20,6 +20,7 @@ from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats import avro
 from srfix.serde.formats.avro.connect import connect_schema
+from srfix.serde.specs import ReadSpec
 
 BODY: Final = bytes.fromhex("020404d2")
 DECIMALS: Final = {
@@ -42,7 +43,9 @@ def decimal(**properties: object) -> dict[str, object]:
 
 
 def read(text: str, columns: str | None, body: bytes = BODY, rule: CaseRule = CaseRule.KSQLDB) -> object:
-    return avro.decoder(text, columns=None if columns is None else parse_columns(columns), case_rule=rule)(body, 0)
+    return avro.decoder(text, ReadSpec(columns=None if columns is None else parse_columns(columns), case_rule=rule))(
+        body, 0
+    )
 
 
 class TestInvalidDecimals:

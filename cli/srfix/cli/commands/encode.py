@@ -122,29 +122,26 @@ def _encoder(
     references: tuple[str, ...],
 ) -> Encode:
     from srfix.serde.formats.table import module_of, schema_module_of
+    from srfix.serde.specs import WriteSpec
 
+    spec = WriteSpec(columns=half.columns, wrap=half.wrapped, case_rule=case_rule, times=times)
     module = module_of(half.format)
     if module.SCHEMA_TYPE is None:
         if under is not None:
             raise UsageError(f"The format {half.format.value} has no schemas: leave out --schema and --schema-id.")
-        return module.encoder(None, columns=half.columns, case_rule=case_rule, wrapped=half.wrapped, times=times)
+        return module.encoder(None, spec)
     schemas = schema_module_of(half.format)
     if under is not None:
-        if half.columns is None:
-            return module.encoder(
-                under.text, columns=None, case_rule=CaseRule.EXACT, references=references, times=times
-            )
-        return schemas.encoder_under(
-            under.text, columns=half.columns, references=references, wrapped=half.wrapped, times=times
-        )
+        write = schemas.encoder if half.columns is None else schemas.encoder_under
+        return write(under.text, spec, references)
     if half.columns is None:
         raise UsageError(f"The format {half.format.value} needs --columns, --schema or --schema-id.")
-    text = choice.text(half, half.columns)
-    return module.encoder(text, columns=half.columns, case_rule=case_rule, wrapped=half.wrapped, times=times)
+    return module.encoder(choice.text(half, half.columns), spec)
 
 
 def _value(row: str, half: RecordHalf, case_rule: CaseRule, times: Times) -> Value:
     from srfix.serde.formats.json import decoder as json_decoder
+    from srfix.serde.specs import ReadSpec
 
     try:
         document: Json = json.loads(row)
@@ -155,7 +152,7 @@ def _value(row: str, half: RecordHalf, case_rule: CaseRule, times: Times) -> Val
     if half.columns is None or '"$' in row:
         return _typed(document, row)
     bare = not half.wrapped and not (isinstance(document, dict) and document.keys() == {half.columns[0].name})
-    read = json_decoder(None, columns=half.columns, case_rule=case_rule, wrapped=not bare, times=times)
+    read = json_decoder(None, ReadSpec(columns=half.columns, wrap=not bare, case_rule=case_rule, times=times))
     return read(row.encode(), 0)
 
 

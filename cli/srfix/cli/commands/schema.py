@@ -90,11 +90,12 @@ def schema(
 def _check_full_name(choice: InternalSchemaChoice) -> None:
     from srfix.serde.columns.types import BOOLEAN, Column
     from srfix.serde.formats import avro
+    from srfix.serde.specs import WriteSpec
 
     if choice.full_name is None:
         return
     try:
-        avro.internal_schema((Column("A", BOOLEAN),), full_name=choice.full_name)
+        avro.internal_schema(WriteSpec(columns=(Column("A", BOOLEAN),), full_name=choice.full_name))
     except ColumnError as error:
         raise UsageError(f"--full-name {choice.full_name!r} is no Avro name: {error.message}") from error
 

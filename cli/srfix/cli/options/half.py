@@ -133,23 +133,24 @@ class InternalSchemaChoice:
         """
         from srfix.serde.formats.avro import key_full_name
         from srfix.serde.formats.table import schema_module_of
+        from srfix.serde.specs import WriteSpec
 
         module = schema_module_of(half.format)
-        more: dict[str, Any] = {}
+        full_name = self.full_name
         if self.full_name is not None or self.source_name is not None:
             if half.format is not Format.AVRO:
                 raise UsageError(f"An Avro record has a full name; a schema of {half.format.value} has none.")
             if self.full_name is None and half.role is not Role.KEY:
                 raise UsageError("--source-name names the record of a key: give --role key too.")
-            more["full_name"] = self.full_name or key_full_name(str(self.source_name))
-        return module.internal_schema(
-            columns,
-            role=half.role,
-            wrapped=half.wrapped,
+            full_name = self.full_name or key_full_name(str(self.source_name))
+        spec = WriteSpec(
+            columns=columns,
+            wrap=half.wrapped,
             generation=self.generation,
             written_by=self.written_by,
-            **more,
+            full_name=full_name,
         )
+        return module.internal_schema(spec, half.role)
 
 
 def _generation(word: str) -> Generation:

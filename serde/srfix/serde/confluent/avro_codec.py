@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from io import BytesIO
 from typing import Any, Final, TypeAlias, cast
@@ -23,8 +24,6 @@ from fastavro.validation import ValidationError, validate
 from fastavro.write import LOGICAL_WRITERS
 
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.half import Half
 from srfix.serde.columns.times import Times
 from srfix.serde.confluent.config import SerdeSettings
 from srfix.serde.confluent.serde import References
@@ -34,7 +33,7 @@ from srfix.serde.formats import avro
 from srfix.serde.formats.avro import AvroNode, ParsedSchema, analyse, every_node, fastavro_decoder, has_decimals, load
 from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
 from srfix.serde.formats.avro.read.guard import check_body, guard_of
-from srfix.serde.formats.avro.read.resolution import ReaderSchema, usable_reader
+from srfix.serde.formats.avro.read.resolution import usable_reader
 from srfix.serde.formats.avro.read.times import far_time_check
 from srfix.serde.formats.avro.write.kernel import native_fastavro_encoder
 from srfix.serde.formats.rows.nesting import nests_deeper
@@ -44,6 +43,7 @@ from srfix.serde.interface import Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 from srfix.serde.printable import shortened
 from srfix.serde.serdes.plans import decode_plan
+from srfix.serde.specs import ReaderSchema, ReadSpec
 
 _Parsed: TypeAlias = "str | list[object] | dict[object, object]"
 
@@ -167,17 +167,15 @@ class AvroSchema:
             refusal=_unreadable,
         )
 
-    def columns_decoder(self, reader: AvroSchema | None, half: Half, case_rule: CaseRule, *, strict: bool) -> Decode:
+    def columns_decoder(self, reader: AvroSchema | None, spec: ReadSpec) -> Decode:
         """Reads rows of columns; a reader's schema counts with its aliases and defaults."""
         given = None if reader is None else ReaderSchema(text=reader.text, references=reader._references)
-        given = usable_reader(given, case_rule)
-        references, times = self._references, self._times
-        return decode_plan(
-            Format.AVRO, self.text, half, case_rule, references, strict=strict, reader=given, times=times
-        )
+        given = usable_reader(given, spec.case_rule)
+        spec = replace(spec, reader_schema=given, times=self._times)
+        return decode_plan(Format.AVRO, self.text, spec, self._references)
 
     def _decoder_of(self, times: Times) -> Decode:
-        return avro.decoder(self.text, columns=None, case_rule=CaseRule.EXACT, references=self._references, times=times)
+        return avro.decoder(self.text, ReadSpec(times=times), self._references)
 
 
 def _with_bounded_ints(parsed: object) -> object:

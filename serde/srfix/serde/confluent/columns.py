@@ -8,13 +8,14 @@ confluent-kafka's arguments name (`WrittenColumns`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from srfix.serde.arguments import flag, flag_or_none, member, type_words
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.column_sources.into_dataclass import dataclass_builder, row_class
-from srfix.serde.columns.half import Half, half_of, roles_of
+from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns
 from srfix.serde.confluent.config import Conf, SerdeSettings
@@ -25,6 +26,7 @@ from srfix.serde.registries.given import Registry
 from srfix.serde.resolve.policies import ById, Resolver, UnderOneSubject
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
+from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
 AnyPolicy: TypeAlias = "Resolver | str"
@@ -65,9 +67,13 @@ class Shape:
         if problems and len(problems) == len(roles):
             raise problems[-1]
 
-    def half(self, role: Role) -> Half:
-        """:raises ColumnError: if there is no column for this half, or it cannot be used."""
-        return half_of(self.columns, role, self.wrap)
+    def half(self, role: Role) -> ReadSpec:
+        """How keys, or values, are read.
+
+        :raises ColumnError: if there is no column for this half, or it cannot be used.
+        """
+        spec = ReadSpec(columns=self.columns, wrap=self.wrap, case_rule=self.case_rule, strict=self.strict)
+        return spec.half(role)
 
     def build(self, role: Role) -> Callable[[object], object]:
         """What makes an instance of a key's or a value's row.
@@ -76,7 +82,7 @@ class Shape:
         """
         assert self.into is not None
         if role not in self._builders:
-            self._builders[role] = dataclass_builder(self.into, self.half(role).columns, self.case_rule)
+            self._builders[role] = dataclass_builder(self.into, self.half(role).known_columns, self.case_rule)
         return self._builders[role]
 
 
@@ -143,22 +149,22 @@ class WrittenColumns:
     def __init__(
         self,
         columns: GivenColumns,
+        spec: WriteSpec,
         *,
         case_rule: CaseRule | str | None,
         wrap: bool | None,
         cut_times: bool,
-        internal: dict[str, Any],
     ) -> None:
         """
-        :param internal: what says how the internal schema is made.
+        :param spec: what says how the internal schema is made.
         :raises ColumnError: if the columns cannot be read.
         """
-        self._case_rule, names = _matching(case_rule)
+        rule, names = _matching(case_rule)
         self._says_case_rule = case_rule is not None
-        self._wrap, self._cut_times = flag_or_none("wrap", wrap), flag("cut_times", cut_times)
+        wrap, cut_times = flag_or_none("wrap", wrap), flag("cut_times", cut_times)
         self.columns = given_columns(columns, names=names, dataclass_names=names)
         self.roles = roles_of(self.columns)
-        self._internal = internal
+        self._spec = replace(spec, columns=self.columns, wrap=wrap, case_rule=rule, cut_times=cut_times)
 
     def start(self, schema_type: str, *, validate: bool, is_own: bool, conf: Conf, times: Times) -> None:
         """Takes what the serializer knows.
@@ -166,23 +172,14 @@ class WrittenColumns:
         :param is_own: True if the rows are written under the columns' internal schema.
         :raises UsageError: if there is a case rule where names are exact: under a schema that exists.
         """
-        if not is_own and self._says_case_rule and self._case_rule is not CaseRule.EXACT:
+        if not is_own and self._says_case_rule and self._spec.case_rule is not CaseRule.EXACT:
             raise UsageError(
                 "case_rule is given, and a schema to write under, whose names are exact (as ksqlDB's with a "
                 "VALUE_SCHEMA_ID). Leave out one of them."
             )
         # Nobody needs to check bodies against a schema that was made for them, unless it is asked for.
         validate = validate and (not is_own or (conf or {}).get("validate") is True)
-        self._plans = ColumnPlans(
-            format_of(schema_type),
-            self.columns,
-            self._wrap,
-            self._case_rule,
-            self._internal,
-            validate=validate,
-            cut_times=self._cut_times,
-            times=times,
-        )
+        self._plans = ColumnPlans(format_of(schema_type), replace(self._spec, validate=validate, times=times))
         self._is_own = is_own
 
     def schema(self, role: Role) -> Schema:
@@ -223,17 +220,14 @@ def written_columns(
             written_by=written_by,
         )
         return None
-    internal: dict[str, Any] = {
-        "generation": Generation.UP_TO_0_28 if generation is None else member("generation", Generation, generation),
-        "written_by": WrittenBy.SERIALIZER if written_by is None else member("written_by", WrittenBy, written_by),
-    }
-    if full_name is not None:
-        if not isinstance(full_name, str):
-            raise UsageError(
-                f"full_name is of the type {type(full_name).__name__}; it must be a record's name, or None."
-            )
-        internal["full_name"] = full_name
-    return WrittenColumns(columns, case_rule=case_rule, wrap=wrap, cut_times=cut_times, internal=internal)
+    spec = WriteSpec(
+        generation=Generation.UP_TO_0_28 if generation is None else member("generation", Generation, generation),
+        written_by=WrittenBy.SERIALIZER if written_by is None else member("written_by", WrittenBy, written_by),
+        full_name=full_name,
+    )
+    if full_name is not None and not isinstance(full_name, str):
+        raise UsageError(f"full_name is of the type {type(full_name).__name__}; it must be a record's name, or None.")
+    return WrittenColumns(columns, spec, case_rule=case_rule, wrap=wrap, cut_times=cut_times)
 
 
 def _matching(case_rule: CaseRule | str | None) -> tuple[CaseRule, Any]:

@@ -217,7 +217,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         """
         if self._shape is None or not self._gives_rows:
             return None
-        return with_times(self._shape.half(role).columns, self._settings.times)
+        return with_times(self._shape.half(role).known_columns, self._settings.times)
 
     def is_ready(self, data: object, ctx: object) -> bool:
         """True if a call asks the registry nothing: this payload's schema has been met on this topic."""
@@ -295,8 +295,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     def _columns_decode(self, writer: Codec, reader: Codec | None, role: Role) -> Decode:
         assert self._shape is not None
-        half = self._shape.half(role)
-        return writer.columns_decoder(reader, half, self._shape.case_rule, strict=self._shape.strict)
+        return writer.columns_decoder(reader, self._shape.half(role))
 
     def _latest_reader(
         self, registry: Registry, identity: _Identity, writer: Schema, subject: str, latest: SchemaVersion

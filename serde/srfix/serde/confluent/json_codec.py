@@ -15,8 +15,6 @@ from typing import TypeAlias
 
 import orjson
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.half import Half
 from srfix.serde.confluent.config import SerdeSettings
 from srfix.serde.confluent.serde import References
 from srfix.serde.engine import Decode, Encode
@@ -26,6 +24,7 @@ from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
 from srfix.serde.schemas.models import Json
 from srfix.serde.serdes.plans import decode_plan
+from srfix.serde.specs import ReadSpec
 
 JsonEncode: TypeAlias = "Callable[[object], str | bytes]"
 JsonDecode: TypeAlias = "Callable[[bytes], Value]"
@@ -106,9 +105,9 @@ class JsonSchema:
 
         return decode
 
-    def columns_decoder(self, reader: JsonSchema | None, half: Half, case_rule: CaseRule, *, strict: bool) -> Decode:
+    def columns_decoder(self, reader: JsonSchema | None, spec: ReadSpec) -> Decode:
         """Reads rows of columns, of what was validated."""
-        decode = decode_plan(Format.JSON_SR, self._text, half, case_rule, self._reference_texts, strict=strict)
+        decode = decode_plan(Format.JSON_SR, self._text, spec, self._reference_texts)
         if not self._validate:
             return decode
         validated = self.decoder(reader)

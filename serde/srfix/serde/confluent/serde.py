@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Protocol, TypeAlias, cast
 
-from srfix.serde.casing import CaseRule
 from srfix.serde.closing import Closing
-from srfix.serde.columns.half import Half
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.confluent.config import SerdeClass, SerdeSettings
 from srfix.serde.confluent.strategies import strategy_of
@@ -19,6 +17,7 @@ from srfix.serde.registries.given import AnyClient, Registry, given_registry, is
 from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.schemas.references import named_references
+from srfix.serde.specs import ReadSpec
 
 
 class Codec(Protocol):
@@ -38,7 +37,7 @@ class Codec(Protocol):
     def decoder(self, reader: Any) -> Decode:
         """How bodies that were written under it are read, as the reader schema has them if there is one."""
 
-    def columns_decoder(self, reader: Any, half: Half, case_rule: CaseRule, *, strict: bool) -> Decode:
+    def columns_decoder(self, reader: Any, spec: ReadSpec) -> Decode:
         """How they are read as rows of columns."""
 
 

@@ -20,9 +20,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import print_columns
-from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import (
     BIGINT,
     BYTES,
@@ -39,13 +37,13 @@ from srfix.serde.columns.types import (
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.rows.bare import bare_value
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
 from srfix.serde.formats.rows.misfit import Misfit, encode_error
 from srfix.serde.formats.rows.value_check import ValueCheck, or_none
 from srfix.serde.interface import Value
+from srfix.serde.specs import ReadSpec, WriteSpec
 
 SCHEMA_TYPE: str | None = None
 """KAFKA has no schema in a registry."""
@@ -55,23 +53,13 @@ _Read: TypeAlias = Callable[[bytes], Value]
 _Write: TypeAlias = Callable[[object], bytes]
 
 
-def decoder(
-    schema_text: str | None = None,
-    *,
-    columns: Columns | None,
-    case_rule: CaseRule = CaseRule.UNIQUE,
-    references: tuple[str, ...] = (),
-    wrapped: bool = False,
-    strict: bool = False,
-    reader: ReaderSchema | None = None,
-    times: Times = "datetimes",
-) -> Decode:
+def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """A decoder for rows of the one column. Nothing but the column has a say: there are no names in the bytes, and no
     wrapping.
 
     :raises ColumnError: if it is not one column, of a type that KAFKA has.
     """
-    column = _only(columns)
+    column = _only(spec.columns)
     name, read = column.name, _READ[column.type]  # type: ignore[index]  # _only has looked
 
     def decode(payload: bytes, body_offset: int) -> Value:
@@ -80,23 +68,14 @@ def decoder(
     return decode
 
 
-def encoder(
-    schema_text: str | None = None,
-    *,
-    columns: Columns | None,
-    case_rule: CaseRule = CaseRule.UNIQUE,
-    references: tuple[str, ...] = (),
-    wrapped: bool = False,
-    cut_times: bool = False,
-    times: Times = "datetimes",
-) -> Encode:
+def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder for rows of the one column, whose key in the row is matched by the case rule. It has no times to cut.
 
     :raises ColumnError: if it is not one column, of a type that KAFKA has.
     """
-    column = _only(columns)
+    column = _only(spec.columns)
     name, (check, write) = column.name, _WRITE[column.type]  # type: ignore[index]  # _only has looked
-    record = RecordCheck(case_rule)
+    record = RecordCheck(spec.case_rule)
     record.set_fields([FieldCheck(name=name, field=name, check=or_none(check), when_missing=None)])
 
     def encode(row: object, prefix: bytes) -> bytes:

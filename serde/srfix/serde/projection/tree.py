@@ -39,6 +39,16 @@ class Projection(Generic[W]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ByKeys:
+    """The keys of each document feed the columns, and the schema does not count."""
+
+    expected: tuple[str, ...]
+    """The keys that the schema has."""
+    holder: str
+    """What holds them, in an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Projected(Generic[W]):
     """A type of the writer's, for a column's."""
 

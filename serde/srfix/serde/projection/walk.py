@@ -26,37 +26,29 @@ from srfix.serde.projection.tree import (
     Target,
 )
 from srfix.serde.projection.writer_type import W, WriterField
+from srfix.serde.specs import ReadSpec
 
 _READER: Final = "the reader's schema"
 
 
-def project(
-    writer: W,
-    columns: Columns,
-    case_rule: CaseRule,
-    *,
-    wrapped: bool = True,
-    strict: bool = False,
-    times: Times = "datetimes",
-) -> Projection[W]:
-    """How bodies of a writer's schema are read into columns.
+def project(writer: W, spec: ReadSpec) -> Projection[W]:
+    """How bodies of a writer's schema are read into the columns of a half. With `times="integers"` the numbers of times are
+    left as they were written; the tree has integer columns then.
 
-    :param wrapped: False says that a body is the bare value of the only column.
-    :param strict: every column, and every field inside one, must be fed.
-    :param times: `"integers"` leaves the numbers of times as they were written; the tree has integer columns then.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     :raises ColumnError: if two columns get the same name in the format, or several are un-wrapped.
     :raises SchemaError: if the schema is one that cannot be read.
     """
-    walk = _Walk(case_rule, times)
-    shown = with_times(columns, times)
-    type_, declared = ((struct_of(each) if wrapped else only_column(each).type) for each in (shown, columns))
+    walk = _Walk(spec.case_rule, spec.times)
+    columns = spec.known_columns
+    shown = with_times(columns, spec.times)
+    type_, declared = ((struct_of(each) if spec.wrapped else only_column(each).type) for each in (shown, columns))
     root = walk.value(writer, type_, "", declared)
     return Projection(
         columns=shown,
-        is_wrapped=wrapped,
+        is_wrapped=spec.wrapped,
         root=root,
-        unfed=_unfed(root, walk.absent, case_rule, strict=strict) if wrapped else None,
+        unfed=_unfed(root, walk.absent, spec.case_rule, strict=spec.strict) if spec.wrapped else None,
     )
 
 

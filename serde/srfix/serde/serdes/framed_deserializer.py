@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from srfix.serde.arguments import flag, flag_or_none, member
 from srfix.serde.casing import CaseRule
 from srfix.serde.closing import Closing
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.columns.half import half_of
-from srfix.serde.columns.times import Times, given_times, with_times
+from srfix.serde.columns.times import Times, given_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode
 from srfix.serde.formats.avro import columns_from_avro
-from srfix.serde.formats.avro.read.resolution import ReaderSchema, usable_reader
+from srfix.serde.formats.avro.read.resolution import usable_reader
 from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.interface import Context
 from srfix.serde.native import native_decoder_of
@@ -26,6 +24,7 @@ from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.plans import decode_plan, validated_decode
+from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
 
@@ -37,7 +36,6 @@ class FramedDeserializer(FramedReader, Closing):
     """
 
     _formats: Collection[Format] = ()
-    _validate = False
 
     def __init__(
         self,
@@ -67,29 +65,30 @@ class FramedDeserializer(FramedReader, Closing):
         self._resolver = usable_policy(resolver)
         if self._resolver is not resolver and isinstance(self._resolver, Closing):
             self._close = self._resolver.close
-        self._reader = usable_reader(reader_schema, case_rule)
-        if self._reader is not None and columns is None:
-            columns = columns_from_avro(self._reader.text, names="keep", references=self._reader.references)
-        self._columns = None if columns is None else given_columns(columns)
-        self._case_rule = case_rule
-        self._wrap = flag_or_none("wrap", wrap)
-        self._strict = flag("strict", strict)
-        self._times = given_times(times)
+        reader = usable_reader(reader_schema, case_rule)
+        if reader is not None and columns is None:
+            columns = columns_from_avro(reader.text, names="keep", references=reader.references)
+        self._spec = ReadSpec(
+            columns=None if columns is None else given_columns(columns),
+            case_rule=case_rule,
+            wrap=flag_or_none("wrap", wrap),
+            strict=flag("strict", strict),
+            reader_schema=reader,
+            times=given_times(times),
+        )
         self._forget_plans()
 
     @property
     def columns(self) -> Columns | None:
         """All columns, of both halves; None where rows are as the writer has them."""
-        return None if self._columns is None else with_times(self._columns, self._times)
+        return self._spec.row_columns
 
     def columns_of(self, role: Role) -> Columns | None:
         """What every key, or every value, has, in this order; None where rows are as the writer has them.
 
         :raises ColumnError: if there is no column for this half, or it cannot be used.
         """
-        return (
-            None if self._columns is None else with_times(half_of(self._columns, role, self._wrap).columns, self._times)
-        )
+        return self._spec.half(role).row_columns
 
     def values_decode(self, payload: bytes, ctx: Context) -> Decode | None:
         """For typed arrays: what gives the columns' values of all payloads with this one's schema id, in their order, as
@@ -103,22 +102,12 @@ class FramedDeserializer(FramedReader, Closing):
         """
         frame, role = parse(payload), role_of(ctx.field)
         makers = {format_: schema_module_of(format_).values_decoder for format_ in self._formats}
-        if frame is None or frame.schema_id is None or self._columns is None or not any(makers.values()):
+        if frame is None or frame.schema_id is None or self._spec.columns is None or not any(makers.values()):
             return None
-        half = half_of(self._columns, role, self._wrap)
+        spec = self._spec.half(role)
         resolved = self._resolver.resolve(frame.schema_id, topic=ctx.topic, role=role)
         make = makers.get(format_of(resolved.schema.schema_type))
-        if not half.wrapped or make is None:
-            return None
-        return make(
-            resolved.schema.text,
-            columns=half.columns,
-            case_rule=self._case_rule,
-            references=resolved.references,
-            strict=self._strict,
-            reader=self._reader,
-            times=self._times,
-        )
+        return make(resolved.schema.text, spec, resolved.references) if spec.wrapped and make is not None else None
 
     def native_decode(self, identity: int | UUID, ctx: Context) -> object:
         """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None where Python reads it. Its errors say
@@ -149,27 +138,8 @@ class FramedDeserializer(FramedReader, Closing):
             check_schema_type(schema.schema_type, format_)
         else:
             format_ = format_of(schema.schema_type)
-        half = None if self._columns is None else half_of(self._columns, role, self._wrap)
-        decode = decode_plan(
-            format_,
-            schema.text,
-            half,
-            self._case_rule,
-            resolved.references,
-            strict=self._strict,
-            reader=self._reader,
-            times=self._times,
-        )
-        return validated_decode(decode, format_, schema, resolved.references) if self._validate else decode
+        decode = decode_plan(format_, schema.text, self._spec.half(role), resolved.references)
+        return validated_decode(decode, format_, schema, resolved.references) if self._spec.validate else decode
 
     def __reduce__(self) -> tuple[object, ...]:
-        options: dict[str, Any] = {"columns": self._columns, "case_rule": self._case_rule, "wrap": self._wrap}
-        if self._strict:
-            options["strict"] = True
-        if self._reader is not None:
-            options["reader_schema"] = self._reader
-        if self._times != "datetimes":
-            options["times"] = self._times
-        if self._validate:
-            options["validate"] = True
-        return partial(type(self), **options), (self._resolver,)
+        return partial(type(self), **self._spec.options()), (self._resolver,)

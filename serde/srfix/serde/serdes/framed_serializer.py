@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, cast
 from uuid import UUID
@@ -15,6 +15,7 @@ from srfix.serde.arguments import (
     number_or_none,
     plain_row,
     strategy,
+    text_or_none,
     type_words,
     usable_context,
 )
@@ -34,6 +35,7 @@ from srfix.serde.serdes.framed_writer import FramedWriter
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
 from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone, NoneForNull
 from srfix.serde.serdes.schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice, SettledSchema
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, SubjectStrategy, role_of
 from srfix.serde.subjects.strategies import TopicSubject
 from srfix.serde.wire import Framing, frame_guid, is_header_guid_set, prefix_id_bytes, set_header_guid
@@ -41,36 +43,11 @@ from srfix.serde.wire import Framing, frame_guid, is_header_guid_set, prefix_id_
 TOPIC_SUBJECT: Final = TopicSubject()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnOptions:
-    """Options that only one format has."""
-
-    full_name: str | None = None
-    """Avro: the internal schema's record name."""
-    validate: bool = False
-    """JSON Schema: whether bodies are checked."""
-    cut_times: bool = False
-    """Whether times finer than the schema's are cut."""
-    times: Times = "datetimes"
-    """What a DATE, TIME or TIMESTAMP of a row is."""
-
-    def given(self) -> dict[str, Any]:
-        """The options that differ from their defaults."""
-        flags = {"validate": self.validate, "cut_times": self.cut_times}
-        given: dict[str, Any] = {} if self.times == "datetimes" else {"times": self.times}
-        return (
-            given
-            | ({} if self.full_name is None else {"full_name": self.full_name})
-            | {name: True for name, is_set in flags.items() if is_set}
-        )
-
-
 class FramedSerializer(FramedWriter, Closing):
     """Writes rows under a schema that the registry knows. Thread-safe; picklable if its registry is."""
 
     _format: ClassVar[Format]
     _choice: SchemaChoice
-    _own_options: OwnOptions = OwnOptions()
 
     def __init__(
         self,
@@ -87,6 +64,10 @@ class FramedSerializer(FramedWriter, Closing):
         register: bool = True,
         normalize: bool = False,
         schema_id_framing: Framing = Framing.PREFIX_ID,
+        full_name: str | None = None,
+        validate: bool = False,
+        cut_times: bool = False,
+        times: Times = "datetimes",
     ) -> None:
         """A serializer of columns, or of rows under a schema that exists.
 
@@ -107,11 +88,18 @@ class FramedSerializer(FramedWriter, Closing):
         :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are; if an argument is of
             the wrong type.
         """
+        spec = WriteSpec(
+            full_name=text_or_none("full_name", full_name),
+            validate=flag("validate", validate),
+            cut_times=flag("cut_times", cut_times),
+            times=given_times(times),
+        )
         registry, self._close = given_registry(registry)
-        case_rule = member("case_rule", CaseRule, case_rule)
-        generation, written_by = (
-            member("generation", Generation, generation),
-            member("written_by", WrittenBy, written_by),
+        spec = replace(
+            spec,
+            case_rule=member("case_rule", CaseRule, case_rule),
+            generation=member("generation", Generation, generation),
+            written_by=member("written_by", WrittenBy, written_by),
         )
         _check(subjects, schema_id_framing, wrap=wrap, register=register, normalize=normalize)
         number_or_none("schema_id", schema_id)
@@ -119,10 +107,6 @@ class FramedSerializer(FramedWriter, Closing):
             number_or_none("version", version)
         options: dict[str, Any] = {
             "subjects": subjects,
-            "case_rule": case_rule,
-            "wrap": wrap,
-            "generation": generation,
-            "written_by": written_by,
             "schema_id": schema_id,
             "version": version,
             "register": register,
@@ -130,21 +114,9 @@ class FramedSerializer(FramedWriter, Closing):
             "schema_id_framing": schema_id_framing,
         }
         columns = None if columns is None else given_columns(columns, names="upper")
-        own = self._own_options
-        self._set(schema_id_framing, partial(type(self), registry, columns, **options, **own.given()))
-        internal: dict[str, Any] = {"generation": generation, "written_by": written_by}
-        if own.full_name is not None:
-            internal["full_name"] = own.full_name
-        plans = ColumnPlans(
-            self._format,
-            columns,
-            wrap,
-            case_rule,
-            internal,
-            validate=own.validate,
-            cut_times=own.cut_times,
-            times=own.times,
-        )
+        spec = replace(spec, columns=columns, wrap=wrap)
+        self._set(schema_id_framing, partial(type(self), registry, **options, **spec.options()))
+        plans = ColumnPlans(self._format, spec)
         if schema_id is not None or version is not None:
             lookup = cast("SchemaLookup", registry)
             self._choice = ExistingSchema(lookup, plans.encode_under, subjects, schema_id=schema_id, version=version)
@@ -186,35 +158,33 @@ class FramedSerializer(FramedWriter, Closing):
         :param times: `"integers"` takes times as the integers that are written.
         :raises SchemaError: if the text is not a schema of the format.
         """
-        own = OwnOptions(cut_times=cut_times, times=given_times(times))
+        spec = WriteSpec(cut_times=cut_times, times=given_times(times))
         options = {"subjects": subjects, "register": register, "normalize": normalize}
-        return cls._for_schema(registry, schema, own, schema_id_framing, options)
+        return cls._for_schema(registry, schema, spec, schema_id_framing, options)
 
     @classmethod
     def _for_schema(
         cls,
         registry: SchemaRegistrar | AnyClient,
         schema: str | Schema,
-        own: OwnOptions,
+        spec: WriteSpec,
         framing: Framing,
         options: Mapping[str, Any],
     ) -> Self:
         """:param options: `subjects`, `register` and `normalize`, as `OwnSchema` takes them."""
         registry, close = given_registry(registry)
         flags = {name: options[name] for name in ("register", "normalize")}
-        _check(options["subjects"], framing, **flags, validate=own.validate, cut_times=own.cut_times)
+        _check(options["subjects"], framing, **flags, validate=spec.validate, cut_times=spec.cut_times)
         if not isinstance(schema, str | Schema):
             raise UsageError(f"schema is {type_words(schema)}; it must be a schema's text, or a Schema of srfix.serde.")
         serializer = cls.__new__(cls)
         serializer._close = close
-        make = partial(cls.for_schema, registry, schema, schema_id_framing=framing, **options, **own.given())
+        make = partial(cls.for_schema, registry, schema, schema_id_framing=framing, **options, **spec.options())
         serializer._set(framing, make)
         schema_type = schema_module_of(cls._format).SCHEMA_TYPE
         given = Schema(text=schema, schema_type=schema_type) if isinstance(schema, str) else schema
         check_schema_type(given.schema_type, cls._format)
-        plans = ColumnPlans(
-            cls._format, None, None, CaseRule.EXACT, {}, validate=own.validate, cut_times=own.cut_times, times=own.times
-        )
+        plans = ColumnPlans(cls._format, spec)
         with_guid = framing is not Framing.PREFIX_ID
         choice = OwnSchema(registry, lambda _: given, plans.encode, with_guid=with_guid, **options)
         serializer._choice = choice

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.columns.half import Half, half_of
-from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns, ScalarType, scalars_of
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, EncodeError
-from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of
 from srfix.serde.interface import Value
 from srfix.serde.schemas.models import Schema
+from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
 EncodeOrNone: TypeAlias = Callable[[object, bytes], "bytes | None"]
@@ -24,47 +23,20 @@ EncodeOrNone: TypeAlias = Callable[[object, bytes], "bytes | None"]
 class ColumnPlans:
     """Schemas and encoders of columns, by half; without columns, of rows as a schema has them."""
 
-    def __init__(
-        self,
-        format_: Format,
-        columns: Columns | None,
-        wrap: bool | None,
-        case_rule: CaseRule,
-        internal: Mapping[str, Any],
-        *,
-        validate: bool = False,
-        cut_times: bool = False,
-        times: Times = "datetimes",
-    ) -> None:
-        self._validate = validate
-        self._cut_times = cut_times
-        self._times = times
+    def __init__(self, format_: Format, spec: WriteSpec) -> None:
         self._format = format_
-        self._columns = columns
-        self._wrap = wrap
-        self._case_rule = case_rule
-        self._internal = internal
+        self._spec = spec
 
     def internal_schema(self, role: Role) -> Schema:
         """The columns' internal schema."""
-        half = self._half(role)
-        assert half is not None
-        _check_local(self._format, half)
+        spec = self._spec.half(role)
+        _check_local(self._format, spec.known_columns)
         module = schema_module_of(self._format)
-        text = module.internal_schema(half.columns, role=role, wrapped=half.wrapped, **self._internal)
-        return Schema(text=text, schema_type=module.SCHEMA_TYPE)
+        return Schema(text=module.internal_schema(spec, role), schema_type=module.SCHEMA_TYPE)
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
         """How rows are written under their own schema."""
-        encode = encode_plan(
-            self._format,
-            schema.text,
-            self._half(role),
-            self._case_rule,
-            references,
-            cut_times=self._cut_times,
-            times=self._times,
-        )
+        encode = encode_plan(self._format, schema.text, self._spec.half(role), references)
         return self._validated(encode, schema, references)
 
     def encode_under(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
@@ -73,100 +45,43 @@ class ColumnPlans:
         :raises SchemaError: if it is of another format, or columns and schema do not go together.
         """
         check_schema_type(schema.schema_type, self._format)
-        return self._validated(self._under(schema, references, self._half(role)), schema, references)
-
-    def _under(self, schema: Schema, references: tuple[str, ...], half: Half | None) -> EncodeOrNone:
-        if half is None:
-            return encode_plan(
-                self._format,
-                schema.text,
-                None,
-                CaseRule.EXACT,
-                references,
-                cut_times=self._cut_times,
-                times=self._times,
-            )
-        make = schema_module_of(self._format).encoder_under
-        encode = make(
-            schema.text,
-            columns=half.columns,
-            references=references,
-            wrapped=half.wrapped,
-            cut_times=self._cut_times,
-            times=self._times,
-        )
-        return encode if half.wrapped else NoneForNull(encode, half, CaseRule.EXACT)
+        spec = replace(self._spec.half(role), case_rule=CaseRule.EXACT)
+        if spec.columns is None:
+            return self._validated(encode_plan(self._format, schema.text, spec, references), schema, references)
+        encode = schema_module_of(self._format).encoder_under(schema.text, spec, references)
+        return self._validated(encode if spec.wrapped else NoneForNull(encode, spec), schema, references)
 
     def _validated(self, encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
-        return _validated_encode(encode, self._format, schema, references) if self._validate else encode
-
-    def _half(self, role: Role) -> Half | None:
-        return None if self._columns is None else half_of(self._columns, role, self._wrap)
+        return _validated_encode(encode, self._format, schema, references) if self._spec.validate else encode
 
 
-def _check_local(format_: Format, half: Half | None) -> None:
-    if half is None or module_of(format_).HAS_LOCAL_TIMES:
+def _check_local(format_: Format, columns: Columns | None) -> None:
+    if columns is None or module_of(format_).HAS_LOCAL_TIMES:
         return
-    if ScalarType.TIMESTAMP_NTZ in scalars_of(half.columns):
+    if ScalarType.TIMESTAMP_NTZ in scalars_of(columns):
         raise ColumnError(
             f"{format_.value} has no local times, and a column is TIMESTAMP_NTZ. Write Avro; or take TIMESTAMP, for "
             "instants, or STRING."
         )
 
 
-def decode_plan(
-    format_: Format,
-    text: str | None,
-    half: Half | None,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    *,
-    strict: bool = False,
-    reader: ReaderSchema | None = None,
-    times: Times = "datetimes",
-) -> Decode:
-    """A plan for reading; without a half, the body as the writer has it.
+def decode_plan(format_: Format, text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
+    """A plan for reading a half; without columns, the body as the writer has it.
 
     :raises ColumnError: if the format cannot hold a column.
     """
-    _check_local(format_, half)
-    return module_of(format_).decoder(
-        text,
-        columns=None if half is None else half.columns,
-        case_rule=case_rule,
-        references=references,
-        wrapped=half is None or half.wrapped,
-        strict=strict,
-        reader=reader,
-        times=times,
-    )
+    _check_local(format_, spec.columns)
+    return module_of(format_).decoder(text, spec, references)
 
 
-def encode_plan(
-    format_: Format,
-    text: str | None,
-    half: Half | None,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    *,
-    cut_times: bool = False,
-    times: Times = "datetimes",
-) -> EncodeOrNone:
-    """A plan for writing; without a half, rows as the schema has them.
+def encode_plan(format_: Format, text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> EncodeOrNone:
+    """A plan for writing a half; without columns, rows as the schema has them.
 
     :raises ColumnError: if the format cannot hold a column.
     """
-    _check_local(format_, half)
-    encode = module_of(format_).encoder(
-        text,
-        columns=None if half is None else half.columns,
-        case_rule=case_rule,
-        references=references,
-        wrapped=half is None or half.wrapped,
-        cut_times=cut_times,
-        times=times,
-    )
-    return encode if half is None or half.wrapped else NoneForNull(encode, half, case_rule)
+    _check_local(format_, spec.columns)
+    encode = module_of(format_).encoder(text, spec, references)
+    return encode if spec.wrapped else NoneForNull(encode, spec)
 
 
 def _validated_encode(
@@ -216,10 +131,10 @@ class NoneForNull:
 
     __slots__ = ("_case_rule", "_names", "encode")
 
-    def __init__(self, encode: Encode, half: Half, case_rule: CaseRule) -> None:
+    def __init__(self, encode: Encode, spec: WriteSpec) -> None:
         self.encode = encode
-        self._names = tuple(column.name for column in half.columns)
-        self._case_rule = case_rule
+        self._names = tuple(column.name for column in spec.known_columns)
+        self._case_rule = spec.case_rule
 
     def __call__(self, row: object, prefix: bytes) -> bytes | None:
         if (

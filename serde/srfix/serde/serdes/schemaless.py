@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 from srfix.serde.arguments import flag, flag_or_none, member, plain_row, usable_context, usable_payload
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.columns.half import Half, half_of, roles_of
-from srfix.serde.columns.times import Times, given_times, with_times
+from srfix.serde.columns.half import roles_of
+from srfix.serde.columns.times import Times, given_times
 from srfix.serde.columns.types import Columns
-from srfix.serde.connect.columns import NameRule
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Row, SerdeContext, Value
@@ -20,62 +19,53 @@ from srfix.serde.native import native_decoder_of
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
 from srfix.serde.serdes.records import record_of
+from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role, role_of
 
 _Plan = TypeVar("_Plan")
+_Spec = TypeVar("_Spec", ReadSpec, WriteSpec)
 
 
-class _Schemaless(Generic[_Plan]):
+class _Schemaless(Generic[_Plan, _Spec]):
     _format: ClassVar[Format]
-    _names: ClassVar[NameRule] = "keep"
-    """Whether the names of a StructType stay as they are."""
-    _times: Times = "datetimes"
+    _spec: _Spec
 
-    def __init__(
-        self,
-        columns: GivenColumns | None = None,
-        *,
-        case_rule: CaseRule | str = CaseRule.UNIQUE,
-        wrap: bool | None = None,
-    ) -> None:
+    def _set(self, spec: _Spec) -> None:
         """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
-        self._columns = None if columns is None else given_columns(columns, names=self._names)
-        self._case_rule = member("case_rule", CaseRule, case_rule)
-        self._wrap = flag_or_none("wrap", wrap)
+        self._spec = spec
         self._plans: dict[str, _Plan] = {}
-        roles = () if self._columns is None else roles_of(self._columns)
+        roles = () if spec.columns is None else roles_of(spec.columns)
         # What the format cannot hold is said at once, where it is known which halves there will be.
-        for role in roles if wrap is None or len(roles) == 1 else ():
+        for role in roles if spec.wrap is None or len(roles) == 1 else ():
             self._plan(role)
 
     @property
     def columns(self) -> Columns | None:
         """All columns, of both halves; None where rows are as the writer has them."""
-        return None if self._columns is None else with_times(self._columns, self._times)
+        return self._spec.row_columns
 
     def columns_of(self, role: Role) -> Columns | None:
         """What every key, or every value, has, in this order; None where rows are as the writer has them.
 
         :raises ColumnError: if there is no column for this half, or it cannot be used.
         """
-        half = self._half(role)
-        return None if half is None else with_times(half.columns, self._times)
+        return self._spec.half(role).row_columns
 
     def _plan(self, role: Role) -> _Plan:
-        plan = self._plans[role.value] = self._made(self._half(role))
+        plan = self._plans[role.value] = self._made(self._spec.half(role))
         return plan
 
-    def _made(self, half: Half | None) -> _Plan:
+    def _made(self, spec: _Spec) -> _Plan:
         raise NotImplementedError
 
-    def _half(self, role: Role) -> Half | None:
-        return None if self._columns is None else half_of(self._columns, role, self._wrap)
+    def __reduce__(self) -> tuple[object, ...]:
+        options = self._spec.options()
+        columns = options.pop("columns", None)
+        return partial(type(self), **options), (columns,)
 
 
-class SchemalessSerializer(_Schemaless[EncodeOrNone]):
+class SchemalessSerializer(_Schemaless[EncodeOrNone, WriteSpec]):
     """Writes rows without a schema. Thread-safe and picklable."""
-
-    _names = "upper"
 
     def __init__(
         self,
@@ -91,15 +81,15 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
         :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         """
-        self._cut_times = flag("cut_times", cut_times)
-        self._times = given_times(times)
-        super().__init__(columns, case_rule=case_rule, wrap=wrap)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        make = partial(type(self), case_rule=self._case_rule, wrap=self._wrap, cut_times=self._cut_times)
-        if self._times != "datetimes":
-            make = partial(make, times=self._times)
-        return make, (self._columns,)
+        self._set(
+            WriteSpec(
+                cut_times=flag("cut_times", cut_times),
+                times=given_times(times),
+                columns=None if columns is None else given_columns(columns, names="upper"),
+                case_rule=member("case_rule", CaseRule, case_rule),
+                wrap=flag_or_none("wrap", wrap),
+            )
+        )
 
     def __call__(self, row: object, ctx: Context | str) -> bytes | None:
         """The payload; None for None (a tombstone), and for a bare null.
@@ -118,11 +108,11 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone]):
         except ABOUT_THE_ROW as error:
             raise written_to(error, ctx) from error
 
-    def _made(self, half: Half | None) -> EncodeOrNone:
-        return encode_plan(self._format, None, half, self._case_rule, cut_times=self._cut_times, times=self._times)
+    def _made(self, spec: WriteSpec) -> EncodeOrNone:
+        return encode_plan(self._format, None, spec)
 
 
-class SchemalessDeserializer(_Schemaless[Decode]):
+class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
     """Reads payloads without a schema. Thread-safe and picklable."""
 
     def __init__(
@@ -141,9 +131,15 @@ class SchemalessDeserializer(_Schemaless[Decode]):
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         :raises UsageError: if `times` is no word of its.
         """
-        self._strict = flag("strict", strict)
-        self._times = given_times(times)
-        super().__init__(columns, case_rule=case_rule, wrap=wrap)
+        self._set(
+            ReadSpec(
+                strict=flag("strict", strict),
+                times=given_times(times),
+                columns=None if columns is None else given_columns(columns),
+                case_rule=member("case_rule", CaseRule, case_rule),
+                wrap=flag_or_none("wrap", wrap),
+            )
+        )
 
     def __call__(self, payload: bytes | None, ctx: Context | str) -> Value:
         """The row; None for a null payload.
@@ -190,11 +186,5 @@ class SchemalessDeserializer(_Schemaless[Decode]):
         rows: list[Value] = [] if native is None else native.read_ahead(payloads, first)
         return rows
 
-    def _made(self, half: Half | None) -> Decode:
-        return decode_plan(self._format, None, half, self._case_rule, strict=self._strict, times=self._times)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        made = partial(type(self), case_rule=self._case_rule, wrap=self._wrap, strict=self._strict)
-        if self._times != "datetimes":
-            made = partial(made, times=self._times)
-        return made, (self._columns,)
+    def _made(self, spec: ReadSpec) -> Decode:
+        return decode_plan(self._format, None, spec)

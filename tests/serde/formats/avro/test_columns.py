@@ -27,6 +27,7 @@ from srfix.serde.columns.types import (
 from srfix.serde.connect.columns import Dropped
 from srfix.serde.formats.avro.infer import infer_avro
 from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.specs import WriteSpec
 from tests.serde import avro_schemas as avro
 from tests.strategies import avro_columns
 
@@ -287,11 +288,13 @@ class TestTheRoot:
 class TestTheInternalSchema:
     @given(avro_columns)
     def test_is_undone(self, declared: Columns) -> None:
-        assert columns_from_avro(internal_schema(declared), names="keep") == declared
+        assert columns_from_avro(internal_schema(WriteSpec(columns=declared)), names="keep") == declared
 
     @given(avro_columns)
     def test_with_connects_properties_is_undone(self, declared: Columns) -> None:
-        text = internal_schema(declared, generation=Generation.FROM_0_29, written_by=WrittenBy.CREATE)
+        text = internal_schema(
+            WriteSpec(columns=declared, generation=Generation.FROM_0_29, written_by=WrittenBy.CREATE)
+        )
         assert columns_from_avro(text, names="keep") == declared
 
 

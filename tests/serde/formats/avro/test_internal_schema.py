@@ -16,12 +16,13 @@ from srfix.serde import Column, ColumnError, Columns, Role, WrittenBy, parse_col
 from srfix.serde.columns.types import INTEGER, Array, Map
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, key_full_name
+from srfix.serde.specs import WriteSpec
 from tests.serde.avro_schemas import record
 from tests.strategies import avro_columns
 
 
 def _schema(text: str, full_name: str = "n.R") -> str:
-    return internal_schema(parse_columns(text), full_name=full_name)
+    return internal_schema(WriteSpec(columns=parse_columns(text), full_name=full_name))
 
 
 def _types(text: str) -> list[object]:
@@ -30,7 +31,7 @@ def _types(text: str) -> list[object]:
 
 class TestInternalSchema:
     def test_a_flat_one_is_exactly_this_text(self) -> None:
-        assert internal_schema(parse_columns("FOO INT, `bar` STRING")) == (
+        assert internal_schema(WriteSpec(columns=parse_columns("FOO INT, `bar` STRING"))) == (
             '{"type":"record","name":"KsqlDataSourceSchema","namespace":"io.confluent.ksql.avro_schemas","fields":['
             '{"name":"FOO","type":["null","int"],"default":null},'
             '{"name":"bar","type":["null","string"],"default":null}]}'
@@ -91,8 +92,8 @@ class TestInternalSchema:
 
     @given(avro_columns)
     def test_it_is_an_avro_schema_compact_and_stable(self, declared: Columns) -> None:
-        text = internal_schema(declared)
-        assert text == internal_schema(declared)
+        text = internal_schema(WriteSpec(columns=declared))
+        assert text == internal_schema(WriteSpec(columns=declared))
         assert text == json.dumps(json.loads(text), separators=(",", ":"))
         parsed = fastavro.parse_schema(json.loads(text))
         assert isinstance(parsed, dict)
@@ -100,7 +101,9 @@ class TestInternalSchema:
 
 
 def _created(text: str, **more: Any) -> object:
-    return json.loads(internal_schema(parse_columns(text), full_name="n.R", written_by=WrittenBy.CREATE, **more))
+    return json.loads(
+        internal_schema(WriteSpec(columns=parse_columns(text), full_name="n.R", written_by=WrittenBy.CREATE, **more))
+    )
 
 
 def _first(schema: object) -> object:
@@ -115,7 +118,7 @@ class TestConnectsProperties:
     """`AvroData.fromConnectSchema` with `connect.meta.data` on, as CREATE registers, and off (ksql#9238)."""
 
     def test_a_flat_one_is_exactly_this_text(self) -> None:
-        text = internal_schema(parse_columns("FOO INT"), written_by=WrittenBy.CREATE)
+        text = internal_schema(WriteSpec(columns=parse_columns("FOO INT"), written_by=WrittenBy.CREATE))
         assert text == (
             '{"type":"record","name":"KsqlDataSourceSchema","namespace":"io.confluent.ksql.avro_schemas","fields":['
             '{"name":"FOO","type":["null","int"],"default":null}],'
@@ -151,7 +154,7 @@ class TestConnectsProperties:
 def test_several_columns_cannot_be_unwrapped() -> None:
     """SerdeUtils.applySinglesUnwrapping."""
     with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped.*: A, B\."):
-        internal_schema(parse_columns("A INT, B INT"), wrapped=False)
+        internal_schema(WriteSpec(columns=parse_columns("A INT, B INT"), wrap=False))
 
 
 class TestMapsAndKeys:
@@ -159,15 +162,15 @@ class TestMapsAndKeys:
         """AvroUtil.throwOnInvalidSchema."""
         columns = (Column("A", Array(Map(INTEGER, INTEGER))),)
         with pytest.raises(ColumnError, match=r"MAPs with STRING keys: ->A->ARRAY is "):
-            internal_schema(columns)
+            internal_schema(WriteSpec(columns=columns))
 
     @pytest.mark.parametrize("wrapped", [True, False])
     def test_a_key_holds_no_map(self, wrapped: bool) -> None:
         """GenericKeySerDe, ksql#6621."""
         columns = parse_columns("A STRUCT<M MAP<STRING, INT>>")
         with pytest.raises(ColumnError, match=r"^Map keys, including types that contain maps"):
-            internal_schema(columns, role=Role.KEY, wrapped=wrapped)
-        assert internal_schema(columns, role=Role.VALUE, wrapped=wrapped)
+            internal_schema(WriteSpec(columns=columns, wrap=wrapped), role=Role.KEY)
+        assert internal_schema(WriteSpec(columns=columns, wrap=wrapped), role=Role.VALUE)
 
     @pytest.mark.parametrize(
         ("source", "name"),
@@ -185,6 +188,8 @@ class TestMapsAndKeys:
 
     def test_a_name_that_is_taken_twice_by_the_same_type_is_written_once(self) -> None:
         """AvroSchemas names by path; org.apache.avro.Schema writes an equal record once."""
-        text = internal_schema(parse_columns("A STRUCT<B STRUCT<C INT>>, A_B STRUCT<C INT>"), full_name="n.R")
+        text = internal_schema(
+            WriteSpec(columns=parse_columns("A STRUCT<B STRUCT<C INT>>, A_B STRUCT<C INT>"), full_name="n.R")
+        )
         assert text.count('"name":"R_A_B"') == 1
         assert json.loads(text)["fields"][1]["type"] == ["null", "R_A_B"]

@@ -36,6 +36,7 @@ from srfix.serde.errors import (
 from srfix.serde.formats import json
 from srfix.serde.formats.json.decode import required_type
 from srfix.serde.interface import Value
+from srfix.serde.specs import ReadSpec
 
 ORDER = (
     "ORDERTIME BIGINT, `@ORDERID` BIGINT, ITEMID STRING, ORDERUNITS DOUBLE, `caseField` BIGINT, ARRAYCOL ARRAY<DOUBLE>, "
@@ -44,7 +45,7 @@ ORDER = (
 
 
 def _read(columns: str, body: str | bytes, rule: CaseRule = CaseRule.KSQLDB, *, wrapped: bool = True) -> Value:
-    decode = json.decoder(None, columns=parse_columns(columns), case_rule=rule, wrapped=wrapped)
+    decode = json.decoder(None, ReadSpec(columns=parse_columns(columns), case_rule=rule, wrap=wrapped))
     return decode(body.encode() if isinstance(body, str) else body, 0)
 
 
@@ -71,7 +72,7 @@ class TestRows:
         assert _read("A INT", "null") is None
 
     def test_a_body_may_start_later_and_rows_share_nothing(self) -> None:
-        decode = json.decoder(None, columns=parse_columns("A INT, B ARRAY<INT>"), case_rule=CaseRule.KSQLDB)
+        decode = json.decoder(None, ReadSpec(columns=parse_columns("A INT, B ARRAY<INT>"), case_rule=CaseRule.KSQLDB))
         first, second = decode(b'\0\0\0\0\x07{"A":1,"B":[1]}', 5), decode(b'{"A":2}', 0)
         assert (first, second) == ({"A": 1, "B": [1]}, {"A": 2, "B": None})
 
@@ -90,7 +91,7 @@ class TestRows:
         assert caught.value.path == "$.A" + "[0]" * depth
 
     def test_more_shapes_than_are_remembered_are_read_all_the_same(self) -> None:
-        decode = json.decoder(None, columns=parse_columns("A INT"), case_rule=CaseRule.KSQLDB)
+        decode = json.decoder(None, ReadSpec(columns=parse_columns("A INT"), case_rule=CaseRule.KSQLDB))
         for number in range(1200):
             assert decode(f'{{"x{number}":0,"a":{number}}}'.encode(), 0) == {"A": number}
 
@@ -109,7 +110,9 @@ class TestRows:
         assert _read(columns, body) == {name: value for name, value in both.items() if name != "Z"}
 
     def test_a_row_that_needs_every_digit_changes_nothing_for_those_behind_it(self) -> None:
-        decode = json.decoder(None, columns=parse_columns("S STRING, D DOUBLE, I INT"), case_rule=CaseRule.KSQLDB)
+        decode = json.decoder(
+            None, ReadSpec(columns=parse_columns("S STRING, D DOUBLE, I INT"), case_rule=CaseRule.KSQLDB)
+        )
         easy, hard = b'{"S":"a","D":-0.0,"I":1}', b'{"S":0.1000000000000000055,"D":1e400,"I":1.9}'
         before, exact, after = decode(easy, 0), decode(hard, 0), decode(easy, 0)
         assert before == after == {"S": "a", "D": 0.0, "I": 1}
@@ -234,12 +237,12 @@ class TestUnwrapped:
 class TestColumns:
     def test_several_columns_cannot_be_unwrapped(self) -> None:
         with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: "):
-            json.decoder(None, columns=parse_columns("A INT, B INT"), case_rule=CaseRule.KSQLDB, wrapped=False)
+            json.decoder(None, ReadSpec(columns=parse_columns("A INT, B INT"), case_rule=CaseRule.KSQLDB, wrap=False))
 
     def test_the_keys_of_a_map_must_be_strings(self) -> None:
         columns = (Column("A", Map(BIGINT, keys=INTEGER)),)
         with pytest.raises(ColumnError, match=r"^JSON only supports MAPs with STRING keys: ->A is MAP<"):
-            json.decoder(None, columns=columns, case_rule=CaseRule.KSQLDB)
+            json.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))
 
     def test_there_is_no_schema_type(self) -> None:
         assert json.SCHEMA_TYPE is None
@@ -248,16 +251,16 @@ class TestColumns:
 class TestWithoutColumns:
     @pytest.mark.parametrize("body", [b'{"a":[1,2.5,null,true,"x"],"b":{}}', b"1", b'"x"', b"null", b"[]"])
     def test_the_parsed_json_comes_as_it_is(self, body: bytes) -> None:
-        decode = json.decoder(None, columns=None, case_rule=CaseRule.UNIQUE)
+        decode = json.decoder(None, ReadSpec())
         assert decode(body, 0) == stdlib_json.loads(body)
         assert decode(b"\0\0\0\0\x01" + body, 5) == stdlib_json.loads(body)
 
     def test_whole_numbers_are_exact(self) -> None:
-        assert json.decoder(None, columns=None, case_rule=CaseRule.UNIQUE)(b"18446744073709551617", 0) == 2**64 + 1
+        assert json.decoder(None, ReadSpec())(b"18446744073709551617", 0) == 2**64 + 1
 
     @pytest.mark.parametrize(
         ("body", "error"), [(b"", TruncatedBodyError), (b"{", TruncatedBodyError), (b"1 2", TrailingBytesError)]
     )
     def test_what_is_not_json_is_refused(self, body: bytes, error: type[DecodeError]) -> None:
         with pytest.raises(error):
-            json.decoder(None, columns=None, case_rule=CaseRule.UNIQUE)(body, 0)
+            json.decoder(None, ReadSpec())(body, 0)

@@ -19,13 +19,16 @@ from hypothesis import strategies as st
 from srfix.serde import CaseRule, Columns, EncodeError, parse_columns
 from srfix.serde.formats import json
 from srfix.serde.formats.json.text import compact_bytes, compact_text
+from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.strategies import columns_and_row
 
 UTC = datetime.UTC
 
 
 def _write(columns: str, row: object, rule: CaseRule = CaseRule.UNIQUE, *, wrapped: bool = True) -> str:
-    return json.encoder(None, columns=parse_columns(columns), case_rule=rule, wrapped=wrapped)(row, b"").decode()
+    return json.encoder(None, WriteSpec(columns=parse_columns(columns), case_rule=rule, wrap=wrapped))(
+        row, b""
+    ).decode()
 
 
 class TestValues:
@@ -85,7 +88,7 @@ class TestRows:
         assert _write("A INT, B STRING, C INT", {"C": 3, "A": 1}) == '{"A":1,"B":null,"C":3}'
 
     def test_the_prefix_stands_before_it(self) -> None:
-        write = json.encoder(None, columns=parse_columns("A INT"), case_rule=CaseRule.EXACT)
+        write = json.encoder(None, WriteSpec(columns=parse_columns("A INT"), case_rule=CaseRule.EXACT))
         assert write({"A": 1}, b"\0\1") == b'\0\1{"A":1}'
 
     @pytest.mark.parametrize("rule", [CaseRule.UNIQUE, CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
@@ -153,9 +156,9 @@ class TestRows:
     @given(columns_and_row, st.sampled_from([CaseRule.UNIQUE, CaseRule.EXACT]))
     def test_what_is_written_is_read_again(self, drawn: tuple[Columns, object], rule: CaseRule) -> None:
         columns, row = drawn
-        body = json.encoder(None, columns=columns, case_rule=rule)(row, b"")
+        body = json.encoder(None, WriteSpec(columns=columns, case_rule=rule))(row, b"")
         assert list(stdlib_json.loads(body)) == [column.name for column in columns]
-        assert json.decoder(None, columns=columns, case_rule=rule)(body, 0) == row
+        assert json.decoder(None, ReadSpec(columns=columns, case_rule=rule))(body, 0) == row
 
 
 class TestWithoutColumns:
@@ -169,7 +172,7 @@ class TestWithoutColumns:
         ],
     )
     def test_what_has_a_json_is_written(self, value: object, text: str) -> None:
-        assert json.encoder(None, columns=None, case_rule=CaseRule.UNIQUE)(value, b"\0") == b"\0" + text.encode()
+        assert json.encoder(None, WriteSpec())(value, b"\0") == b"\0" + text.encode()
 
     @pytest.mark.parametrize(
         "value",
@@ -189,13 +192,13 @@ class TestWithoutColumns:
     )
     def test_what_has_none_is_refused(self, value: object) -> None:
         with pytest.raises(EncodeError, match=r"^The value has no JSON \("):
-            json.encoder(None, columns=None, case_rule=CaseRule.UNIQUE)(value, b"")
+            json.encoder(None, WriteSpec())(value, b"")
 
     def test_a_value_that_holds_itself_is_refused(self) -> None:
         value: list[object] = []
         value.append(value)
         with pytest.raises(EncodeError, match=r"^The value has no JSON \(it nests too deep\)"):
-            json.encoder(None, columns=None, case_rule=CaseRule.UNIQUE)(value, b"")
+            json.encoder(None, WriteSpec())(value, b"")
 
 
 class TestText:

@@ -24,6 +24,7 @@ from srfix.serde.formats.json import kernel as json_kernel
 from srfix.serde.interface import SerdeContext
 from srfix.serde.native import kernel, native_decoder_of
 from srfix.serde.resolve.policies import ById
+from srfix.serde.specs import ReadSpec
 from tests.serde.engines import must_agree, python_engine
 from tests.serde.fuzz.frames import GuidRegistry
 from tests.serde.fuzz.harness import PAYLOADS, PER_CASE, fuzzed, seeds
@@ -258,7 +259,7 @@ def test_what_is_odd_under_a_schema_is_read_as_python_reads_it(body: bytes, rule
 class TestTheKernel:
     def test_reads_the_documents_of_its_columns_itself(self) -> None:
         deserialize = JsonDeserializer(COLUMNS)
-        decode = json_format.decoder(columns=COLUMNS, case_rule=CaseRule.UNIQUE)
+        decode = json_format.decoder(None, ReadSpec(columns=COLUMNS))
         native = cast("Any", native_decoder_of(decode))
         assert native.read_ahead([BODY, BODY], 0) == [deserialize(BODY, TOPIC)] * 2
 
@@ -281,8 +282,13 @@ class TestTheKernel:
 
     def test_leaves_columns_that_differ_by_case_to_python(self) -> None:
         columns = parse_columns("`foo` INT, FOO INT")
-        assert native_decoder_of(json_format.decoder(columns=columns, case_rule=CaseRule.KSQLDB)) is None
-        assert native_decoder_of(json_format.decoder(columns=columns, case_rule=CaseRule.EXACT)) is not None
+        assert (
+            native_decoder_of(json_format.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))) is None
+        )
+        assert (
+            native_decoder_of(json_format.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.EXACT)))
+            is not None
+        )
 
     def test_spends_what_python_spends(self) -> None:
         columns = parse_columns(f"A ARRAY<STRUCT<{', '.join(f'C{number} INT' for number in range(40))}>>")

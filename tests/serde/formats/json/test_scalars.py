@@ -25,13 +25,14 @@ from hypothesis import strategies as st
 from srfix.serde import CaseRule, CoercionError, OutOfRangeError, parse_columns
 from srfix.serde.formats import json
 from srfix.serde.interface import Value
+from srfix.serde.specs import ReadSpec
 
 UTC = datetime.UTC
 
 
 def _read(sql: str, text: str) -> Value:
     """The value of a single un-wrapped column."""
-    decode = json.decoder(None, columns=parse_columns(f"C {sql}"), case_rule=CaseRule.KSQLDB, wrapped=False)
+    decode = json.decoder(None, ReadSpec(columns=parse_columns(f"C {sql}"), case_rule=CaseRule.KSQLDB, wrap=False))
     row = decode(text.encode(), 0)
     assert isinstance(row, dict)
     assert list(row) == ["C"]
@@ -150,7 +151,9 @@ class TestDouble:
             assert math.copysign(1, value) == sign
 
     def test_it_does_so_where_every_digit_is_read(self) -> None:
-        decode = json.decoder(None, columns=parse_columns("A DOUBLE, B DECIMAL(4, 1)"), case_rule=CaseRule.KSQLDB)
+        decode = json.decoder(
+            None, ReadSpec(columns=parse_columns("A DOUBLE, B DECIMAL(4, 1)"), case_rule=CaseRule.KSQLDB)
+        )
         row = decode(b'{"A": -0.0, "B": -0.0}', 0)
         assert repr(row) == "{'A': 0.0, 'B': Decimal('0.0')}"
 

@@ -30,6 +30,7 @@ from srfix.serde.errors import (
 )
 from srfix.serde.formats import json_schema
 from srfix.serde.interface import Value
+from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.strategies import columns_and_row
 
 _CONNECT = "org.apache.kafka.connect.data"
@@ -38,7 +39,7 @@ _CONNECT = "org.apache.kafka.connect.data"
 def _read(
     schema: str, columns: str, body: str | bytes, *, rule: CaseRule = CaseRule.KSQLDB, wrapped: bool = True
 ) -> Value:
-    decode = json_schema.decoder(schema, columns=parse_columns(columns), case_rule=rule, wrapped=wrapped)
+    decode = json_schema.decoder(schema, ReadSpec(columns=parse_columns(columns), case_rule=rule, wrap=wrapped))
     return decode(b"\0\0\0\0\x07" + (body.encode() if isinstance(body, str) else body), 5)
 
 
@@ -141,9 +142,7 @@ class TestValues:
 
     def test_a_decimal_has_no_negative_zero_and_a_double_keeps_its_own_with_every_digit_too(self) -> None:
         schema = json.dumps({"type": "object", "properties": {"A": json.loads(_DECIMAL), "B": {"type": "number"}}})
-        read = json_schema.decoder(
-            schema, columns=parse_columns("A DECIMAL(6, 2), B DOUBLE"), case_rule=CaseRule.UNIQUE
-        )
+        read = json_schema.decoder(schema, ReadSpec(columns=parse_columns("A DECIMAL(6, 2), B DOUBLE")))
         assert repr(read(b'{"A":-0.0,"B":-0.0}', 0)) == "{'A': Decimal('0.00'), 'B': -0.0}"
 
     @pytest.mark.parametrize(
@@ -262,7 +261,9 @@ class TestUnions:
     def _row(self, body: str) -> Value:
         text = f'{{"type":"object","properties":{{"p":{self._SCHEMA}}}}}'
         columns = json_schema.columns_from_json_schema(text)
-        return json_schema.decoder(text, columns=columns, case_rule=CaseRule.KSQLDB)(f'{{"p":{body}}}'.encode(), 0)
+        return json_schema.decoder(text, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))(
+            f'{{"p":{body}}}'.encode(), 0
+        )
 
 
 class TestRoot:
@@ -279,20 +280,20 @@ class TestRoot:
             _read('{"type":"object","properties":{"a":{"type":"string"}}}', "A STRING", "null")
 
     def test_without_columns_the_json_comes_as_it_is(self) -> None:
-        decode = json_schema.decoder("not even looked at", columns=None, case_rule=CaseRule.UNIQUE)
+        decode = json_schema.decoder("not even looked at", ReadSpec())
         assert decode(b'\0\0\0\0\x01{"a":[1,2.5,"x",null]}', 5) == {"a": [1, 2.5, "x", None]}
 
     def test_a_schema_is_needed_for_columns(self) -> None:
         with pytest.raises(SchemaError, match=r"^JSON_SR bodies cannot be read without the schema"):
-            json_schema.decoder(None, columns=parse_columns("A INT"), case_rule=CaseRule.UNIQUE)
+            json_schema.decoder(None, ReadSpec(columns=parse_columns("A INT")))
 
     def test_a_map_has_string_keys(self) -> None:
         with pytest.raises(ColumnError, match=r"^JSON only supports MAPs with STRING keys"):
-            json_schema.decoder("{}", columns=parse_columns("A MAP<INT, INT>"), case_rule=CaseRule.UNIQUE)
+            json_schema.decoder("{}", ReadSpec(columns=parse_columns("A MAP<INT, INT>")))
 
     def test_only_one_column_is_unwrapped(self) -> None:
         with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: "):
-            json_schema.decoder("{}", columns=parse_columns("A INT, B INT"), case_rule=CaseRule.UNIQUE, wrapped=False)
+            json_schema.decoder("{}", ReadSpec(columns=parse_columns("A INT, B INT"), wrap=False))
 
     def test_a_body_that_is_cut_off_or_extended_is_refused(self) -> None:
         text = '{"type":"object","properties":{"a":{"type":"string"}}}'
@@ -317,8 +318,8 @@ class TestProperties:
         self, given_: tuple[Columns, dict[str, object]], rule: CaseRule
     ) -> None:
         columns, row = given_
-        text = json_schema.internal_schema(columns)
-        payload = json_schema.encoder(text, columns=columns, case_rule=rule)(row, b"\0\0\0\0\x01")
+        text = json_schema.internal_schema(WriteSpec(columns=columns))
+        payload = json_schema.encoder(text, WriteSpec(columns=columns, case_rule=rule))(row, b"\0\0\0\0\x01")
         if b'Infinity"' not in payload:  # a text, where the engine's schema says number
             json_schema.validator(text)(payload[5:])
-        assert json_schema.decoder(text, columns=columns, case_rule=rule)(payload, 5) == row
+        assert json_schema.decoder(text, ReadSpec(columns=columns, case_rule=rule))(payload, 5) == row

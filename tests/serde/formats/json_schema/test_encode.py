@@ -9,6 +9,7 @@ import pytest
 
 from srfix.serde import CaseRule, ColumnError, EncodeError, SchemaError, parse_columns
 from srfix.serde.formats import json_schema
+from srfix.serde.specs import ReadSpec, WriteSpec
 
 _PREFIX = b"\0\0\0\0\x07"
 _A = '{"type":"object","properties":{"a":{"type":"integer"}}}'
@@ -16,14 +17,14 @@ _A = '{"type":"object","properties":{"a":{"type":"integer"}}}'
 
 def _written(columns: str, row: object, *, rule: CaseRule = CaseRule.KSQLDB, wrapped: bool = True) -> str:
     parsed = parse_columns(columns)
-    text = json_schema.internal_schema(parsed, wrapped=wrapped)
-    payload = json_schema.encoder(text, columns=parsed, case_rule=rule, wrapped=wrapped)(row, _PREFIX)
+    text = json_schema.internal_schema(WriteSpec(columns=parsed, wrap=wrapped))
+    payload = json_schema.encoder(text, WriteSpec(columns=parsed, case_rule=rule, wrap=wrapped))(row, _PREFIX)
     assert payload.startswith(_PREFIX)
     return payload[5:].decode()
 
 
 def _under(schema: str, columns: str, row: object) -> str:
-    return json_schema.encoder_under(schema, columns=parse_columns(columns))(row, b"").decode()
+    return json_schema.encoder_under(schema, WriteSpec(columns=parse_columns(columns)))(row, b"").decode()
 
 
 class TestEncoder:
@@ -73,7 +74,7 @@ class TestEncoder:
         assert raised.value.paths[0] == "->A"
 
     def test_without_columns_json_is_written_as_it_is(self) -> None:
-        encode = json_schema.encoder("{}", columns=None, case_rule=CaseRule.UNIQUE)
+        encode = json_schema.encoder("{}", WriteSpec())
         assert encode({"a": [1, None]}, _PREFIX) == _PREFIX + b'{"a":[1,null]}'
 
 
@@ -131,17 +132,17 @@ class TestEncoderUnder:
         as_object = '{"type":"object","connect.type":"map","additionalProperties":{"type":"integer"}}'
         text = f'{{"type":"object","properties":{{"m":{as_object}}}}}'
         assert _under(text, "`m` MAP<STRING, BIGINT>", {"m": {"k": 1}}) == '{"m":{"k":1}}'
-        internal = json_schema.internal_schema(parse_columns("M MAP<STRING, BIGINT>"))
+        internal = json_schema.internal_schema(WriteSpec(columns=parse_columns("M MAP<STRING, BIGINT>")))
         assert _under(internal, "M MAP<STRING, BIGINT>", {"M": {"k": 1}}) == '{"M":[{"key":"k","value":1}]}'
 
     def test_what_is_written_is_valid(self) -> None:
         columns = parse_columns("A INT, B DECIMAL(4, 2), S STRUCT<X DATE, L ARRAY<STRING>>")
-        text = json_schema.internal_schema(columns)
+        text = json_schema.internal_schema(WriteSpec(columns=columns))
         row = {"A": 1, "B": Number("1.25"), "S": {"X": datetime.date(2020, 1, 1), "L": ["a", None]}}
-        body = json_schema.encoder_under(text, columns=columns)(row, b"")
+        body = json_schema.encoder_under(text, WriteSpec(columns=columns))(row, b"")
         json_schema.validator(text)(body)
-        assert json_schema.decoder(text, columns=columns, case_rule=CaseRule.EXACT)(body, 0) == row
+        assert json_schema.decoder(text, ReadSpec(columns=columns, case_rule=CaseRule.EXACT))(body, 0) == row
 
     def test_columns_must_be_usable(self) -> None:
         with pytest.raises(ColumnError):
-            json_schema.encoder_under("{}", columns=())
+            json_schema.encoder_under("{}", WriteSpec(columns=()))

@@ -11,6 +11,7 @@ from hypothesis import given
 
 from srfix.serde import ColumnError, Columns, Role, parse_columns
 from srfix.serde.formats import json_schema
+from srfix.serde.specs import WriteSpec
 from tests.strategies import columns as any_columns
 
 _LOGICAL = '"title":"org.apache.kafka.connect.data.{}","connect.version":1,"connect.type":"{}"'
@@ -49,33 +50,37 @@ class TestInternalSchema:
     def test_a_column_is_null_or_its_type(self, declared: str, expected: str) -> None:
         columns, null_or = parse_columns(f"A {declared}"), '"oneOf":[{"type":"null"},' + expected + "]}"
         wrapped = '{"type":"object","properties":{"A":{"connect.index":0,' + null_or + "}}"
-        assert json_schema.internal_schema(columns) == wrapped
-        assert json_schema.internal_schema(columns, wrapped=False) == "{" + null_or
+        assert json_schema.internal_schema(WriteSpec(columns=columns)) == wrapped
+        assert json_schema.internal_schema(WriteSpec(columns=columns, wrap=False)) == "{" + null_or
 
     def test_properties_stand_in_the_order_of_a_hash_map_and_have_their_index(self) -> None:
-        text = json_schema.internal_schema(parse_columns("ORDERTIME BIGINT, ITEMID STRING, `key` INT, `value` INT"))
+        text = json_schema.internal_schema(
+            WriteSpec(columns=parse_columns("ORDERTIME BIGINT, ITEMID STRING, `key` INT, `value` INT"))
+        )
         properties = json.loads(text)["properties"]
         indices = [(name, part["connect.index"]) for name, part in properties.items()]
         assert indices == [("ORDERTIME", 0), ("ITEMID", 1), ("value", 3), ("key", 2)]
 
     def test_names_are_escaped_as_jackson_escapes_them(self) -> None:
-        text = json_schema.internal_schema(parse_columns('"a\x1f\\u001f""é" INT'))
+        text = json_schema.internal_schema(WriteSpec(columns=parse_columns('"a\x1f\\u001f""é" INT')))
         assert '"a\\u001F\\\\u001f\\"é"' in text
 
     def test_a_map_of_other_keys_is_refused(self) -> None:
         with pytest.raises(ColumnError, match=r"MAPs with STRING keys: ->A is MAP<INTEGER, INTEGER>\."):
-            json_schema.internal_schema(parse_columns("A MAP<INT, INT>"))
+            json_schema.internal_schema(WriteSpec(columns=parse_columns("A MAP<INT, INT>")))
 
     def test_a_key_holds_no_map(self) -> None:
         with pytest.raises(ColumnError, match=r"^Map keys, including types that contain maps"):
-            json_schema.internal_schema(parse_columns("A STRUCT<M MAP<STRING, INT>>"), role=Role.KEY, wrapped=False)
+            json_schema.internal_schema(
+                WriteSpec(columns=parse_columns("A STRUCT<M MAP<STRING, INT>>"), wrap=False), role=Role.KEY
+            )
 
     def test_only_a_single_column_is_unwrapped(self) -> None:
         with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped.*: A, B\."):
-            json_schema.internal_schema(parse_columns("A INT, B INT"), wrapped=False)
+            json_schema.internal_schema(WriteSpec(columns=parse_columns("A INT, B INT"), wrap=False))
 
     @given(any_columns)
     def test_the_columns_come_back(self, columns: Columns) -> None:
-        text = json_schema.internal_schema(columns)
+        text = json_schema.internal_schema(WriteSpec(columns=columns))
         assert json_schema.columns_from_json_schema(text, names="keep") == columns
         assert re.match(r'^\{"type":"object","properties":\{', text)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.half import Half
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import BIGINT, STRING, Array, Column, Columns, Map, Struct
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, IncompatibleTypeError
@@ -20,6 +19,7 @@ from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.schemas.models import Schema
 from srfix.serde.spark.interface import Feed
 from srfix.serde.spark.read.feeds import Feeds, planned_feeds
+from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.wire import SchemaId
 from tests.serde.avro_schemas import (
     DATE,
@@ -50,7 +50,7 @@ def _feeds(
         schema_id=SchemaId(1), schema=Schema(text=text, schema_type="AVRO" if format_ is Format.AVRO else "JSON")
     )
     parsed = parse_columns(columns) if isinstance(columns, str) else columns
-    return planned_feeds(format_, resolved, Half(columns=parsed, wrapped=wrapped), rule)
+    return planned_feeds(format_, resolved, ReadSpec(columns=parsed, wrap=wrapped, case_rule=rule))
 
 
 def _lines(feeds: Feeds) -> list[tuple[str, str | None, str | None]]:
@@ -202,13 +202,13 @@ def test_feeds_say_what_the_decoder_does(format_: Format, data: st.DataObject, w
     module = schema_module_of(format_)
     reader = data.draw(_readers(writer))
     try:
-        text = module.internal_schema(writer)
-        decode = module.decoder(text, columns=reader, case_rule=rule)
+        text = module.internal_schema(WriteSpec(columns=writer))
+        decode = module.decoder(text, ReadSpec(columns=reader, case_rule=rule))
     except (ColumnError, CasingError):
         return
     feeds = _feeds(text, reader, format_=format_, rule=rule)
     row = {column.name: data.draw(values_of(column.type)) for column in writer}
-    body = module.encoder(text, columns=writer, case_rule=CaseRule.EXACT)(row, b"")
+    body = module.encoder(text, WriteSpec(columns=writer, case_rule=CaseRule.EXACT))(row, b"")
     top = [feed for feed in feeds.feeds if "->" not in feed.column and feed.field not in (None, "")]
     try:
         read = decode(body, 0)

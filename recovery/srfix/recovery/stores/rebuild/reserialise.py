@@ -93,7 +93,7 @@ def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], cas
     try:
         columns = columns_from_avro(schema.text, names="keep", references=references)
     except (ColumnError, SchemaError):  # no record, or one that is recursive: as Avro itself resolves it
-        from srfix.serde.formats.avro.read.resolution import ReaderSchema
+        from srfix.serde.specs import ReaderSchema
 
         reader = ReaderSchema(text=schema.text, references=references)
         return SchemaDeserializer(resolver, reader_schema=reader, times=_TIMES)

@@ -8,7 +8,7 @@ from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.formats.avro.java_text import full_name, java_json, java_schema
 from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, field_names, key_full_name
 from srfix.serde.formats.avro.plain_times import with_plain_times
-from srfix.serde.formats.avro.read.decoder import decoder, values_decoder
+from srfix.serde.formats.avro.read.decoder import decoder, projection, values_decoder
 from srfix.serde.formats.avro.schema import AvroNode, analyse, describe, every_node, has_decimals, load, nullable_branch
 from srfix.serde.formats.avro.write.encoder import encoder
 from srfix.serde.formats.avro.write.under_existing import encoder_under

@@ -4,49 +4,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from srfix.serde.columns.half import half_of
 from srfix.serde.columns.halves import require_string_keys
-from srfix.serde.columns.types import Columns
 from srfix.serde.connect.columns import connect_of
-from srfix.serde.connect.generations import Generation, WrittenBy, has_connect_properties
+from srfix.serde.connect.generations import has_connect_properties
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, map_of, optional
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats.avro.connect_text import avro_text
 from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, avro_names, check_name, split_full_name
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role
 
 
-def internal_schema(
-    columns: Columns,
-    *,
-    full_name: str | None = None,
-    role: Role = Role.VALUE,
-    wrapped: bool | None = None,
-    generation: Generation = Generation.UP_TO_0_28,
-    written_by: WrittenBy = WrittenBy.SERIALIZER,
-) -> str:
+def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     """The Avro schema of columns as ksqlDB registers it: compact, always the same text for the same columns.
 
     Every field is nullable with the default null; nested records are named by their path, joined with "_"; a MAP is an
     array of `MapEntry` records. Unless told otherwise it is the one that the runtime serializer wrote up to 0.28:
     without Connect's properties, but for `connect.internal.type`.
 
-    :param full_name: the root's name with its namespace, spaces around it cut off (`KsqlAvroSerdeFactory`); None is
-        `KSQLDB_FULL_NAME`. For keys see `key_full_name`.
-    :param columns: of one half, or of both, marked: those of the role are taken.
+    Spaces around the `full_name` are cut off (`KsqlAvroSerdeFactory`); None is `KSQLDB_FULL_NAME`; for keys see
+    `key_full_name`. Un-wrapped, a single column stands without a record around it: its type is the schema then, not
+    nullable.
+
     :param role: which half of a record it is for: a key holds no MAP.
-    :param wrapped: False for a single column without a record around it; its type is the schema then, not nullable. None
-        is ksqlDB's default: the only column of a key stands bare.
-    :param generation: the engine that wrote it, which decides on Connect's properties together with `written_by`.
     :raises ColumnError: if a name is not one that Avro allows, two columns get the same name, two nested records that
         differ do, a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the columns
         cannot be used at all.
     """
-    half = half_of(columns, role, wrapped)
-    require_string_keys(half.columns, "Avro")
-    name = KSQLDB_FULL_NAME if full_name is None else full_name.strip()
-    schema = avro_compatible(connect_of(half.columns, wrapped=half.wrapped), name)
-    return avro_text(schema, meta_data=has_connect_properties(generation, written_by))
+    half = spec.half(role)
+    require_string_keys(half.known_columns, "Avro")
+    name = KSQLDB_FULL_NAME if spec.full_name is None else spec.full_name.strip()
+    schema = avro_compatible(connect_of(half.known_columns, wrapped=half.wrapped), name)
+    return avro_text(schema, meta_data=has_connect_properties(spec.generation, spec.written_by))
 
 
 def avro_compatible(schema: ConnectSchema, full_name: str) -> ConnectSchema:

@@ -11,10 +11,10 @@ import decimal
 from typing import Final, TypeAlias
 
 from srfix.serde.casing import CaseRule, match_keys
+from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import (
     STRING,
     Array,
-    Columns,
     ColumnType,
     Decimal,
     Map,
@@ -30,6 +30,7 @@ from srfix.serde.formats.json.parse import parse, parse_exact, parse_from
 from srfix.serde.formats.json.scalars import MISSING, Convert, Misread, exact_type, scalar_reader
 from srfix.serde.interface import Row, Value
 from srfix.serde.projection.fed import has_rows_of_nulls, unfed
+from srfix.serde.specs import ReadSpec
 
 _Step: TypeAlias = tuple[str, str, type | None, Convert]
 """Column, key, the Python type that is taken as it is, and what else is done with its value."""
@@ -44,17 +45,15 @@ def plain_decoder() -> Decode:
     return parse_from  # type: ignore[return-value]  # no Decimals here
 
 
-def column_decoder(
-    columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool = False, is_fed: bool = False
-) -> Decode:
-    """Rows of the columns; with `wrapped=False` the body is the bare value of the only one.
+def column_decoder(spec: ReadSpec, *, is_fed: bool = False) -> Decode:
+    """Rows of the columns; un-wrapped, the body is the bare value of the only one.
 
-    :param strict: a document that lacks the key of a column, or of a field inside one, is no row.
     :param is_fed: it is known otherwise that the writer feeds columns: a document without any key of theirs is a row.
     """
-    single = None if wrapped else columns[0]
-    is_fed = is_fed or has_rows_of_nulls(case_rule, strict=strict)
-    readers = _Readers(case_rule, strict=strict, is_fed=is_fed or not wrapped)
+    columns = with_times(spec.known_columns, spec.times)
+    single = None if spec.wrapped else columns[0]
+    is_fed = is_fed or has_rows_of_nulls(spec.case_rule, strict=spec.strict)
+    readers = _Readers(spec.case_rule, strict=spec.strict, is_fed=is_fed or not spec.wrapped)
     read = readers.of(Struct(columns) if single is None else single.type, _ROOT)
     begin = readers.budget.begin if readers.budget.is_needed else None
     every_digit = has_decimals(columns)
@@ -91,14 +90,7 @@ def column_decoder(
             raise DecodeError("The JSON nests too deep to be made into a row.") from error
         return read_value if single is None else {single.name: read_value}
 
-    return native_column_decoder(
-        columns,
-        case_rule=case_rule,
-        wrapped=wrapped,
-        strict=strict,
-        is_fed=readers.is_fed,
-        otherwise=decode,
-    )
+    return native_column_decoder(columns, spec, is_fed=readers.is_fed, otherwise=decode)
 
 
 class _Readers:

@@ -26,7 +26,7 @@ from typing import Final
 import orjson
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -38,7 +38,6 @@ from srfix.serde.columns.types import (
     TIME,
     TIMESTAMP,
     Array,
-    Columns,
     ColumnType,
     Decimal,
     Map,
@@ -57,6 +56,7 @@ from srfix.serde.formats.rows.bare import bare_value
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats.rows.misfit import Misfit, encode_error
 from srfix.serde.formats.rows.value_check import Convert, ValueCheck, or_none
+from srfix.serde.specs import WriteSpec
 
 # What orjson writes otherwise than Jackson: control characters beyond the short escapes, and beyond U+FFFF.
 _CONTROL: Final = b"\\u00"
@@ -124,23 +124,15 @@ def _no_json(error: Exception) -> EncodeError:
     return EncodeError(f"The value has no JSON ({why}). Declare columns, which say how each value is written.")
 
 
-def column_encoder(
-    columns: Columns,
-    *,
-    case_rule: CaseRule,
-    wrapped: bool,
-    maps_as_entries: bool = False,
-    cut_times: bool = False,
-    times: Times = "datetimes",
-) -> Encode:
-    """Rows of the columns; with `wrapped=False` the bytes are the bare value of the only one.
+def column_encoder(spec: WriteSpec, *, maps_as_entries: bool = False) -> Encode:
+    """Rows of the columns; un-wrapped, the bytes are the bare value of the only one. Times finer than milliseconds are cut,
+    if `cut_times`.
 
     :param maps_as_entries: a MAP is an array of `{"key": …, "value": …}`, as JSON_SR has it.
-    :param cut_times: times finer than milliseconds are cut, not refused.
     """
-    plan = _Plan(case_rule, maps_as_entries=maps_as_entries, cut_times=cut_times)
-    check = plan.of(Struct(with_times(columns, times)))
-    return check_encoder(check, single=None if wrapped else columns[0].name)
+    plan = _Plan(spec.case_rule, maps_as_entries=maps_as_entries, cut_times=spec.cut_times)
+    columns = with_times(spec.known_columns, spec.times)
+    return check_encoder(plan.of(Struct(columns)), single=None if spec.wrapped else columns[0].name)
 
 
 def column_check(type_: ColumnType, *, cut_times: bool) -> ValueCheck:

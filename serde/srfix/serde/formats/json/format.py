@@ -6,31 +6,18 @@ Reading is `KsqlJsonDeserializer`, writing is Connect's `JsonConverter` with `sc
 
 from __future__ import annotations
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.times import Times, with_times
-from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.json.decode import column_decoder, plain_decoder
 from srfix.serde.formats.json.encode import column_encoder, plain_encoder
 from srfix.serde.formats.rows.bare import check_json_columns
+from srfix.serde.specs import ReadSpec, WriteSpec
 
 SCHEMA_TYPE: str | None = None
 """JSON has no schema in a registry."""
 HAS_LOCAL_TIMES = False
 
 
-def decoder(
-    schema_text: str | None = None,
-    *,
-    columns: Columns | None,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    wrapped: bool = True,
-    strict: bool = False,
-    reader: ReaderSchema | None = None,
-    times: Times = "datetimes",
-) -> Decode:
+def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """A decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers exact.
 
     With columns, a body that is `null` is no row (None), unless the column is un-wrapped: then it is that column's null.
@@ -38,31 +25,21 @@ def decoder(
 
     :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
-    if columns is None:
+    if spec.columns is None:
         return plain_decoder()
-    check_json_columns(columns, wrapped=wrapped)
-    return column_decoder(with_times(columns, times), case_rule=case_rule, wrapped=wrapped, strict=strict)
+    check_json_columns(spec.columns, wrapped=spec.wrapped)
+    return column_decoder(spec)
 
 
-def encoder(
-    schema_text: str | None = None,
-    *,
-    columns: Columns | None,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    wrapped: bool = True,
-    cut_times: bool = False,
-    times: Times = "datetimes",
-) -> Encode:
+def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
 
     With columns, keys of a row are matched to them by the case rule; a column that the row lacks is written as null.
     The schema and its references have no say: JSON has none.
 
-    :param cut_times: times finer than milliseconds are cut down; refused otherwise.
     :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
-    if columns is None:
+    if spec.columns is None:
         return plain_encoder()
-    check_json_columns(columns, wrapped=wrapped)
-    return column_encoder(columns, case_rule=case_rule, wrapped=wrapped, cut_times=cut_times, times=times)
+    check_json_columns(spec.columns, wrapped=spec.wrapped)
+    return column_encoder(spec)

@@ -17,6 +17,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import CasingError
 from srfix.serde.formats.json.budget import Budget
 from srfix.serde.native import kernel
+from srfix.serde.specs import ReadSpec
 
 Part: TypeAlias = dict[str, Any]
 """A piece of a description."""
@@ -88,15 +89,16 @@ class Description:
         return json.dumps({"reads": self._reads, "root": root, "single": single, "bounds": most}).encode()
 
 
-def native_column_decoder(
-    columns: Columns, *, case_rule: CaseRule, wrapped: bool, strict: bool, is_fed: bool, otherwise: Decode
-) -> Decode:
-    """As `column_decoder`, which has made `otherwise` of the same arguments."""
-    plain = _Plain(case_rule, strict=strict)
+def native_column_decoder(columns: Columns, spec: ReadSpec, *, is_fed: bool, otherwise: Decode) -> Decode:
+    """As `column_decoder`, which has made `otherwise` of the same spec.
+
+    :param columns: the spec's, as rows have them.
+    """
+    plain = _Plain(spec.case_rule, strict=spec.strict)
 
     def describe(description: Description) -> bytes:
         plain.description = description
-        if wrapped:
+        if spec.wrapped:
             root = plain.struct(columns, is_repeated=False, least=0 if is_fed else 1)
             # Null is no row, by the caller's rules.
             return description.text({"read": root, "takes_null": False}, None)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         encoder_under,
         infer_columns,
         internal_schema,
+        projection,
         record_name,
         values_decoder,
     )
@@ -35,6 +36,7 @@ else:
                 "encoder_under",
                 "infer_columns",
                 "internal_schema",
+                "projection",
                 "record_name",
                 "values_decoder",
             ],

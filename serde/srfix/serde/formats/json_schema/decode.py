@@ -27,9 +27,7 @@ import decimal
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.times import Times
-from srfix.serde.columns.types import Columns, ColumnType, ScalarType, has_decimals
+from srfix.serde.columns.types import ColumnType, ScalarType, has_decimals
 from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, PayloadBoundError
@@ -39,7 +37,6 @@ from srfix.serde.formats.json_schema.leaves import InexactError, Read, leaf, wro
 from srfix.serde.formats.json_schema.writer_type import JsonType
 from srfix.serde.interface import Row, Value
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
-from srfix.serde.projection.walk import project
 from srfix.serde.projection.writer_type import WriterField
 
 _Step: TypeAlias = tuple[str, str, type | None, bool, Read, bool]
@@ -55,26 +52,13 @@ _EXACT: Final[Mapping[tuple[ConnectType, ColumnType], type]] = {
 }
 
 
-def connect_decoder(
-    writer: ConnectSchema,
-    columns: Columns,
-    *,
-    case_rule: CaseRule,
-    wrapped: bool,
-    strict: bool = False,
-    times: Times = "datetimes",
-) -> Decode:
-    """Rows of the columns; with `wrapped=False` the body is the bare value of the only one.
-
-    :param strict: a schema that leaves a column, or a field inside one, unfed has no rows.
-    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
-    """
-    projection = project(JsonType(writer), columns, case_rule, wrapped=wrapped, strict=strict, times=times)
-    single = None if wrapped else columns[0]
+def connect_decoder(projection: Projection[JsonType]) -> Decode:
+    """Rows of the columns; un-wrapped, the body is the bare value of the only one."""
+    single = None if projection.is_wrapped else projection.columns[0]
     plan = _Plan()
     read = plan.rows(projection)
     begin = plan.budget.begin if plan.budget.is_needed else None
-    every_digit = has_decimals(columns)
+    every_digit = has_decimals(projection.columns)
 
     def decode(payload: bytes, body_offset: int) -> Value:
         body = payload[body_offset:] if body_offset else payload

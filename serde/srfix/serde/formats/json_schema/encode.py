@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Final
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.times import Times, with_times
-from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, Struct, type_name
+from srfix.serde.columns.times import with_times
+from srfix.serde.columns.types import Array, Column, ColumnType, Map, Struct, type_name
 from srfix.serde.connect.columns import connect_schema_of
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectSchema, ConnectType
 from srfix.serde.engine import Encode
@@ -26,27 +26,26 @@ from srfix.serde.formats.json_schema.connect import is_required, is_union
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats.rows.misfit import Misfit
 from srfix.serde.formats.rows.value_check import Convert, ValueCheck
+from srfix.serde.specs import WriteSpec
 
 _LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
 
 
-def under_encoder(
-    schema: ConnectSchema, columns: Columns, *, wrapped: bool, cut_times: bool, times: Times = "datetimes"
-) -> Encode:
+def under_encoder(schema: ConnectSchema, spec: WriteSpec) -> Encode:
     """Rows of the columns, under a schema; un-wrapped, the bare value of the only one.
 
     :raises SchemaError: if it misses a column, has one of another type, or requires what no column feeds.
     """
-    if wrapped:
-        return check_encoder(_value(schema, Struct(columns), "", cut=cut_times, times=times))
-    (column,) = columns
-    check = _with_null(schema, column.type, "", cut=cut_times, times=times)
+    if spec.wrapped:
+        return check_encoder(_value(schema, Struct(spec.known_columns), "", spec))
+    (column,) = spec.known_columns
+    check = _with_null(schema, column.type, "", spec)
     record = RecordCheck(CaseRule.EXACT)
     record.set_fields([FieldCheck(name=column.name, field=column.name, check=check, when_missing=None)])
     return check_encoder(ValueCheck(fast=record.fast, careful=record.careful), single=column.name)
 
 
-def _value(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool, times: Times) -> ValueCheck:
+def _value(schema: ConnectSchema, column: ColumnType, path: str, spec: WriteSpec) -> ValueCheck:
     """How values that are not null are checked."""
     wanted = connect_schema_of(column)
     is_other_kind = is_union(schema) or _logical(schema) != _logical(wanted)
@@ -57,18 +56,18 @@ def _value(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool, t
         )
     match column:
         case Struct():
-            return _struct(schema, column, path, cut=cut, times=times)
+            return _struct(schema, column, path, spec)
         case Array(items):
-            return array_check(_with_null(schema.values, items, f"{path}->ARRAY", cut=cut, times=times))
+            return array_check(_with_null(schema.values, items, f"{path}->ARRAY", spec))
         case Map(values, keys):
-            written = _with_null(schema.values, values, f"{path}->MAP_VAL", cut=cut, times=times)
+            written = _with_null(schema.values, values, f"{path}->MAP_VAL", spec)
             if schema.keys.type is ConnectType.STRING and not schema.keys.optional:
                 return map_check(written)
-            key = _with_null(schema.keys, keys, f"{path}->MAP_KEY", cut=cut, times=times)
+            key = _with_null(schema.keys, keys, f"{path}->MAP_KEY", spec)
             return entries_check(key, written, null_keys=schema.keys.optional)
         case _:
-            (shown,) = with_times((Column("_", column),), times)
-            return column_check(shown.type, cut_times=cut)
+            (shown,) = with_times((Column("_", column),), spec.times)
+            return column_check(shown.type, cut_times=spec.cut_times)
 
 
 def _logical(schema: ConnectSchema) -> str | None:
@@ -79,8 +78,8 @@ def _words(schema: ConnectSchema) -> str:
     return f"{schema.type.word} ({schema.name})" if schema.name else schema.type.word
 
 
-def _with_null(schema: ConnectSchema, column: ColumnType, path: str, *, cut: bool, times: Times) -> ValueCheck:
-    check = _value(schema, column, path, cut=cut, times=times)
+def _with_null(schema: ConnectSchema, column: ColumnType, path: str, spec: WriteSpec) -> ValueCheck:
+    check = _value(schema, column, path, spec)
     default, nullable = schema.default, schema.optional
 
     def of(convert: Convert) -> Convert:
@@ -96,7 +95,7 @@ def _with_null(schema: ConnectSchema, column: ColumnType, path: str, *, cut: boo
     return ValueCheck(fast=of(check.fast), careful=of(check.careful))
 
 
-def _struct(schema: ConnectSchema, column: Struct, path: str, *, cut: bool, times: Times) -> ValueCheck:
+def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -> ValueCheck:
     types = {part.name: part.type for part in column.fields}
     fields = {part.name: part.schema for part in schema.fields}
     missed = [name for name in types if name not in fields]
@@ -106,9 +105,7 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, *, cut: bool, time
             f"have. It has: {', '.join(fields) or 'none'}."
         )
     record = RecordCheck(CaseRule.EXACT)
-    checks = {
-        name: _with_null(fields[name], type_, f"{path}->{name}", cut=cut, times=times) for name, type_ in types.items()
-    }
+    checks = {name: _with_null(fields[name], type_, f"{path}->{name}", spec) for name, type_ in types.items()}
     record.set_fields(
         FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
     )

@@ -8,24 +8,25 @@ writing are rules on that.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Final
 
 from srfix.serde.casing import CaseRule, match_keys
-from srfix.serde.columns.half import half_of
-from srfix.serde.columns.times import Times, with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.connect.columns import connect_of
-from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.json import column_decoder, column_encoder, plain_decoder, plain_encoder
 from srfix.serde.formats.json_schema.connect import connect_schema
 from srfix.serde.formats.json_schema.decode import connect_decoder
 from srfix.serde.formats.json_schema.encode import under_encoder
 from srfix.serde.formats.json_schema.infer import infer_json_schema
 from srfix.serde.formats.json_schema.text import schema_text
+from srfix.serde.formats.json_schema.writer_type import JsonType
 from srfix.serde.formats.rows.bare import check_json_columns
+from srfix.serde.projection.tree import ByKeys, Projection
+from srfix.serde.projection.walk import project
+from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
 SCHEMA_TYPE: Final = "JSON"
@@ -49,42 +50,37 @@ def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | Non
     return title if isinstance(title, str) else None
 
 
-def internal_schema(
-    columns: Columns,
-    *,
-    role: Role = Role.VALUE,
-    wrapped: bool | None = None,
-    generation: Generation = Generation.UP_TO_0_28,
-    written_by: WrittenBy = WrittenBy.SERIALIZER,
-) -> str:
+def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     """The JSON Schema of columns as ksqlDB registers it, to the letter: the same columns give the same id.
 
     Every property is a oneOf with null and has its `connect.index`; properties stand in the order of Java's HashMap. A
     MAP is an array of entries. The text is the same for all generations, CREATE and serializer.
 
-    :param columns: of one half, or of both, marked: those of the role are taken.
+    Un-wrapped, a single column stands without an object around it; its type, or null, is the schema then.
+
     :param role: which half of a record it is for: a key holds no MAP.
-    :param wrapped: False for a single column without an object around it; its type, or null, is the schema then. None is
-        ksqlDB's default: the only column of a key stands bare.
     :raises ColumnError: if a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the
         columns cannot be used at all.
     """
-    half = half_of(columns, role, wrapped)
-    check_json_columns(half.columns, wrapped=half.wrapped)
-    return schema_text(connect_of(half.columns, wrapped=half.wrapped))
+    half = spec.half(role)
+    check_json_columns(half.known_columns, wrapped=half.wrapped)
+    return schema_text(connect_of(half.known_columns, wrapped=half.wrapped))
 
 
-def decoder(
-    schema_text: str | None,
-    *,
-    columns: Columns | None,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    wrapped: bool = True,
-    strict: bool = False,
-    reader: ReaderSchema | None = None,
-    times: Times = "datetimes",
-) -> Decode:
+@lru_cache(maxsize=256)
+def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[JsonType] | ByKeys:
+    """How documents are read into columns. By `CaseRule.KSQLDB_2020` the schema does not count.
+
+    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses.
+    :raises AmbiguousFieldError: if letter case leaves it open which property feeds a column.
+    """
+    writer = JsonType(connect_schema(schema_text, references))
+    if spec.case_rule is CaseRule.KSQLDB_2020:
+        return ByKeys(expected=tuple(field.name for field in writer.fields("")), holder=writer.holder)
+    return project(writer, spec)
+
+
+def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """A decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole numbers
     exact.
 
@@ -97,17 +93,17 @@ def decoder(
     :raises AmbiguousFieldError: if letter case leaves it open which property feeds a column.
     :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
-    if columns is None:
+    if spec.columns is None:
         return plain_decoder()
-    check_json_columns(columns, wrapped=wrapped)
-    if case_rule is CaseRule.KSQLDB_2020:
-        is_fed = wrapped and _feeds_by_keys(schema_text, references, columns)
-        columns = with_times(columns, times)
-        return column_decoder(columns, case_rule=case_rule, wrapped=wrapped, strict=strict, is_fed=is_fed)
+    check_json_columns(spec.columns, wrapped=spec.wrapped)
+    if spec.case_rule is CaseRule.KSQLDB_2020:
+        is_fed = spec.wrapped and _feeds_by_keys(schema_text, references, spec.columns)
+        return column_decoder(spec, is_fed=is_fed)
     if schema_text is None:
         raise SchemaError("JSON_SR bodies cannot be read without the schema that they were written under.")
-    writer = connect_schema(schema_text, references)
-    return connect_decoder(writer, columns, case_rule=case_rule, wrapped=wrapped, strict=strict, times=times)
+    projected = projection(schema_text, spec, references)
+    assert isinstance(projected, Projection)
+    return connect_decoder(projected)
 
 
 def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns: Columns) -> bool:
@@ -120,42 +116,22 @@ def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns
     return bool(match_keys(names, properties, CaseRule.KSQLDB_2020, where="the writer schema"))
 
 
-def encoder(
-    schema_text: str | None,
-    *,
-    columns: Columns | None,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    wrapped: bool = True,
-    cut_times: bool = False,
-    times: Times = "datetimes",
-) -> Encode:
+def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
 
     With columns, the schema is their internal schema: keys of a row are matched to them by the case rule, a column that
     the row lacks is written as null, and so are nulls; a MAP is an array of entries. For another schema see
     `encoder_under`.
 
-    :param cut_times: times finer than milliseconds are cut down; refused otherwise.
     :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
-    if columns is None:
+    if spec.columns is None:
         return plain_encoder()
-    check_json_columns(columns, wrapped=wrapped)
-    return column_encoder(
-        columns, case_rule=case_rule, wrapped=wrapped, maps_as_entries=True, cut_times=cut_times, times=times
-    )
+    check_json_columns(spec.columns, wrapped=spec.wrapped)
+    return column_encoder(spec, maps_as_entries=True)
 
 
-def encoder_under(
-    schema_text: str,
-    *,
-    columns: Columns,
-    references: tuple[str, ...] = (),
-    wrapped: bool = True,
-    cut_times: bool = False,
-    times: Times = "datetimes",
-) -> Encode:
+def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder of columns under a schema that exists, as ksqlDB writes with a SCHEMA_ID: exact names, its defaults
     filled in (`json_schema.encode`).
 
@@ -163,7 +139,5 @@ def encoder_under(
         column feeds.
     :raises ColumnError: if the columns cannot be used, or a MAP's keys are not STRING.
     """
-    check_json_columns(columns, wrapped=wrapped)
-    return under_encoder(
-        connect_schema(schema_text, references), columns, wrapped=wrapped, cut_times=cut_times, times=times
-    )
+    check_json_columns(spec.known_columns, wrapped=spec.wrapped)
+    return under_encoder(connect_schema(schema_text, references), spec)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 from uuid import UUID
 
 from srfix.serde.bounds import PayloadBounds, payload_bounds
@@ -21,7 +21,6 @@ from srfix.serde.deserializer import (
     KafkaDeserializer,
     SchemaDeserializer,
 )
-from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.json_schema import reference_name
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Deserializer
@@ -30,6 +29,7 @@ from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.serdes.framed_deserializer import FramedDeserializer
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.digest import digest_of
+from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, Subject
 
 if TYPE_CHECKING:
@@ -94,12 +94,8 @@ class ReadDecisions:
     """Keys or values."""
     format: Format | None
     """What bodies are written in; None where each schema's type says it (Avro and JSON_SR in one topic)."""
-    columns: Columns
-    """What a row has, in this order: the columns of this half."""
-    wrapped: bool
-    """False if a body is the bare value of the only column."""
-    case_rule: CaseRule
-    """Which field feeds which column."""
+    spec: ReadSpec
+    """How bodies are read: the columns of this half as they were declared, which decides what feeds them."""
     policy: Resolver | None
     """What is asked for an id that the plan does not hold; None for a format without schemas."""
     subjects: tuple[Subject, ...] = ()
@@ -110,37 +106,56 @@ class ReadDecisions:
     """By ascending id."""
     refusals: tuple[PlannedRefusal, ...] = ()
     """Ids that the policy did not accept, ascending."""
-    strict: bool = False
-    """True if a row of which any column is not fed is bad; False if one of which none is."""
     newest: NewestSchema | None = None
     """Where the columns are from, if they are `NEWEST`."""
-    reader: ReaderSchema | None = None
-    """The Avro schema whose aliases and defaults count: the one that was given, or with `NEWEST` the newest, if it has any."""
-    times: Times = "datetimes"
-    """`"integers"` if a DATE, TIME or TIMESTAMP is the integer that stands in the record."""
-    declared: Columns = ()
-    """The columns before `times` made integers of them, which decide what feeds them; empty where they are the same."""
     bounds: PayloadBounds = field(default_factory=payload_bounds, compare=False)
     """What a payload may take in a worker (`srfix.serde.bounds`): the driver's, when the plan was made."""
     kept: Kept = field(default_factory=Kept, init=False, compare=False)
     """What engines have made of the plan, in this process."""
 
+    @property
+    def columns(self) -> Columns:
+        """What a row has, in this order: the columns of this half."""
+        columns = self.spec.row_columns
+        assert columns is not None
+        return columns
+
+    @property
+    def wrapped(self) -> bool:
+        """False if a body is the bare value of the only column."""
+        return self.spec.wrapped
+
+    @property
+    def case_rule(self) -> CaseRule:
+        """Which field feeds which column."""
+        return self.spec.case_rule
+
+    @property
+    def strict(self) -> bool:
+        """True if a row of which any column is not fed is bad; False if one of which none is."""
+        return self.spec.strict
+
+    @property
+    def reader(self) -> ReaderSchema | None:
+        """The Avro schema whose aliases and defaults count: the one that was given, or with `NEWEST` the newest, if it has
+        any."""
+        return self.spec.reader_schema
+
+    @property
+    def times(self) -> Times:
+        """`"integers"` if a DATE, TIME or TIMESTAMP is the integer that stands in the record."""
+        return self.spec.times
+
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
-        columns, times = self.declared or self.columns, self.times
         if self.format is Format.JSON:
-            return JsonDeserializer(
-                columns, case_rule=self.case_rule, wrap=self.wrapped, strict=self.strict, times=times
-            )
+            return JsonDeserializer(**self.spec.options())
         if self.format is Format.KAFKA:
             return KafkaDeserializer(self.columns)
         assert self.policy is not None
         found = (schema.resolved for schema in self.schemas)
         resolver = PlannedResolver(self.policy, found, topic=self.topic, role=self.role)
-        kind = _DESERIALIZERS[self.format]
-        options: dict[str, Any] = {} if self.reader is None else {"reader_schema": self.reader}
-        options |= {"case_rule": self.case_rule, "wrap": self.wrapped, "strict": self.strict, "times": times}
-        return kind(resolver, columns=columns, **options)
+        return _DESERIALIZERS[self.format](resolver, **self.spec.options())
 
     def spark_schema(self) -> str:
         """The rows' schema in Spark's JSON.

@@ -10,7 +10,7 @@ from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
-from srfix.serde.formats.avro import load
+from srfix.serde.formats.avro import load, projection
 from srfix.serde.formats.avro.read.decoder import left_to_python
 from srfix.serde.formats.avro.read.resolution import has_hints
 from srfix.serde.formats.table import Format
@@ -215,16 +215,7 @@ def _kernel(plan: ReadDecisions) -> Iterator[str]:
     avro = [one for one in plan.schemas if one.format is Format.AVRO and one.problem is None]
     left: dict[str, list[int]] = {}
     for planned in avro:
-        why = left_to_python(
-            planned.resolved.schema.text,
-            columns=plan.declared or plan.columns,
-            case_rule=plan.case_rule,
-            references=planned.resolved.references,
-            wrapped=plan.wrapped,
-            strict=plan.strict,
-            reader=plan.reader,
-            times=plan.times,
-        )
+        why = left_to_python(projection(planned.resolved.schema.text, plan.spec, planned.resolved.references))
         if why is not None:
             left.setdefault(why, []).append(planned.schema_id)
     if avro:

@@ -7,21 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.serde.casing import CaseRule, match_keys
-from srfix.serde.columns.half import Half
-from srfix.serde.columns.times import Times
+from srfix.serde.casing import match_keys
 from srfix.serde.columns.types import type_name
 from srfix.serde.connect.time_units import as_written
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, TimeUnitError
-from srfix.serde.formats.avro import AvroType
-from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
-from srfix.serde.formats.json_schema import JsonType, connect_schema
-from srfix.serde.formats.table import Format
-from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
-from srfix.serde.projection.walk import project
+from srfix.serde.formats.table import Format, schema_module_of
+from srfix.serde.projection.tree import ByKeys, Entries, Fields, Items, Projected, Projection, Refused, Scalar
 from srfix.serde.projection.writer_type import W
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.spark.interface import Feed
+from srfix.serde.specs import ReadSpec
 
 _SHOWN_CHARACTERS: Final = 40
 _BY_KEYS: Final = "by each document's keys, whatever the schema says"
@@ -39,39 +34,22 @@ class Feeds:
     """What no row of the schema comes past: a type, or that no column is fed."""
 
 
-def planned_feeds(
-    format_: Format,
-    resolved: ResolvedSchema,
-    half: Half,
-    case_rule: CaseRule,
-    *,
-    strict: bool = False,
-    reader: ReaderSchema | None = None,
-    times: Times = "datetimes",
-) -> Feeds:
+def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> Feeds:
     """What a writer schema feeds.
 
-    :param strict: every column, and every field inside one, must be fed.
-    :param reader: the Avro schema whose aliases and defaults count.
     :raises SchemaError: if the text is not a schema of the format.
     :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
     """
-    text, references = resolved.schema.text, resolved.references
-    if format_ is Format.AVRO:
-        avro = AvroType(resolved_root(text, references, reader, case_rule))
-        return _feeds(project(avro, half.columns, case_rule, wrapped=half.wrapped, strict=strict, times=times))
-    writer = JsonType(connect_schema(text, references))
-    if case_rule is CaseRule.KSQLDB_2020:
-        return _by_keys(writer, half)
-    return _feeds(project(writer, half.columns, case_rule, wrapped=half.wrapped, strict=strict, times=times))
+    projection = schema_module_of(format_).projection(resolved.schema.text, spec, resolved.references)
+    return _by_keys(projection, spec) if isinstance(projection, ByKeys) else _feeds(projection)
 
 
-def _by_keys(writer: JsonType, half: Half) -> Feeds:
-    """JSON_SR up to 0.28.1: the schema does not count. Its properties tell which keys are to be expected."""
-    if not half.wrapped:
-        return Feeds(feeds=(Feed(column=half.columns[0].name, field="", detail=_BY_KEYS),))
-    columns, names = [column.name for column in half.columns], [field.name for field in writer.fields("")]
-    keys = match_keys(columns, names, CaseRule.KSQLDB_2020, where=writer.holder)
+def _by_keys(documents: ByKeys, spec: ReadSpec) -> Feeds:
+    """The schema does not count. It tells which keys are to be expected."""
+    columns = [column.name for column in spec.known_columns]
+    if not spec.wrapped:
+        return Feeds(feeds=(Feed(column=columns[0], field="", detail=_BY_KEYS),))
+    keys = match_keys(columns, documents.expected, spec.case_rule, where=documents.holder)
     return Feeds(feeds=tuple(Feed(column=column, field=keys.get(column), detail=_BY_KEYS) for column in columns))
 
 

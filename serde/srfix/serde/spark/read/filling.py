@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from srfix.serde.batches.rows import reason_of
-from srfix.serde.columns.half import Half
 from srfix.serde.errors import (
     CasingError,
     ColumnError,
@@ -37,7 +36,6 @@ def filled(plan: P, asked: Asked, ids: Iterable[SchemaId]) -> P:
     :raises ColumnError: if the columns cannot be read under a schema.
     """
     versions = tuple(listed(asked, plan.subjects, plan.listed))
-    half = Half(columns=plan.declared or plan.columns, wrapped=plan.wrapped)
     schemas = {planned.schema_id: planned for planned in plan.schemas}
     refusals: list[PlannedRefusal] = []
     wanted = sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys())
@@ -49,7 +47,7 @@ def filled(plan: P, asked: Asked, ids: Iterable[SchemaId]) -> P:
         if isinstance(answer, PlannedRefusal):
             refusals.append(answer)
         else:
-            schemas[schema_id] = _planned(plan, half, *answer)
+            schemas[schema_id] = _planned(plan, *answer)
     in_order = tuple(schemas[schema_id] for schema_id in sorted(schemas))
     return replace(plan, listed=versions, schemas=in_order, refusals=tuple(refusals))
 
@@ -72,7 +70,7 @@ def _resolved(
     return resolved, seconds[-1] if seconds else None
 
 
-def _planned(plan: ReadDecisions, half: Half, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:
+def _planned(plan: ReadDecisions, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:
     schema, format_ = resolved.schema, None
     feeds = Feeds(feeds=())
     problem: SrfixError | None
@@ -80,10 +78,8 @@ def _planned(plan: ReadDecisions, half: Half, resolved: ResolvedSchema, second: 
         format_ = format_of(schema.schema_type)
         if plan.format is not None:
             check_schema_type(schema.schema_type, plan.format)
-        decode_plan(format_, schema.text, half, plan.case_rule, resolved.references, reader=plan.reader)
-        feeds = planned_feeds(
-            format_, resolved, half, plan.case_rule, strict=plan.strict, reader=plan.reader, times=plan.times
-        )
+        decode_plan(format_, schema.text, plan.spec, resolved.references)
+        feeds = planned_feeds(format_, resolved, plan.spec)
         problem = feeds.problem
     except (SchemaError, CasingError) as error:
         problem = error

@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from srfix.serde.casing import CaseRule
-from srfix.serde.columns.half import Half, half_of
-from srfix.serde.columns.times import Times
 from srfix.serde.connect.columns import Dropped, Inferred, columns_of
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, struct
 from srfix.serde.connect.time_units import reads_units
 from srfix.serde.errors import SchemaError, SrfixError, UsageError
 from srfix.serde.formats.avro import connect as _avro_connect
 from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.read.resolution import ReaderSchema, has_hints
+from srfix.serde.formats.avro.read.resolution import has_hints
 from srfix.serde.formats.json_schema import connect as _json_schema_connect
 from srfix.serde.formats.table import Format, check_schema_type, format_of
 from srfix.serde.schemas.models import SchemaVersion
 from srfix.serde.schemas.references import reference_texts
 from srfix.serde.spark.interface import NewestSchema
 from srfix.serde.spark.read.plan_registry import Asked
+from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, Subject
 
 _UNIONS = (_avro_connect.UNION_NAME, _json_schema_connect.UNION_NAME)
 
 
 def newest_half(
-    asked: Asked,
-    subjects: Iterable[Subject],
-    *,
-    format_: Format | None,
-    role: Role,
-    wrap: bool | None,
-    case_rule: CaseRule,
-    times: Times,
-) -> tuple[Half, NewestSchema, ReaderSchema | None]:
-    """The columns of the highest live version of the first subject that has one, in its own letters; and the schema itself,
-    if it has aliases or defaults, which count then.
+    asked: Asked, subjects: Iterable[Subject], spec: ReadSpec, *, format_: Format | None, role: Role
+) -> tuple[ReadSpec, NewestSchema]:
+    """The spec with the columns of the highest live version of the first subject that has one, in its own letters; and with the
+    schema itself, if it has aliases or defaults, which count then.
 
-    :param case_rule: ksqlDB's own take instants in microseconds for numbers, as it does.
-    :param times: `"integers"` keeps times of day, whose numbers Spark holds.
-    :param wrap: None takes the fields of a record or an object, and anything else as the one column ROWKEY or ROWVAL.
+    :param spec: what else is said of the rows. ksqlDB's own case rules take instants in microseconds for numbers, as it does;
+        `times="integers"` keeps times of day, whose numbers Spark holds; `wrap=None` takes the fields of a record or an
+        object, and anything else as the one column ROWKEY or ROWVAL.
     :raises UsageError: if no subject has a live version.
     :raises SchemaError: if it is of another format.
     :raises ColumnError: if no columns can be made of it.
@@ -50,7 +42,7 @@ def newest_half(
         found = asked.latest(subject)
         if found is not None:
             try:
-                return _half(asked, subject, found, format_, role, wrap, case_rule, times)
+                return _half(asked, subject, found, spec, format_, role)
             except SrfixError as error:
                 error.args = (
                     f"The newest schema, version {found.version} of {subject!r} (id {found.schema_id}), gives no "
@@ -73,35 +65,36 @@ def _half(
     asked: Asked,
     subject: Subject,
     found: SchemaVersion,
+    spec: ReadSpec,
     format_: Format | None,
     role: Role,
-    wrap: bool | None,
-    case_rule: CaseRule,
-    times: Times,
-) -> tuple[Half, NewestSchema, ReaderSchema | None]:
+) -> tuple[ReadSpec, NewestSchema]:
     schema = found.schema
     if format_ is not None:
         check_schema_type(schema.schema_type, format_)
     references = reference_texts(asked, schema, subject=subject)
     in_format = format_of(schema.schema_type)
-    half, left_out = _half_of(in_format, schema.text, references, role, wrap, case_rule, times)
+    half, left_out = _half_of(in_format, schema.text, references, spec, role)
     newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=left_out)
     is_reader = (
         in_format is Format.AVRO
-        and reads_units(case_rule)
+        and reads_units(spec.case_rule)
         and half.wrapped
         and has_hints(load(schema.text, references))
     )
-    return half, newest, ReaderSchema(text=schema.text, references=references) if is_reader else None
+    reader = ReaderSchema(text=schema.text, references=references) if is_reader else None
+    return replace(half, reader_schema=reader), newest
 
 
-def reader_half(reader: ReaderSchema, role: Role, wrap: bool | None, times: Times) -> Half:
-    """The columns that a reader's schema has, in its own letters.
+def reader_half(spec: ReadSpec, role: Role) -> ReadSpec:
+    """The spec with the columns that the reader's schema has, in its own letters.
 
     :raises ColumnError: if no columns can be made of it.
     """
+    reader = spec.reader_schema
+    assert reader is not None
     try:
-        half, _ = _half_of(Format.AVRO, reader.text, reader.references, role, wrap, CaseRule.EXACT, times)
+        half, _ = _half_of(Format.AVRO, reader.text, reader.references, spec, role)
     except SrfixError as error:
         error.args = (f"reader_schema gives no columns: {error.message}",)
         raise
@@ -109,21 +102,16 @@ def reader_half(reader: ReaderSchema, role: Role, wrap: bool | None, times: Time
 
 
 def _half_of(
-    format_: Format,
-    text: str,
-    references: tuple[str, ...],
-    role: Role,
-    wrap: bool | None,
-    case_rule: CaseRule,
-    times: Times,
-) -> tuple[Half, tuple[Dropped, ...]]:
-    """The columns, and the fields that are left out."""
-    connect, dropped = _connect_schema(format_, text, references, by_units=reads_units(case_rule))
-    wrapped = _is_record(connect) if wrap is None else wrap
+    format_: Format, text: str, references: tuple[str, ...], spec: ReadSpec, role: Role
+) -> tuple[ReadSpec, tuple[Dropped, ...]]:
+    """The spec with the columns, and the fields that are left out."""
+    connect, dropped = _connect_schema(format_, text, references, by_units=reads_units(spec.case_rule))
+    wrapped = _is_record(connect) if spec.wrap is None else spec.wrap
     inferred: Inferred = columns_of(
-        connect, names="keep", role=role, wrapped=wrapped, for_spark=True, keeps_time=times == "integers"
+        connect, names="keep", role=role, wrapped=wrapped, for_spark=True, keeps_time=spec.times == "integers"
     )
-    return half_of(inferred.columns, role, wrapped), (*dropped, *inferred.dropped)
+    half = replace(spec, columns=inferred.columns, wrap=wrapped).half(role)
+    return half, (*dropped, *inferred.dropped)
 
 
 def _connect_schema(

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final, cast, get_args
 
 from srfix.serde.arguments import type_words
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.columns.half import Half, half_of
-from srfix.serde.columns.times import Times, given_times, with_times
+from srfix.serde.columns.times import Times, given_times
 from srfix.serde.errors import (
     ImpossibleSchemaIdError,
     UsageError,
 )
-from srfix.serde.formats.avro.read.resolution import ReaderSchema, usable_reader
+from srfix.serde.formats.avro.read.resolution import usable_reader
 from srfix.serde.formats.table import Format
 from srfix.serde.registries.given import AnyClient, usable_registry
 from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver
@@ -27,6 +27,7 @@ from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.plan_registry import Asked, PlanRegistry
 from srfix.serde.spark.read.time_columns import check_times
 from srfix.serde.spark.words import check_word
+from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context, split_context
 from srfix.serde.subjects.strategies import TopicSubject
 from srfix.serde.wire import given_schema_id
@@ -116,11 +117,10 @@ def plan_read(
         raise UsageError(
             "strict=True asks for every column, and missing_columns='null' says that some are not there. Leave one of them out."
         )
+    spec = ReadSpec(wrap=wrap, case_rule=case_rule, strict=strict, times=times, reader_schema=reader)
     if format in _SCHEMALESS:
         assert columns is not None
-        return _schemaless(
-            topic, columns, role=role, format_=format, case_rule=case_rule, wrap=wrap, strict=strict, times=times
-        )
+        return _schemaless(topic, columns, spec, role=role, format_=format)
     if registry is None:
         raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
     try:
@@ -133,29 +133,20 @@ def plan_read(
     own = _own_subjects(policy, topic, role)
     newest: NewestSchema | None = None
     if isinstance(columns, Newest):
-        half, newest, reader = newest_half(
-            asked, (*own[-1:], *extra), format_=format, role=role, wrap=wrap, case_rule=case_rule, times=times
-        )
+        spec, newest = newest_half(asked, (*own[-1:], *extra), spec, format_=format, role=role)
     elif columns is None:
-        assert reader is not None
-        half = reader_half(reader, role, wrap, times)
+        spec = reader_half(spec, role)
     else:
-        half = half_of(given_columns(columns), role, wrap)
-    _check_columns(half, format)
+        spec = replace(spec, columns=given_columns(columns)).half(role)
+    _check_columns(spec, format)
     plan = ReadPlan(
         topic=topic,
         role=role,
         format=format,
-        columns=with_times(half.columns, times),
-        wrapped=half.wrapped,
-        case_rule=case_rule,
+        spec=spec,
         policy=policy,
         subjects=tuple(dict.fromkeys((*own, *extra))),
-        strict=strict,
         newest=newest,
-        reader=reader,
-        times=times,
-        declared=() if times == "datetimes" else half.columns,
     )
     plan = filled(plan, asked, wanted)
     check_times(plan.schemas, topic)
@@ -167,63 +158,37 @@ def plan_read(
 def newest_columns(
     registry: PlanRegistry | AnyClient,
     topic: str,
+    spec: ReadSpec,
     *,
     role: Role,
     format: Format | None,  # noqa: A002 - its name everywhere
-    case_rule: CaseRule,
-    wrap: bool | None,
     policy: Resolver,
-    times: Times,
-) -> tuple[Half, NewestSchema, ReaderSchema | None]:
-    """The columns that `plan_read` takes for `NEWEST`, whose they are, and the schema itself if its aliases and defaults count:
-    two requests, however many versions there are."""
+) -> tuple[ReadSpec, NewestSchema]:
+    """What `plan_read` takes for `NEWEST`: the columns, the schema itself if its aliases and defaults count, and whose they
+    are. Two requests, however many versions there are."""
     own = _own_subjects(policy, topic, role)[-1:]
-    return newest_half(
-        Asked(cast("PlanRegistry", usable_registry(registry))),
-        own,
-        format_=format,
-        role=role,
-        wrap=wrap,
-        case_rule=case_rule,
-        times=times,
-    )
+    asked = Asked(cast("PlanRegistry", usable_registry(registry)))
+    return newest_half(asked, own, spec, format_=format, role=role)
 
 
 def _schemaless(
-    topic: str,
-    columns: GivenColumns | Newest,
-    *,
-    role: Role,
-    format_: Format | None,
-    case_rule: CaseRule,
-    wrap: bool | None,
-    strict: bool,
-    times: Times,
+    topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, role: Role, format_: Format | None
 ) -> ReadPlan:
     assert format_ is not None
     if isinstance(columns, Newest):
         raise UsageError(f"The format {format_.value} has no schemas, so there is no newest one. Name the columns.")
-    half = half_of(given_columns(columns), role, False if format_ is Format.KAFKA else wrap)
-    decode_plan(format_, None, half, case_rule)
-    return ReadPlan(
-        topic=topic,
-        role=role,
-        format=format_,
-        columns=with_times(half.columns, times),
-        wrapped=half.wrapped,
-        case_rule=case_rule,
-        policy=None,
-        strict=strict,
-        times=times,
-        declared=() if times == "datetimes" else half.columns,
-    )
+    wrap = False if format_ is Format.KAFKA else spec.wrap
+    half = replace(spec, columns=given_columns(columns), wrap=wrap).half(role)
+    decode_plan(format_, None, half)
+    return ReadPlan(topic=topic, role=role, format=format_, spec=half, policy=None)
 
 
-def _check_columns(half: Half, format_: Format | None) -> None:
+def _check_columns(spec: ReadSpec, format_: Format | None) -> None:
     """What a format cannot hold is said at once, whatever schemas there are."""
+    spec = ReadSpec(columns=spec.columns, wrap=spec.wrap, case_rule=CaseRule.EXACT)
     for text, of in _EMPTY:
         if format_ in (of, None):
-            decode_plan(of, text, half, CaseRule.EXACT)
+            decode_plan(of, text, spec)
 
 
 def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ...]:

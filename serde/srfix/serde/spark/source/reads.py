@@ -11,7 +11,6 @@ from srfix.serde.columns.half import half_of
 from srfix.serde.columns.text import print_columns
 from srfix.serde.columns.times import with_times
 from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.formats.avro.read.resolution import ReaderSchema
 from srfix.serde.formats.table import Format
 from srfix.serde.properties.registry import open_registry
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
@@ -35,6 +34,7 @@ from srfix.serde.spark.source.offsets import (
 from srfix.serde.spark.source.options import SourceOptions
 from srfix.serde.spark.source.records import RecordReader
 from srfix.serde.spark.source.task import Part, ReadTask, needed_names, part_of, useful_names
+from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 
 if TYPE_CHECKING:
@@ -74,26 +74,27 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     if options.columns is not None or options.format in (None, Format.JSON):
         return options
     assert registry is not None  # source_options looked
-    half, newest, reader = newest_columns(
+    half, newest = newest_columns(
         registry,
         options.required_topic(),
+        ReadSpec(case_rule=options.case_rule, wrap=options.wrap, times=options.times),
         role=options.role,
         format=options.format,
-        case_rule=options.case_rule,
-        wrap=options.wrap,
         policy=_policy(options, registry),
-        times=options.times,
     )
+    columns = half.known_columns
     # What reads is given the frame's columns alone, and takes ksqlDB's default.
-    if options.wrap is None and half_of(half.columns, options.role, None).wrapped != half.wrapped:
+    if options.wrap is None and half_of(columns, options.role, None).wrapped != half.wrapped:
         raise UsageError(
             f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
-            f'{half.columns[0].name}. Say .option("wrap", "{"true" if half.wrapped else "false"}").'
+            f'{columns[0].name}. Say .option("wrap", "{"true" if half.wrapped else "false"}").'
         )
-    counts = {} if reader is None or options.reader_schema is not None else {options.required_topic(): newest}
+    counts = (
+        {} if half.reader_schema is None or options.reader_schema is not None else {options.required_topic(): newest}
+    )
     return replace(
         options,
-        columns=print_columns(with_times(half.columns, options.times)),
+        columns=print_columns(with_times(columns, options.times)),
         newest={topic: (found.subject, found.schema_id) for topic, found in counts.items()},
     )
 

@@ -13,6 +13,7 @@ from srfix.serde.interface import SerdeContext, Serializer
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.schema_choices import SettledSchema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
 
@@ -33,24 +34,41 @@ class WriteDecisions:
     """Keys or values."""
     format: Format
     """What bodies are written in."""
-    columns: Columns | None
-    """What a row has: the columns of this half; None if it has what the schema has."""
-    wrapped: bool
-    """False if a body is the bare value of the only column."""
-    case_rule: CaseRule
-    """How a row's names are matched to the columns."""
+    spec: WriteSpec
+    """How rows are written: the columns of this half, and how a row's names are matched to them."""
     framing: Framing = Framing.PREFIX_ID
     """Where the schema's id or GUID stands."""
     settled: SettledSchema | None = None
     """The schema, as the registry knows it; None for JSON and KAFKA, which have none."""
     subject: Subject | None = None
     """The subject that holds it."""
-    cut_times: bool = False
-    """True if times finer than the schema's are cut; they are bad rows otherwise."""
-    times: Times = "datetimes"
-    """`"integers"` if a DATE, TIME or TIMESTAMP of a row is the integer that is written."""
     is_given: bool = False
     """True if the columns are written under a schema that was not made of them: names are exact, nothing is coerced."""
+
+    @property
+    def columns(self) -> Columns | None:
+        """What a row has: the columns of this half; None if it has what the schema has."""
+        return self.spec.columns
+
+    @property
+    def wrapped(self) -> bool:
+        """False if a body is the bare value of the only column."""
+        return self.spec.wrapped
+
+    @property
+    def case_rule(self) -> CaseRule:
+        """How a row's names are matched to the columns."""
+        return self.spec.case_rule
+
+    @property
+    def cut_times(self) -> bool:
+        """True if times finer than the schema's are cut; they are bad rows otherwise."""
+        return self.spec.cut_times
+
+    @property
+    def times(self) -> Times:
+        """`"integers"` if a DATE, TIME or TIMESTAMP of a row is the integer that is written."""
+        return self.spec.times
 
     @property
     def schema(self) -> Schema | None:
@@ -86,11 +104,8 @@ class WriteDecisions:
         if self.settled is not None:
             return FRAMED[self.format].settled(self.settled, self.framing)
         if self.format is Format.KAFKA:
-            assert self.columns is not None
-            return KafkaSerializer(self.columns, case_rule=self.case_rule)
-        return JsonSerializer(
-            self.columns, case_rule=self.case_rule, wrap=self.wrapped, cut_times=self.cut_times, times=self.times
-        )
+            return KafkaSerializer(self.spec.known_columns, case_rule=self.case_rule)
+        return JsonSerializer(**self.spec.options())
 
     def context(self) -> SerdeContext:
         """What the serializer is called with, beside a row."""

@@ -7,13 +7,12 @@ A plan's schema is under its subject before any job starts: no worker ever asks 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.from_spark import SparkSchema
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.columns.half import half_of
 from srfix.serde.columns.times import Times, given_times
 from srfix.serde.connect.columns import NameRule
 from srfix.serde.connect.generations import Generation, WrittenBy
@@ -27,6 +26,7 @@ from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer
 from srfix.serde.serdes.schema_choices import SettledSchema
 from srfix.serde.spark.write.decisions import FRAMED, WriteDecisions
 from srfix.serde.spark.write.explain import explanation, summary
+from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, SubjectStrategy
 from srfix.serde.subjects.strategies import subject_of
 from srfix.serde.wire import Framing
@@ -113,23 +113,19 @@ def plan_write(
             f"validate= is for JSON_SR, and full_name= for AVRO: the {role.value}s are to be written in {format.name}."
         )
     declared = None if columns is None else given_columns(columns, names=names)
-    half = None if declared is None else half_of(declared, role, wrap)
+    half = WriteSpec(columns=declared, wrap=wrap, case_rule=case_rule).half(role)
     exists = schema_id is not None or version is not None
     if format not in FRAMED:
         given = _schema_options(schema, schema_id, version, schema_id_framing)
         if given:
             raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or take AVRO.")
-        if format is Format.KAFKA and half is None:
+        if format is Format.KAFKA and declared is None:
             raise UsageError("KAFKA writes a key or a value of one column: give that column.")
         plan = WritePlan(
             topic=topic,
             role=role,
             format=format,
-            columns=None if half is None else half.columns,
-            wrapped=half is None or half.wrapped,
-            case_rule=case_rule,
-            cut_times=cut_times,
-            times=given_times(times),
+            spec=replace(half, cut_times=cut_times, times=given_times(times)),
         )
         plan.serializer()  # what the format cannot hold is said now
         return plan
@@ -137,10 +133,7 @@ def plan_write(
         raise UsageError(f"{format.name} is written under a schema of a registry: give a RegistryClient.")
     serializer: FramedSerializer
     kind = FRAMED[format]
-    own: dict[str, object] = {} if full_name is None else {"full_name": full_name}
-    own |= {"validate": True} if validate else {}
-    own |= {"cut_times": True} if cut_times else {}
-    own |= {} if times == "datetimes" else {"times": times}
+    own = WriteSpec(full_name=full_name, validate=bool(validate), cut_times=bool(cut_times), times=times).options()
     own |= {"subjects": subjects, "register": register, "normalize": normalize, "schema_id_framing": schema_id_framing}
     if schema is not None:
         if declared is not None or exists:
@@ -148,7 +141,7 @@ def plan_write(
         serializer = kind.for_schema(
             registry,  # what it lacks is said when it is asked
             schema,
-            **own,  # type: ignore[arg-type]
+            **own,
         )
     else:
         serializer = kind(
@@ -160,22 +153,23 @@ def plan_write(
             written_by=written_by,
             schema_id=schema_id,
             version=version,
-            **own,  # type: ignore[arg-type]
+            **own,
         )
     settled = _settled(serializer, topic, role)
     return WritePlan(
         topic=topic,
         role=role,
         format=format,
-        columns=None if half is None else half.columns,
-        wrapped=half is None or half.wrapped,
-        case_rule=CaseRule.EXACT if half is None or exists else case_rule,
+        spec=replace(
+            half,
+            case_rule=CaseRule.EXACT if declared is None or exists else case_rule,
+            cut_times=cut_times,
+            times=times,
+        ),
         framing=schema_id_framing,
         settled=settled,
         subject=subject_of(subjects, topic, role, lambda: record_name(settled.schema, settled.references)),
-        cut_times=cut_times,
-        times=times,
-        is_given=exists and half is not None,
+        is_given=exists and declared is not None,
     )
 
 

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode
@@ -30,6 +29,7 @@ from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.formats.avro.read.decoder import decoder
 from srfix.serde.formats.avro.write.encoder import encoder
 from srfix.serde.interface import Value
+from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.serde.avro_schemas import (
     DATE,
     MICROS,
@@ -60,7 +60,7 @@ ROW = {
 
 def _decoder(schema: object, columns: str | None = None) -> Decode:
     declared = None if columns is None else parse_columns(columns)
-    return decoder(json.dumps(schema), columns=declared, case_rule=CaseRule.UNIQUE)
+    return decoder(json.dumps(schema), ReadSpec(columns=declared))
 
 
 def _decode(schema: object, payload: bytes, columns: str | None = None) -> Value:
@@ -161,13 +161,13 @@ class TestWithColumns:
         assert _decode(NODE, written, "V INT, NEXT STRUCT<V INT>") == {"V": 1, "NEXT": {"V": 2}}
 
     def test_null_stays_null_where_something_is_left_to_do(self) -> None:
-        schema = internal_schema(parse_columns("M MAP<STRING, INT>, S STRUCT<A INT>"))
-        read = decoder(schema, columns=parse_columns("S STRUCT<B INT>, M MAP<STRING, INT>"), case_rule=CaseRule.UNIQUE)
+        schema = internal_schema(WriteSpec(columns=parse_columns("M MAP<STRING, INT>, S STRUCT<A INT>")))
+        read = decoder(schema, ReadSpec(columns=parse_columns("S STRUCT<B INT>, M MAP<STRING, INT>")))
         assert read(b"\x00\x00", 0) == {"S": None, "M": None}
 
     def test_the_last_of_two_equal_map_keys_counts(self) -> None:
         columns = parse_columns("M MAP<STRING, INT>")
-        read = decoder(internal_schema(columns), columns=columns, case_rule=CaseRule.UNIQUE)
+        read = decoder(internal_schema(WriteSpec(columns=columns)), ReadSpec(columns=columns))
         assert read(b"\x02\x04\x02\x02a\x02\x02\x02\x02a\x02\x04\x00", 0) == {"M": {"a": 2}}
 
     def test_a_nullable_root_is_read(self) -> None:
@@ -277,9 +277,9 @@ class TestBombs:
 
     def test_a_text_that_nests_without_end_is_refused(self) -> None:
         with pytest.raises(SchemaError):
-            decoder('{"type":"array","items":' * 5_000, columns=None, case_rule=CaseRule.UNIQUE)
+            decoder('{"type":"array","items":' * 5_000, ReadSpec())
         with pytest.raises(SchemaError, match=r"nests deeper than 400 levels"):
-            decoder('{"type":"array","items":' * 500 + '"int"' + "}" * 500, columns=None, case_rule=CaseRule.UNIQUE)
+            decoder('{"type":"array","items":' * 500 + '"int"' + "}" * 500, ReadSpec())
 
 
 class TestProperties:
@@ -289,13 +289,13 @@ class TestProperties:
         self, columns_row: tuple[Columns, object], data: st.DataObject
     ) -> None:
         columns, row = columns_row
-        text = internal_schema(columns)
-        payload = encoder(text, columns=columns, case_rule=CaseRule.UNIQUE)(row, b"12345")
-        read = decoder(text, columns=columns, case_rule=CaseRule.UNIQUE)
+        text = internal_schema(WriteSpec(columns=columns))
+        payload = encoder(text, WriteSpec(columns=columns))(row, b"12345")
+        read = decoder(text, ReadSpec(columns=columns))
         assert read(payload, 5) == row
         assert list(read(payload, 5)) == [column.name for column in columns]  # type: ignore[arg-type]
         theirs = fastavro.schemaless_reader(BytesIO(payload[5:]), json.loads(text), None)
-        assert decoder(text, columns=None, case_rule=CaseRule.UNIQUE)(payload, 5) == theirs
+        assert decoder(text, ReadSpec())(payload, 5) == theirs
         cut = data.draw(st.integers(5, len(payload) - 1))
         with pytest.raises(TruncatedBodyError):
             read(payload[:cut], 5)
@@ -303,8 +303,8 @@ class TestProperties:
     @given(avro_columns, st.binary(max_size=40), st.booleans())
     @settings(suppress_health_check=[HealthCheck.too_slow])
     def test_any_bytes_are_a_row_or_a_decode_error(self, columns: Columns, noise: bytes, typed: bool) -> None:
-        text = internal_schema(columns)
-        read = decoder(text, columns=columns if typed else None, case_rule=CaseRule.UNIQUE)
+        text = internal_schema(WriteSpec(columns=columns))
+        read = decoder(text, ReadSpec(columns=columns if typed else None))
         try:
             row = read(noise, 0)
         except DecodeError:

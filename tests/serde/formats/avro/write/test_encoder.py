@@ -16,6 +16,7 @@ from srfix.serde import CaseRule, Columns, EncodeError, SchemaError, parse_colum
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.formats.avro.read.decoder import decoder
 from srfix.serde.formats.avro.write.encoder import encoder
+from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.serde import avro_schemas as avro
 from tests.serde.avro_schemas import array, decimal, enum, fixed, logical, map_of, numbered, record
 from tests.strategies import columns_and_row
@@ -25,7 +26,7 @@ CENTS = decimal(4, 2)
 
 
 def _encode(schema: object, row: object) -> bytes:
-    return encoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE)(row, b"")
+    return encoder(json.dumps(schema), WriteSpec())(row, b"")
 
 
 def _decoded(schema: object, row: object) -> object:
@@ -40,9 +41,9 @@ def _decoded(schema: object, row: object) -> object:
 
 def _with_columns(text: str, row: object, rule: CaseRule = CaseRule.UNIQUE) -> object:
     columns = parse_columns(text)
-    schema = internal_schema(columns)
-    body = encoder(schema, columns=columns, case_rule=rule)(row, b"")
-    return decoder(schema, columns=columns, case_rule=CaseRule.EXACT)(body, 0)
+    schema = internal_schema(WriteSpec(columns=columns))
+    body = encoder(schema, WriteSpec(columns=columns, case_rule=rule))(row, b"")
+    return decoder(schema, ReadSpec(columns=columns, case_rule=CaseRule.EXACT))(body, 0)
 
 
 GOOD = [
@@ -105,7 +106,7 @@ class TestValues:
         assert _decoded(numbered(type_), {"f0": value}) == {"f0": value}
         assert _decoded(type_, value) == value
         body = _encode(type_, value)
-        assert decoder(json.dumps(type_), columns=None, case_rule=CaseRule.EXACT)(body, 0) == value
+        assert decoder(json.dumps(type_), ReadSpec())(body, 0) == value
 
     @pytest.mark.parametrize(("type_", "value"), [case for case in GOOD if not isinstance(case[0], list)])
     def test_it_is_written_as_nullable_too(self, type_: object, value: object) -> None:
@@ -153,8 +154,8 @@ class TestValues:
         row, cut = ([NOON], [NOON.replace(microsecond=1000)]) if wrap else (NOON, NOON.replace(microsecond=1000))
         with pytest.raises(EncodeError, match=r"the row needs whole milliseconds \(cut_times=True"):
             _encode(schema, row)
-        body = encoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE, cut_times=True)(row, b"")
-        assert decoder(json.dumps(schema), columns=None, case_rule=CaseRule.UNIQUE)(body, 0) == cut
+        body = encoder(json.dumps(schema), WriteSpec(cut_times=True))(row, b"")
+        assert decoder(json.dumps(schema), ReadSpec())(body, 0) == cut
         assert _decoded(schema, cut) == cut
 
     def test_a_lone_surrogate_is_an_encode_error(self) -> None:
@@ -177,7 +178,7 @@ class TestValues:
 
     @pytest.mark.parametrize("value", [1, True, 0])
     def test_the_shape_that_was_seen_first_does_not_open_the_door_for_another(self, value: object) -> None:
-        write = encoder(json.dumps(numbered(["null", "string"])), columns=None, case_rule=CaseRule.EXACT)
+        write = encoder(json.dumps(numbered(["null", "string"])), WriteSpec())
         assert write({"f0": "text"}, b"") == b"\x02\x08text"
         assert write({"f0": None}, b"") == b"\x00"
         with pytest.raises(EncodeError):
@@ -235,9 +236,9 @@ class TestRows:
 
     def test_rows_that_are_spelt_in_turn_differently_are_written_alike(self) -> None:
         columns = parse_columns("A INT, B STRUCT<C INT>, N STRING, S STRING")
-        schema = internal_schema(columns)
-        write = encoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
-        read = decoder(schema, columns=columns, case_rule=CaseRule.EXACT)
+        schema = internal_schema(WriteSpec(columns=columns))
+        write = encoder(schema, WriteSpec(columns=columns))
+        read = decoder(schema, ReadSpec(columns=columns, case_rule=CaseRule.EXACT))
         expected = {"A": 1, "B": {"C": 2}, "N": None, "S": "x"}
         spellings: list[dict[str, object]] = [
             expected,
@@ -255,7 +256,7 @@ class TestRows:
 
     def test_rows_spelt_otherwise_are_written_where_null_is_not_allowed(self) -> None:
         schema, columns = json.dumps(numbered("int", "string")), parse_columns("A INT, B STRING")
-        write = encoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        write = encoder(schema, WriteSpec(columns=columns))
         assert write({"a": 1, "b": "x"}, b"") == write({"B": "x", "A": 1}, b"") == b"\x02\x02x"
 
     def test_a_missing_field_without_default_is_refused(self) -> None:
@@ -281,7 +282,7 @@ class TestRows:
         assert _decoded(schema, {}) == {f"f{n}": value for n, (_, _, value) in enumerate(types)}
 
     def test_map_entries_may_be_given_as_a_mapping_or_as_entries(self) -> None:
-        schema = json.loads(internal_schema(parse_columns("M MAP<STRING, INT>")))
+        schema = json.loads(internal_schema(WriteSpec(columns=parse_columns("M MAP<STRING, INT>"))))
         entries = [{"key": "a", "value": 1}, {"key": "b", "value": None}]
         assert _encode(schema, {"M": {"a": 1, "b": None}}) == _encode(schema, {"M": entries})
         for entry in ({"key": "a"}, {"key": "a", "values": 1}, {"key": "a", "value": 1, "more": 1}, "ab"):
@@ -300,9 +301,9 @@ class TestRows:
 
     def test_rows_of_very_many_shapes_are_all_written(self) -> None:
         columns = parse_columns(", ".join(f"C{number} INT" for number in range(10)))
-        schema = internal_schema(columns)
-        write = encoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
-        read = decoder(schema, columns=columns, case_rule=CaseRule.UNIQUE)
+        schema = internal_schema(WriteSpec(columns=columns))
+        write = encoder(schema, WriteSpec(columns=columns))
+        read = decoder(schema, ReadSpec(columns=columns))
         for bits in range(1024):
             row = {f"C{number}": number if bits >> number & 1 else None for number in range(10)}
             assert read(write(row, b""), 0) == row
@@ -311,9 +312,9 @@ class TestRows:
     @settings(suppress_health_check=[HealthCheck.too_slow])
     def test_what_we_write_is_what_fastavro_writes(self, columns_row: tuple[Columns, object]) -> None:
         columns, _ = columns_row
-        text = internal_schema(columns)
-        body = encoder(text, columns=columns, case_rule=CaseRule.UNIQUE)(columns_row[1], b"")
-        row = decoder(text, columns=None, case_rule=CaseRule.UNIQUE)(body, 0)
+        text = internal_schema(WriteSpec(columns=columns))
+        body = encoder(text, WriteSpec(columns=columns))(columns_row[1], b"")
+        row = decoder(text, ReadSpec())(body, 0)
         theirs = BytesIO()
         fastavro.schemaless_writer(theirs, json.loads(text), row)
         if theirs.getvalue() != body:
@@ -326,7 +327,7 @@ class TestRows:
     )
     def test_a_decimal_takes_as_few_bytes_as_with_java(self, unscaled: int, body: bytes) -> None:
         columns = parse_columns("D DECIMAL(6, 0)")
-        write = encoder(internal_schema(columns), columns=columns, case_rule=CaseRule.UNIQUE)
+        write = encoder(internal_schema(WriteSpec(columns=columns)), WriteSpec(columns=columns))
         assert write({"D": Decimal(unscaled)}, b"") == body
 
 
@@ -347,10 +348,10 @@ class TestWithColumnsAsTheEngine:
     def test_an_unwrapped_row_is_its_only_value(self, schema: object, column: str, value: object, body: bytes) -> None:
         columns = parse_columns(f"F {column}")
         text = json.dumps(schema)
-        write = encoder(text, columns=columns, case_rule=CaseRule.UNIQUE, wrapped=False)
+        write = encoder(text, WriteSpec(columns=columns, wrap=False))
         assert write({"F": value}, b"12345") == b"12345" + body
         assert write({"f": value}, b"") == body
-        read = decoder(text, columns=columns, case_rule=CaseRule.UNIQUE, wrapped=False)
+        read = decoder(text, ReadSpec(columns=columns, wrap=False))
         assert read(b"12345" + body, 5) == {"F": value}
 
     @pytest.mark.parametrize(
@@ -363,7 +364,7 @@ class TestWithColumnsAsTheEngine:
         ],
     )
     def test_an_unwrapped_row_that_does_not_fit(self, row: object, refusal: str) -> None:
-        write = encoder('"int"', columns=parse_columns("F INT"), case_rule=CaseRule.UNIQUE, wrapped=False)
+        write = encoder('"int"', WriteSpec(columns=parse_columns("F INT"), wrap=False))
         with pytest.raises(EncodeError, match=f"^1 field does not fit: {refusal}"):
             write(row, b"")
 
@@ -378,11 +379,11 @@ class TestWithColumnsAsTheEngine:
 
     def test_a_schema_that_is_not_the_columns_is_refused(self) -> None:
         with pytest.raises(SchemaError, match=r"^The record R has 1 fields, but there are 2 columns"):
-            encoder(json.dumps(numbered("int")), columns=parse_columns("A INT, B INT"), case_rule=CaseRule.UNIQUE)
+            encoder(json.dumps(numbered("int")), WriteSpec(columns=parse_columns("A INT, B INT")))
 
     def test_a_schema_with_references_is_written_under(self) -> None:
         inner, text = json.dumps(record("I", x="int")), json.dumps(numbered("I"))
-        write = encoder(text, columns=None, case_rule=CaseRule.EXACT, references=(inner,))
+        write = encoder(text, WriteSpec(), references=(inner,))
         assert write({"f0": {"x": 1}}, b"") == b"\x02"
 
     def test_a_default_that_does_not_fit_is_a_schema_error(self) -> None:

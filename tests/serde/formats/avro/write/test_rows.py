@@ -32,6 +32,7 @@ from srfix.serde.errors import (
 )
 from srfix.serde.formats.avro.read.decoder import decoder
 from srfix.serde.interface import Value
+from srfix.serde.specs import ReadSpec
 from tests.serde.avro_schemas import (
     DATE,
     MICROS,
@@ -49,11 +50,11 @@ KSQLDB, KSQLDB_2020, UNIQUE, EXACT = CaseRule.KSQLDB, CaseRule.KSQLDB_2020, Case
 
 
 def _plain(schema: object) -> Decode:
-    return decoder(json.dumps(schema), columns=None, case_rule=UNIQUE)
+    return decoder(json.dumps(schema), ReadSpec())
 
 
 def _decoder(schema: object, columns: str, rule: CaseRule = KSQLDB, *, wrapped: bool = True) -> Decode:
-    return decoder(json.dumps(schema), columns=parse_columns(columns), case_rule=rule, wrapped=wrapped)
+    return decoder(json.dumps(schema), ReadSpec(columns=parse_columns(columns), case_rule=rule, wrap=wrapped))
 
 
 def _read(schema: object, value: object, columns: str, rule: CaseRule = KSQLDB, *, wrapped: bool = True) -> Value:

@@ -27,6 +27,7 @@ import pytest
 
 from srfix.serde import ColumnError, EncodeError, SchemaError, parse_columns
 from srfix.serde.formats.avro.write.under_existing import encoder_under
+from srfix.serde.specs import WriteSpec
 from tests.serde import avro_schemas as avro
 
 NONE = object()
@@ -43,7 +44,7 @@ def _record(*fields: dict[str, object], name: str = "R") -> dict[str, object]:
 
 
 def _written(schema: Any, columns: str, row: object) -> Any:
-    body = encoder_under(json.dumps(schema), columns=parse_columns(columns))(row, b"")
+    body = encoder_under(json.dumps(schema), WriteSpec(columns=parse_columns(columns)))(row, b"")
     return fastavro.schemaless_reader(BytesIO(body), schema, None)
 
 
@@ -54,20 +55,22 @@ class TestFields:
 
     def test_names_are_exact(self) -> None:
         with pytest.raises(EncodeError, match=r"the schema misses field with name: FOO") as caught:
-            encoder_under(json.dumps(_record(_field("foo", "int", 0))), columns=parse_columns("FOO INT"))
+            encoder_under(json.dumps(_record(_field("foo", "int", 0))), WriteSpec(columns=parse_columns("FOO INT")))
         assert caught.value.paths == ("->FOO",)
         assert _written(_record(_field("foo", "int")), "`foo` INT", {"foo": 1}) == {"foo": 1}
 
     def test_a_dot_is_an_underscore(self) -> None:
         assert _written(_record(_field("a_b", "int")), "`a.b` INT", {"a.b": 1}) == {"a_b": 1}
         with pytest.raises(ColumnError):
-            encoder_under(json.dumps(_record(_field("a_b", "int"))), columns=parse_columns("`a.b` INT, `a_b` INT"))
+            encoder_under(
+                json.dumps(_record(_field("a_b", "int"))), WriteSpec(columns=parse_columns("`a.b` INT, `a_b` INT"))
+            )
 
     def test_a_required_field_that_no_column_fills_is_refused_before_any_row(self) -> None:
         schema = _record(_field("A", "int"), _field("x", "int"), _field("y", "long"))
         missing = r"missing default value for required Avro field: \[x\], .*; missing default value .* \[y\]"
         with pytest.raises(EncodeError, match=rf"under the record R: {missing}"):
-            encoder_under(json.dumps(schema), columns=parse_columns("A INT"))
+            encoder_under(json.dumps(schema), WriteSpec(columns=parse_columns("A INT")))
 
     @pytest.mark.parametrize(
         ("type_", "default", "read"),
@@ -254,22 +257,24 @@ class TestUnions:
 class TestRoots:
     def test_a_root_that_is_no_record_takes_no_wrapped_columns(self) -> None:
         with pytest.raises(SchemaError, match=r"written as a record, but the schema is a int\.$"):
-            encoder_under('"int"', columns=parse_columns("A INT"))
+            encoder_under('"int"', WriteSpec(columns=parse_columns("A INT")))
 
     def test_a_nullable_record_is_one(self) -> None:
-        body = encoder_under(json.dumps(["null", _record(_field("A", "int"))]), columns=parse_columns("A INT"))
+        body = encoder_under(
+            json.dumps(["null", _record(_field("A", "int"))]), WriteSpec(columns=parse_columns("A INT"))
+        )
         assert body({"A": 1}, b"12345") == b"12345\x02\x02"
 
     def test_an_unwrapped_column_is_the_root(self) -> None:
-        write = encoder_under('"long"', columns=parse_columns("A BIGINT"), wrapped=False)
+        write = encoder_under('"long"', WriteSpec(columns=parse_columns("A BIGINT"), wrap=False))
         assert write({"A": 1}, b"") == b"\x02"
         with pytest.raises(EncodeError, match=r"->A is INTEGER, which is not written as long"):
-            encoder_under('"long"', columns=parse_columns("A INT"), wrapped=False)({"A": 1}, b"")
+            encoder_under('"long"', WriteSpec(columns=parse_columns("A INT"), wrap=False))({"A": 1}, b"")
 
     def test_references_are_followed(self) -> None:
         inner = json.dumps(_record(_field("X", "int"), name="I"))
         text = json.dumps(_record(_field("S", "I")))
-        write = encoder_under(text, columns=parse_columns("S STRUCT<X INT>"), references=(inner,))
+        write = encoder_under(text, WriteSpec(columns=parse_columns("S STRUCT<X INT>")), references=(inner,))
         assert write({"S": {"X": 1}}, b"") == b"\x02"
 
     def test_what_is_no_column_is_refused(self) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID
 from srfix.serde import CaseRule, ResolvedSchema, ResolveError, Role, Schema, parse_columns
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import PlannedRefusal, PlannedSchema, ReadPlan
+from srfix.serde.specs import ReadSpec
 from srfix.serde.wire import SchemaId
 
 Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
@@ -47,9 +48,7 @@ def plan_of(
         topic="t",
         role=Role.VALUE,
         format=format,
-        columns=parse_columns(columns),
-        wrapped=wrapped,
-        case_rule=case_rule,
+        spec=ReadSpec(columns=parse_columns(columns), wrap=wrapped, case_rule=case_rule),
         policy=NoPolicy(),
         schemas=tuple(
             schema if isinstance(schema, PlannedSchema) else planned(number, schema)

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.casing import CaseRule
 from srfix.serde.columns.halves import require_string_keys
 from srfix.serde.columns.times import Times
-from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.engine import BodyCheck
@@ -29,85 +27,72 @@ from srfix.serde.formats.avro.read.ints import hides_ints, int_check
 from srfix.serde.formats.avro.read.kernel import native_decoder
 from srfix.serde.formats.avro.read.leaves import ReadStep
 from srfix.serde.formats.avro.read.plan import FastavroPlan
-from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
+from srfix.serde.formats.avro.read.resolution import resolved_root
 from srfix.serde.formats.avro.read.times import far_time_check
 from srfix.serde.formats.avro.schema import AvroNode, has_decimals, load
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.interface import Value
+from srfix.serde.projection.tree import Projection
 from srfix.serde.projection.walk import project
+from srfix.serde.specs import ReadSpec
 
 
-def decoder(
-    schema_text: str | None,
-    *,
-    columns: Columns | None,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    wrapped: bool = True,
-    strict: bool = False,
-    reader: ReaderSchema | None = None,
-    times: Times = "datetimes",
-) -> Decode:
+@lru_cache(maxsize=256)
+def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[AvroType]:
+    """How bodies of a writer schema are read into columns: made once, whatever is made of it (a decoder, words, a plan for
+    Spark's own Avro).
+
+    :raises SchemaError: if the text is not an Avro schema.
+    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
+    :raises ColumnError: if the columns cannot be those of Avro: keys of a MAP that are not STRING, two names that become
+        one, several columns where one is un-wrapped.
+    """
+    root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule)
+    require_string_keys(spec.known_columns, "Avro")
+    return project(AvroType(root), spec)
+
+
+def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """A decoder for bodies written under a schema; without columns the rows are as fastavro gives them.
 
     With columns a row is a dict of all of them, in their order. Null at the root is a row of nulls if un-wrapped, and
     None otherwise, as in the engine. A root of the Avro type bytes, a decimal too, is the whole body, without Avro's
     length: so Confluent's serializers write it (`AbstractKafkaAvroSerializer`, confluent-kafka).
 
-    :param references: the texts that the schema refers to, in the order of registration.
-    :param wrapped: False says that the body is the bare value of the only column.
-    :param strict: a schema that leaves a column, or a field inside one, unfed has no rows (`ColumnNotFedError`), as one that
-        feeds none never has (`NothingFedError`).
-    :param reader: the schema whose aliases and defaults count (`avro.read.resolution`); for columns only.
     :raises SchemaError: if the text is not an Avro schema, or a default does not fit.
-    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
-    :raises ColumnError: if the columns cannot be those of Avro: keys of a MAP that are not STRING, two names that become
-        one, several columns where one is un-wrapped.
+    :raises CasingError: as `projection`.
+    :raises ColumnError: as `projection`.
     """
     if schema_text is None:
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
-    if columns is None:
-        return as_written(load(schema_text, references), times)
-    root = resolved_root(schema_text, references, reader, case_rule)
-    require_string_keys(columns, "Avro")
-    projection = project(AvroType(root), columns, case_rule, wrapped=wrapped, strict=strict, times=times)
+    if spec.columns is None:
+        return as_written(load(schema_text, references), spec.times)
+    projected, name = projection(schema_text, spec, references), spec.columns[0].name
+    root = projected.root.writer.node
 
     def decode_by(*, as_on_the_wire: bool) -> Decode:
         explain = None if as_on_the_wire else _explaining(lambda: decode_by(as_on_the_wire=True))
         plan = FastavroPlan(for_columns=True, as_on_the_wire=as_on_the_wire)
-        step = plan.rows(projection)
-        finish = _row_of(step) if wrapped else _bare(step, columns[0].name)
+        step = plan.rows(projected)
+        finish = _row_of(step) if spec.wrapped else _bare(step, name)
         if root.kind == "bytes":
             return _raw_bytes(finish)
         decode = plan.decoder(root, step, finish, explain=explain)
-        return decode if as_on_the_wire else native_decoder(lambda to: to.rows(projection), plan.costs, decode)
+        return decode if as_on_the_wire else native_decoder(lambda to: to.rows(projected), plan.costs, decode)
 
     return decode_by(as_on_the_wire=False)
 
 
-def left_to_python(
-    schema_text: str,
-    *,
-    columns: Columns,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    wrapped: bool = True,
-    strict: bool = False,
-    reader: ReaderSchema | None = None,
-    times: Times = "datetimes",
-) -> str | None:
-    """Why a native kernel leaves a schema's rows to Python when it makes Arrow's columns; None if it reads them.
-
-    Parameters and errors as of `decoder`. It is the same where no kernel is.
-    """
-    root = resolved_root(schema_text, references, reader, case_rule)
+def left_to_python(projected: Projection[AvroType]) -> str | None:
+    """Why a native kernel leaves a schema's rows to Python when it makes Arrow's columns; None if it reads them. It is the
+    same where no kernel is."""
+    root = projected.root.writer.node
     if root.kind == "bytes":
         return "the body is bare bytes"
-    projection = project(AvroType(root), columns, case_rule, wrapped=wrapped, strict=strict, times=times)
     plan = FastavroPlan(for_columns=True)
-    step = plan.rows(projection)
+    step = plan.rows(projected)
     plan.decoder(root, step, step.finish)  # what it costs is known then
-    return kernel.left_to_python(lambda to: to.rows(projection), plan.costs)
+    return kernel.left_to_python(lambda to: to.rows(projected), plan.costs)
 
 
 def _explaining(make: Callable[[], Decode]) -> BodyCheck:
@@ -148,16 +133,7 @@ def as_written(root: AvroNode, times: Times) -> Decode:
     return native(decode)
 
 
-def values_decoder(
-    schema_text: str,
-    *,
-    columns: Columns,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    strict: bool = False,
-    reader: ReaderSchema | None = None,
-    times: Times = "datetimes",
-) -> Decode | None:
+def values_decoder(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode | None:
     """As `decoder`, for typed arrays: what it gives is an iterable of the columns' values, in their order, of which
 
     - an instant in a TIMESTAMP column is the number of milliseconds since 1970, or a datetime, whichever costs less;
@@ -167,12 +143,12 @@ def values_decoder(
     An array that refuses a number, or finds one beyond Python's years, has `decoder` find the words. None for a root that is
     no record, or that cannot feed the columns.
     """
-    root = resolved_root(schema_text, references, reader, case_rule)
-    require_string_keys(columns, "Avro")
+    root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule)
+    require_string_keys(spec.known_columns, "Avro")
     if root.kind != "record":
         return None
     plan = FastavroPlan(for_columns=True, as_values=True)
-    step = plan.rows(project(AvroType(root), columns, case_rule, strict=strict, times=times))
+    step = plan.rows(projection(schema_text, spec, references))
     return None if step.is_refusal else plan.decoder(root, step, step.finish)
 
 

@@ -13,7 +13,7 @@ type `connect.coercions` decides: an int feeds a BIGINT, as in Avro, and also a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from srfix.serde.arguments import type_words
@@ -23,16 +23,7 @@ from srfix.serde.connect.time_units import reads_units
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, every_node, load
 from srfix.serde.formats.rows.value_check import MISSING
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderSchema:
-    """An Avro schema whose aliases and defaults count. Picklable."""
-
-    text: str
-    """Its text."""
-    references: tuple[str, ...] = ()
-    """The texts that it refers to, none before those that it refers to itself."""
+from srfix.serde.specs import ReaderSchema
 
 
 @lru_cache(maxsize=256)

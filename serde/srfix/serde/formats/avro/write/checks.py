@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Final, assert_never, cast
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Decimal, type_name
 from srfix.serde.connect.coercions import ensure_fit
 from srfix.serde.errors import CoercionError
@@ -22,23 +21,17 @@ from srfix.serde.formats.rows.misfit import Misfit
 from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, ValueCheck, nullable
 from srfix.serde.projection.tree import Entries, Items
 from srfix.serde.projection.written import Forbidden, Free, WriteField, WriteFields, WriteScalar, Written
+from srfix.serde.specs import WriteSpec
 
 _MOST_ZEROS: Final = 1_000
 """That a decimal may stand for by its exponent, where fastavro chooses a union's branch: far beyond any type's digits."""
 
 
 class Checks:
-    """Makes checks of a tree.
+    """Makes checks of a tree."""
 
-    :param case_rule: how a row's keys are matched to the columns.
-    :param cut_times: whether times finer than the schema's are cut.
-    :param times: `"integers"` takes the integers that are written.
-    """
-
-    def __init__(self, case_rule: CaseRule, *, cut_times: bool, times: Times = "datetimes") -> None:
-        self._case_rule = case_rule
-        self._cut_times = cut_times
-        self._times = times
+    def __init__(self, spec: WriteSpec) -> None:
+        self._spec = spec
         self._records: dict[WriteFields[AvroType], RecordCheck] = {}
 
     def of(self, value: Written[AvroType]) -> ValueCheck:
@@ -57,14 +50,14 @@ class Checks:
                 return _refusing(how.why)
             case Free():
                 # fastavro chooses, and cuts.
-                cuts = has_milliseconds(node) and not self._cut_times
+                cuts = has_milliseconds(node) and not self._spec.cut_times
                 convert = _within_reason(is_whole=cuts) if cuts or has_decimals(node) else _as_it_is
                 return ValueCheck(fast=convert, careful=convert)
             case WriteScalar():
                 check = scalar(
                     node if how.logical == node.logical else replace(node, logical=how.logical),
-                    cut_times=self._cut_times,
-                    times=self._times,
+                    cut_times=self._spec.cut_times,
+                    times=self._spec.times,
                 )
                 return check if how.fits is None else _fitting(check, how.fits)
             case Items(items):
@@ -84,7 +77,7 @@ class Checks:
     def _record(self, of: WriteFields[AvroType]) -> RecordCheck:
         if of not in self._records:
             # Known before its fields are looked at: a recursive record finds itself here.
-            self._records[of] = record = RecordCheck(self._case_rule)
+            self._records[of] = record = RecordCheck(self._spec.case_rule)
             record.set_fields(
                 [self._field(field, field.value) for field in of.fields if field.value is not None],
                 {field.field.name: tagged(field.missing, field.field) for field in of.fields if field.value is None},

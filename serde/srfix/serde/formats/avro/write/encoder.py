@@ -7,12 +7,12 @@ bad field with its path. Only a union of several types beside null is left to fa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, cast
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.halves import only_column, struct_of
-from srfix.serde.columns.times import Times
-from srfix.serde.columns.types import Column, Columns
+from srfix.serde.columns.types import ColumnType
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_encoder
@@ -27,67 +27,50 @@ from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
 from srfix.serde.formats.rows.misfit import Misfit, encode_error
 from srfix.serde.formats.rows.value_check import MISSING, Convert, ValueCheck
 from srfix.serde.projection.written import Written
+from srfix.serde.specs import WriteSpec
 
 _BARE: Final = "\0"
 """Where the bare value stands until it is taken out."""
 
 
-def encoder(
-    schema_text: str | None,
-    *,
-    columns: Columns | None,
-    case_rule: CaseRule,
-    references: tuple[str, ...] = (),
-    wrapped: bool = True,
-    cut_times: bool = False,
-    times: Times = "datetimes",
-) -> Encode:
+def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder for rows under a schema.
 
     With columns, the schema is their internal schema, column for field, and a row's keys are matched to them by the case
     rule; without, the row's keys are the schema's field names, exactly. A root of the Avro type bytes, a decimal too, is
     the whole body, without Avro's length: so Confluent's serializers write it (`AbstractKafkaAvroSerializer`,
-    confluent-kafka).
+    confluent-kafka). Of the only column's bare value, null has no bytes: the engine's payload is null
+    (`KsqlConnectSerializer`), which is for the caller to write.
 
-    :param references: the texts that the schema refers to, in the order of registration.
-    :param wrapped: False writes the bare value of the only column. Null has no bytes then: the engine's payload is null
-        (`KsqlConnectSerializer`), which is for the caller to write.
-    :param cut_times: times finer than the schema's are cut down; refused otherwise.
-    :param times: `"integers"` takes times as the integers that are written.
     :raises SchemaError: if the text is not an Avro schema, or not the one of the columns.
-    :raises ColumnError: if there are several columns, or none, and `wrapped` is False.
+    :raises ColumnError: if there are several columns, or none, and they are un-wrapped.
     """
     if schema_text is None:
         raise SchemaError("Avro rows cannot be written without a schema.")
     root = load(schema_text, references)
-    if columns is None and times == "integers":
-        root = with_plain_times(root)
-    rule = CaseRule.EXACT if columns is None else case_rule
-    bare = None if columns is None or wrapped else only_column(columns)
-    type_ = bare.type if bare is not None else None if columns is None else struct_of(columns)
-    return encoder_of(written(root, type_), rule, bare=bare, cut_times=cut_times, times=times)
+    if spec.columns is None:
+        root = with_plain_times(root) if spec.times == "integers" else root
+        return encoder_of(written(root, None), replace(spec, case_rule=CaseRule.EXACT))
+    return encoder_of(written(root, written_type(spec)), spec)
 
 
-def encoder_of(
-    value: Written[AvroType],
-    case_rule: CaseRule,
-    *,
-    bare: Column | None,
-    cut_times: bool,
-    is_free: bool = True,
-    times: Times = "datetimes",
-) -> Encode:
+def written_type(spec: WriteSpec) -> ColumnType:
+    """What the root of a schema is written from: the row, or the bare value of the only column.
+
+    :raises ColumnError: if there are several columns, or none, and they are un-wrapped.
+    """
+    return struct_of(spec.known_columns) if spec.wrapped else only_column(spec.known_columns).type
+
+
+def encoder_of(value: Written[AvroType], spec: WriteSpec, *, is_free: bool = True) -> Encode:
     """An encoder for what a tree says.
 
-    :param bare: the only column, if its value is what the tree is about.
     :param is_free: whether the tree may leave it to fastavro which branch of a union of several types a value takes.
     """
-    check = Checks(case_rule, cut_times=cut_times, times=times).of(value)
-    root = value.writer.node
-    encode = _encode_checked(
-        root, WriteSchema(is_free=is_free).root(root), check if bare is None else _bare(check, bare.name, case_rule)
-    )
-    return native_encoder(value, encode, case_rule, bare=bare, cut_times=cut_times, times=times)
+    check, root = Checks(spec).of(value), value.writer.node
+    if not spec.wrapped:
+        check = _bare(check, spec.known_columns[0].name, spec.case_rule)
+    return native_encoder(value, _encode_checked(root, WriteSchema(is_free=is_free).root(root), check), spec)
 
 
 def _bare(check: ValueCheck, name: str, case_rule: CaseRule) -> ValueCheck:

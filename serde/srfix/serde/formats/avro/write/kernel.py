@@ -18,7 +18,6 @@ from fastavro.write import LOGICAL_WRITERS
 
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.columns.times import Times
-from srfix.serde.columns.types import Column
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.engine import Encode
 from srfix.serde.errors import CasingError
@@ -30,6 +29,7 @@ from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.native import kernel
 from srfix.serde.projection.tree import Entries, Items
 from srfix.serde.projection.written import Constant, WriteField, WriteFields, WriteScalar, Written
+from srfix.serde.specs import WriteSpec
 
 _Part: TypeAlias = dict[str, Any]
 _MILLIS: Final = 1_000
@@ -56,33 +56,23 @@ class _NotTakenError(Exception):
     """The kernel does not write such a type."""
 
 
-def native_encoder(
-    value: Written[AvroType],
-    otherwise: Encode,
-    case_rule: CaseRule,
-    *,
-    bare: Column | None,
-    cut_times: bool,
-    times: Times,
-) -> Encode:
+def native_encoder(value: Written[AvroType], otherwise: Encode, spec: WriteSpec) -> Encode:
     """The encoder of the kernel, which has `otherwise` for what it does not write; that alone where there is no kernel, or it
-    does not know one of the types.
-
-    :param case_rule: how the names of Arrow's fields are matched to a row's keys; of dicts the kernel takes exact ones alone.
-    :param bare: the only column, if its value is what the tree is about.
+    does not know one of the types. By the case rule the names of Arrow's fields are matched to a row's keys; of dicts the
+    kernel takes exact ones alone.
     """
     native = kernel()
     # Bytes at the root are written without their length.
     if native is None or value.writer.node.kind == "bytes":
         return otherwise
-    description = _Description(cut_times=cut_times, times=times)
+    description = _Description(cut_times=spec.cut_times, times=spec.times)
     try:
         root = description.value(value)
     except _NotTakenError:
         return otherwise
-    if bare is not None:
-        root = description.add(kind="record", fields=[_field(root, key=bare.name)])
-    encode: Encode = native.Encoder(description.text(root), otherwise, partial(_matched, case_rule)).encode
+    if not spec.wrapped:
+        root = description.add(kind="record", fields=[_field(root, key=spec.known_columns[0].name)])
+    encode: Encode = native.Encoder(description.text(root), otherwise, partial(_matched, spec.case_rule)).encode
     return encode
 
 

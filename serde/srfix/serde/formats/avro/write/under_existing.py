@@ -18,9 +18,9 @@ value by its position.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.halves import only_column, struct_of
-from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.connect.coercions import connect_type_of
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
@@ -29,12 +29,13 @@ from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro.infer import map_entry_types
 from srfix.serde.formats.avro.names import avro_fields
 from srfix.serde.formats.avro.schema import AvroNode, describe, load
-from srfix.serde.formats.avro.write.encoder import encoder_of
+from srfix.serde.formats.avro.write.encoder import encoder_of, written_type
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.projection.tree import Entries, Items
 from srfix.serde.projection.writer_type import WriterField
 from srfix.serde.projection.written import Constant, Forbidden, WriteField, WriteFields, WriteHow, WriteScalar, Written
+from srfix.serde.specs import WriteSpec
 
 _LOGICAL = {
     DATE_NAME: "date",
@@ -49,32 +50,22 @@ _LOGICAL_OF = {
 }
 
 
-def encoder_under(
-    schema_text: str,
-    *,
-    columns: Columns,
-    references: tuple[str, ...] = (),
-    wrapped: bool = True,
-    cut_times: bool = False,
-    times: Times = "datetimes",
-) -> Encode:
-    """An encoder for rows of columns under a schema that was not made of them. A row has the columns' exact names.
+def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
+    """An encoder for rows of columns under a schema that was not made of them. A row has the columns' exact names. Of the
+    only column's bare value, null is for the caller to write, as no payload.
 
-    :param references: the texts that the schema refers to, in the order of registration.
-    :param cut_times: times finer than milliseconds are cut down; refused otherwise.
-    :param wrapped: False writes the bare value of the only column; null is for the caller to write, as no payload.
-    :raises SchemaError: if the text is not an Avro schema, or its root is not a record and `wrapped` is True.
+    :raises SchemaError: if the text is not an Avro schema, or its root is not a record, and the columns are to stand in one.
     :raises EncodeError: if the root lacks a field for a column, or has one without a default that no column fills.
     :raises ColumnError: if two columns become one Avro name, or several are to be un-wrapped.
     """
     root = load(schema_text, references)
-    writer, bare = AvroType(root), None if wrapped else only_column(columns)
-    if bare is None:
+    writer = AvroType(root)
+    if spec.wrapped:
         if writer.value.kind != "record":
             raise SchemaError(f"Columns are written as a record, but the schema is a {describe(root)}.")
-        _check_root(writer, columns)
-    value = _written(writer, struct_of(columns) if bare is None else bare.type)
-    return encoder_of(value, CaseRule.EXACT, bare=bare, cut_times=cut_times, times=times, is_free=False)
+        _check_root(writer, spec.known_columns)
+    value = _written(writer, written_type(spec))
+    return encoder_of(value, replace(spec, case_rule=CaseRule.EXACT), is_free=False)
 
 
 def _check_root(root: AvroType, columns: Columns) -> None:

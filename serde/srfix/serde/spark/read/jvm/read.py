@@ -20,13 +20,9 @@ from typing import Final
 
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
-from srfix.serde.columns.half import Half
 from srfix.serde.errors import ColumnError, EngineRefusedError, Reason, SrfixError
-from srfix.serde.formats.avro import AvroType
-from srfix.serde.formats.avro.read.resolution import resolved_root
+from srfix.serde.formats.avro import projection
 from srfix.serde.formats.table import Format, check_schema_type
-from srfix.serde.projection.walk import project
-from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.spark.interface import PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.read.jvm.fixes import Fix
@@ -218,19 +214,16 @@ def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixErro
     if planned.problem is not None:
         return planned.problem
     schema, references = planned.resolved.schema, planned.resolved.references
-    half = Half(columns=plan.declared or plan.columns, wrapped=plan.wrapped)
     try:
         if plan.format is not None:
             check_schema_type(schema.schema_type, plan.format)
         elif planned.format is not Format.AVRO:
             raise Unrepresentable("its format is not Avro, and the jvm engine reads nothing else")
-        decode_plan(Format.AVRO, schema.text, half, plan.case_rule, references, reader=plan.reader)
+        return schemas(projection(schema.text, plan.spec, references))
     except SrfixError as error:
         if reason_of(error) is None:
             raise Unrepresentable(str(error).rstrip(".")) from error
         return error
-    root = resolved_root(schema.text, references, plan.reader, plan.case_rule)
-    return schemas(project(AvroType(root), half.columns, plan.case_rule, wrapped=plan.wrapped, times=plan.times))
 
 
 def _writer(row: Schemas) -> Json:
