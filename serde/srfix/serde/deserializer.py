@@ -30,20 +30,21 @@ Columns that are marked as KEY make the keys, the others the values (by `ctx.fie
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from srfix.serde.arguments import check_instance, flag, member, number_or_none
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times
 from srfix.serde.errors import DecodeError, UsageError
-from srfix.serde.formats.table import Format
+from srfix.serde.formats.table import SCHEMA_FORMATS, Format
 from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
 from srfix.serde.registries.given import AnyClient
 from srfix.serde.resolve.policies import Resolver
 from srfix.serde.serdes.framed_deserializer import FramedDeserializer
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.schemaless import SchemalessDeserializer
-from srfix.serde.specs import ReaderSchema
+from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind, split
 
@@ -114,7 +115,7 @@ class SchemaDeserializer(FramedDeserializer):
     [1.5]
     """
 
-    _formats = (Format.AVRO, Format.JSON_SR)
+    _formats = SCHEMA_FORMATS
 
     def __init__(
         self,
@@ -180,8 +181,23 @@ class KafkaDeserializer(SchemalessDeserializer):
         """:raises ColumnError: if a half has several columns, or the format cannot hold the type."""
         super().__init__(given_columns(columns), wrap=False)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._spec.columns,)
+
+_SCHEMALESS: Final = {kind._format: kind for kind in (JsonDeserializer, KafkaDeserializer)}
+
+
+def deserializer_of(
+    format_: Format | None, spec: ReadSpec, resolver: Resolver | None
+) -> FramedDeserializer | SchemalessDeserializer:
+    """What reads a format, as it was asked for.
+
+    :param format_: None for what each schema says.
+    :param resolver: which schema ids are accepted, of a format that has schemas.
+    :raises ColumnError: if the format cannot hold the columns.
+    """
+    if format_ is None or format_ in SCHEMA_FORMATS:
+        assert resolver is not None
+        return SchemaDeserializer.of_spec(resolver, spec, SCHEMA_FORMATS if format_ is None else (format_,))
+    return _SCHEMALESS[format_].of_spec(replace(spec, wrap=False) if format_.is_bare else spec)
 
 
 class WindowedDeserializer:

@@ -18,8 +18,7 @@ a null payload, as there.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from srfix.serde.arguments import check_instance, member
 from srfix.serde.casing import CaseRule
@@ -223,8 +222,15 @@ class KafkaSerializer(SchemalessSerializer):
         """:raises ColumnError: if a half has several columns, or the format cannot hold the type."""
         super().__init__(given_columns(columns, names="upper"), case_rule=case_rule, wrap=False)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return partial(type(self), case_rule=self._spec.case_rule), (self._spec.columns,)
+
+FRAMED: Final[dict[Format, type[AvroSerializer | JsonSchemaSerializer]]] = {
+    kind._format: kind for kind in (AvroSerializer, JsonSchemaSerializer)
+}
+"""What writes the formats that have schemas."""
+SCHEMALESS: Final[dict[Format, type[SchemalessSerializer]]] = {
+    kind._format: kind for kind in (JsonSerializer, KafkaSerializer)
+}
+"""What writes the others."""
 
 
 class WindowedSerializer:

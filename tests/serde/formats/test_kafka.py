@@ -141,6 +141,3 @@ class TestEncoder:
 
     def test_the_prefix_stands_before_it(self) -> None:
         assert kafka.encoder(None, WriteSpec(columns=parse_columns("K INT")))({"K": 1}, b"x") == b"x\0\0\0\x01"
-
-    def test_there_is_no_schema_type(self) -> None:
-        assert kafka.SCHEMA_TYPE is None

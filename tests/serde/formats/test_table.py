@@ -20,11 +20,11 @@ class TestModuleOf:
     @pytest.mark.parametrize(("schema_type", "format_"), [("AVRO", Format.AVRO), ("JSON", Format.JSON_SR)])
     def test_a_schema_type_is_that_of_its_module(self, schema_type: str, format_: Format) -> None:
         assert format_of(schema_type) is format_
-        assert schema_type == schema_module_of(format_).SCHEMA_TYPE
+        assert format_.schema_type == schema_type
 
     @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA])
     def test_formats_without_schemas_say_so(self, format_: Format) -> None:
-        assert module_of(format_).SCHEMA_TYPE is None
+        assert format_.schema_type is None
         with pytest.raises(
             UsageError, match=rf"^The format {format_.value} has no schemas\. Those that have: avro, json_sr\.$"
         ):

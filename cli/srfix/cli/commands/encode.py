@@ -126,7 +126,7 @@ def _encoder(
 
     spec = WriteSpec(columns=half.columns, wrap=half.wrapped, case_rule=case_rule, times=times)
     module = module_of(half.format)
-    if module.SCHEMA_TYPE is None:
+    if half.format.schema_type is None:
         if under is not None:
             raise UsageError(f"The format {half.format.value} has no schemas: leave out --schema and --schema-id.")
         return module.encoder(None, spec)
@@ -140,7 +140,7 @@ def _encoder(
 
 
 def _value(row: str, half: RecordHalf, case_rule: CaseRule, times: Times) -> Value:
-    from srfix.serde.formats.json import decoder as json_decoder
+    from srfix.serde.formats.table import Format, module_of
     from srfix.serde.specs import ReadSpec
 
     try:
@@ -152,7 +152,9 @@ def _value(row: str, half: RecordHalf, case_rule: CaseRule, times: Times) -> Val
     if half.columns is None or '"$' in row:
         return _typed(document, row)
     bare = not half.wrapped and not (isinstance(document, dict) and document.keys() == {half.columns[0].name})
-    read = json_decoder(None, ReadSpec(columns=half.columns, wrap=not bare, case_rule=case_rule, times=times))
+    read = module_of(Format.JSON).decoder(
+        None, ReadSpec(columns=half.columns, wrap=not bare, case_rule=case_rule, times=times)
+    )
     return read(row.encode(), 0)
 
 

@@ -101,10 +101,9 @@ def _check_full_name(choice: InternalSchemaChoice) -> None:
 
 
 def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) -> Schema:
-    from srfix.serde.formats.table import schema_module_of
     from srfix.serde.schemas.models import Schema
 
-    return Schema(text=choice.text(half, columns), schema_type=schema_module_of(half.format).SCHEMA_TYPE)
+    return Schema(text=choice.text(half, columns), schema_type=str(half.format.schema_type))
 
 
 def _inferred(registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf) -> Inferred:

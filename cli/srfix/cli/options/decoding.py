@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
-from srfix.serde.formats.table import Format, schema_module_of
+from srfix.serde.formats.table import SCHEMA_FORMATS, Format
 from srfix.serde.interface import Context, Value
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import Role
@@ -48,7 +48,7 @@ class DecodeOptions:
     @property
     def asks_a_registry(self) -> bool:
         """True if a schema is behind an id in the bytes, and was not given."""
-        return self.schema is None and self.format not in (Format.JSON, Format.KAFKA)
+        return self.schema is None and (self.format is None or self.format in SCHEMA_FORMATS)
 
     def check(self, *, of_records: bool) -> None:
         """:raises UsageError: if the options contradict each other."""
@@ -60,7 +60,7 @@ class DecodeOptions:
             raise UsageError("--window is around keys: give --role key.")
         if self.is_framed and self.schema is None:
             raise UsageError("--framed belongs to --schema: without one, bytes are framed anyway.")
-        if self.schema is not None and self.format in (Format.JSON, Format.KAFKA):
+        if self.schema is not None and self.format is not None and self.format not in SCHEMA_FORMATS:
             raise UsageError(f"The format {self.format.value} has no schemas: leave out --schema.")
         if of_records and self.schema is not None:
             raise UsageError("--schema is the writer schema of a --payload; records name theirs.")
@@ -90,38 +90,23 @@ class DecodeOptions:
 
     def _bare(self, resolver: Resolver, role: Role) -> Deserializer:
         from srfix.serde.columns.halves import key_columns
-        from srfix.serde.deserializer import (
-            AvroDeserializer,
-            JsonDeserializer,
-            JsonSchemaDeserializer,
-            KafkaDeserializer,
-            SchemaDeserializer,
-        )
+        from srfix.serde.deserializer import deserializer_of
+        from srfix.serde.specs import ReadSpec
 
         columns = self.columns
         if columns is not None and not key_columns(columns) and role is Role.KEY and len(self.roles) > 1:
             columns = None  # unmarked columns are the value's
         if self.schema is not None:
             return self._under(self.schema, columns)
-        how: dict[str, Any] = {"case_rule": self.case_rule, "wrap": self.wrap, "times": self.times}
-        match self.format:
-            case Format.JSON:
-                return JsonDeserializer(columns, **how)
-            case Format.KAFKA:
-                if columns is None:
-                    raise UsageError('The format kafka needs its column: --columns "ID BIGINT", say.')
-                return KafkaDeserializer(columns)
-            case Format.AVRO:
-                return AvroDeserializer(resolver, columns=columns, **how)
-            case Format.JSON_SR:
-                return JsonSchemaDeserializer(resolver, columns=columns, **how)
-            case None:
-                return SchemaDeserializer(resolver, columns=columns, **how)
+        if self.format is not None and self.format.is_bare and columns is None:
+            raise UsageError(f'The format {self.format.value} needs its column: --columns "ID BIGINT", say.')
+        spec = ReadSpec(columns=columns, case_rule=self.case_rule, wrap=self.wrap, times=self.times)
+        return deserializer_of(self.format, spec, resolver)
 
     def _under(self, text: str, columns: Columns | None) -> Deserializer:
         from srfix.serde.deserializer import SchemaDeserializer
 
-        schema_type = schema_module_of(self.format or Format.AVRO).SCHEMA_TYPE
+        schema_type = (self.format or Format.AVRO).schema_type
         assert schema_type is not None
         read = SchemaDeserializer(
             _Given(Schema(text=text, schema_type=schema_type)),

@@ -52,7 +52,7 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
         return RecordHalf(
             format=format_, role=role, columns=None, wrapped=role is Role.VALUE if wrapped is None else wrapped
         )
-    if wrapped is None and format_ is Format.KAFKA:
+    if wrapped is None and format_.is_bare:
         wrapped = False
     half = half_of_columns(given_columns(columns), role, wrapped)
     return RecordHalf(format=format_, role=role, columns=half.columns, wrapped=half.wrapped)

@@ -132,13 +132,12 @@ def _may_be_producers(role: RoleFacts, carried: Collection[SchemaId], own: Membe
 
 def _record(membership: Membership) -> tuple[str | None, frozenset[str]]:
     """Its name and its fields' names; none of what is no record."""
-    from srfix.serde.formats.avro import field_names
-    from srfix.serde.formats.table import record_name
+    from srfix.serde.formats.table import field_names, record_name
 
     if membership.schema is None or membership.schema.schema_type != "AVRO":
         return None, frozenset()
     try:
-        return record_name(membership.schema), frozenset(field_names(membership.schema.text))
+        return record_name(membership.schema), frozenset(field_names(membership.schema))
     except SchemaError:  # it refers to others
         return None, frozenset()
 

@@ -6,7 +6,6 @@ subject cannot be compared (none by TopicNameStrategy, another schema type) is c
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,7 +24,7 @@ from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import application_prefixes, is_internal, parse, recognise
 from srfix.serde.casing import CaseRule, folded, match_fields
 from srfix.serde.errors import AmbiguousFieldError, ClusterError, SchemaError
-from srfix.serde.formats.table import record_name
+from srfix.serde.formats.table import field_names, record_name
 from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.subjects.names import Role, Subject, Topic, join_context, split_context, split_subject
 
@@ -286,7 +285,7 @@ def _index(store: SuspectStore, topics: Iterable[Topic], role: Role, survey: Sur
 
 
 def _writer(schema: Schema, where: str) -> _Writer:
-    names = _names(schema)
+    names = field_names(schema)
     return _Writer(schema=schema, where=where, names=names, folded=folded(names), types=field_types(schema))
 
 
@@ -420,29 +419,6 @@ def _shared(internal: _Writer, writer: _Writer) -> tuple[int, int]:
         fed = match_fields(columns, fields, CaseRule.KSQLDB_2020, where="the writer schema")
     types, others = internal.types, writer.types
     return len(fed), sum(can_feed(others.get(field), types.get(column)) for column, field in fed.items())
-
-
-def _names(schema: Schema) -> tuple[str, ...]:
-    """The names of the fields; none where there are none to compare."""
-    from srfix.serde.formats.avro import field_names
-
-    if schema.schema_type == "JSON":
-        return _properties(schema.text)
-    if schema.schema_type != "AVRO":
-        return ()
-    try:
-        return field_names(schema.text)
-    except SchemaError:  # not a record
-        return ()
-
-
-def _properties(text: str) -> tuple[str, ...]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return ()
-    properties = document.get("properties") if isinstance(document, dict) else None
-    return tuple(map(str, properties)) if isinstance(properties, dict) else ()
 
 
 def _record(schema: Schema) -> str | None:

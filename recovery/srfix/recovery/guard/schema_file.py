@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.files import parse_json
-from srfix.serde.formats import avro, json_schema
+from srfix.serde.formats.table import check_schema
 from srfix.serde.schemas.models import Schema, SchemaReference
 
 _REGISTRY_KEYS: Final = frozenset(
@@ -68,10 +68,7 @@ def _reference(item: object, origin: str) -> SchemaReference:
 
 def _check(schema: Schema, origin: str) -> None:
     try:
-        if schema.schema_type == avro.SCHEMA_TYPE:
-            avro.load(schema.text)
-        elif schema.schema_type == json_schema.SCHEMA_TYPE:
-            json_schema.validator(schema.text)
+        check_schema(schema)
     except SchemaError as error:
         raise UsageError(f"--schema {origin}: {error.message}") from error
     except UsageError:  # jsonschema-rs is not installed: the registry will tell
@@ -86,7 +83,7 @@ def _is_json_schema(document: object, text: str) -> bool:
     if document.get("type") != "object":
         return False
     try:
-        avro.load(text)
+        check_schema(Schema(text=text, schema_type="AVRO"))
     except SchemaError:
         return True
     return False

@@ -33,7 +33,6 @@ from srfix.serde.formats import avro
 from srfix.serde.formats.avro import AvroNode, ParsedSchema, analyse, every_node, fastavro_decoder, has_decimals, load
 from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
 from srfix.serde.formats.avro.read.guard import check_body, guard_of
-from srfix.serde.formats.avro.read.resolution import usable_reader
 from srfix.serde.formats.avro.read.times import far_time_check
 from srfix.serde.formats.avro.write.kernel import native_fastavro_encoder
 from srfix.serde.formats.rows.nesting import nests_deeper
@@ -42,7 +41,7 @@ from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 from srfix.serde.printable import shortened
-from srfix.serde.serdes.plans import decode_plan
+from srfix.serde.serdes.plans import decode_plan, usable_reader
 from srfix.serde.specs import ReaderSchema, ReadSpec
 
 _Parsed: TypeAlias = "str | list[object] | dict[object, object]"

@@ -2,7 +2,6 @@
 
 | name | what |
 |---|---|
-| `SCHEMA_TYPE` | the schemaType that registries know the format by; None for a format without schemas |
 | `HAS_LOCAL_TIMES` | whether a TIMESTAMP_NTZ column can be written and read |
 | `decoder(schema_text, spec, references) -> Decode` | a plan for reading bodies of one writer schema |
 | `encoder(schema_text, spec, references) -> Encode` | a plan for writing rows under one schema |
@@ -11,10 +10,16 @@ and those with schemas (`SchemaFormatModule`) also:
 
 | name | what |
 |---|---|
+| `EMPTY_SCHEMA`, `UNION_NAME` | a schema without a field; what Connect calls the STRUCT that stands for a union |
+| `check_schema(schema_text, references)` | nothing, if the text is a schema of the format |
+| `record_name(schema_text, references) -> str | None` | the name of a schema's record, for subjects |
+| `field_names(schema_text) -> tuple[str, ...]` | the names of its fields |
+| `java_text(schema_text, *, has_references) -> str` | the text that Java's readers look its version up by |
+| `infer_columns(text, *, names, …) -> Inferred` | the columns of a schema |
+| `as_connect(schema_text, references, *, by_units)` | the schema as Connect's, and what of it Connect refuses |
+| `has_hints(schema_text, references) -> bool` | whether it has aliases or defaults, which count if it is a reader's |
 | `internal_schema(spec, role) -> str` | the schema that columns are written under |
 | `encoder_under(schema_text, spec, references) -> Encode` | a plan for writing columns under a schema that exists |
-| `infer_columns(text, *, names, …) -> Inferred` | the columns of a schema |
-| `record_name(schema_text, references) -> str | None` | the name of a schema's record, for subjects |
 | `validator(schema_text, *, references) -> Validate` | what checks bodies against a schema; None if reading does |
 | `projection(schema_text, spec, references)` | which of its fields feeds which column: the tree that a plan is made of |
 | `values_decoder(schema_text, spec, references) -> Decode | None` | a plan for typed arrays; None if rows are the only way |
@@ -29,7 +34,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
-from srfix.serde.connect.columns import Inferred, NameRule
+from srfix.serde.connect.columns import Dropped, Inferred, NameRule
+from srfix.serde.connect.schema import ConnectSchema
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.projection.tree import ByKeys, Projection
 from srfix.serde.specs import ReadSpec, WriteSpec
@@ -41,10 +47,6 @@ Validate: TypeAlias = Callable[[object], None]
 
 class FormatModule(Protocol):
     """A format module."""
-
-    @property
-    def SCHEMA_TYPE(self) -> str | None:
-        """The schemaType that registries know the format by; None for a format without schemas."""
 
     @property
     def HAS_LOCAL_TIMES(self) -> bool:
@@ -72,8 +74,12 @@ class SchemaFormatModule(FormatModule, Protocol):
     """A format module whose format has schemas."""
 
     @property
-    def SCHEMA_TYPE(self) -> str:
-        """The schemaType that registries know the format by."""
+    def EMPTY_SCHEMA(self) -> str:
+        """A schema of a record without a field, which feeds no column."""
+
+    @property
+    def UNION_NAME(self) -> str:
+        """The name of the STRUCT that stands for a union of several types, in Connect."""
 
     @property
     def validator(self) -> Callable[..., Validate] | None:
@@ -100,6 +106,40 @@ class SchemaFormatModule(FormatModule, Protocol):
 
         :raises SchemaError: if the text is not a schema of the format, or misses a column, or needs what no column has.
         :raises EncodeError: likewise, where the format finds it so.
+        """
+
+    def check_schema(self, schema_text: str, references: tuple[str, ...] = ()) -> None:
+        """
+        :raises SchemaError: if the text is not a schema of the format.
+        :raises UsageError: if what would check it is not installed.
+        """
+
+    def field_names(self, schema_text: str) -> tuple[str, ...]:
+        """The names of the fields of a record.
+
+        :raises SchemaError: if the text has no record.
+        """
+
+    def java_text(self, schema_text: str, *, has_references: bool) -> str:
+        """The text that Java's readers look a schema's version up by (`ParsedSchema.canonicalString`).
+
+        :raises SchemaError: if the text is not a schema of the format.
+        :raises ValueError: likewise.
+        """
+
+    def as_connect(
+        self, schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
+    ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
+        """The schema as Connect's, without the fields that Connect refuses, and those.
+
+        :param by_units: instants in microseconds are Connect's Timestamp, too.
+        :raises SchemaError: if the text is not a schema of the format, or Connect refuses it altogether.
+        """
+
+    def has_hints(self, schema_text: str, references: tuple[str, ...] = ()) -> bool:
+        """Whether it has aliases or defaults that would count if it were a reader's.
+
+        :raises SchemaError: if the text is not a schema of the format.
         """
 
     def infer_columns(

@@ -45,8 +45,6 @@ from srfix.serde.formats.rows.value_check import ValueCheck, or_none
 from srfix.serde.interface import Value
 from srfix.serde.specs import ReadSpec, WriteSpec
 
-SCHEMA_TYPE: str | None = None
-"""KAFKA has no schema in a registry."""
 HAS_LOCAL_TIMES = False
 
 _Read: TypeAlias = Callable[[bytes], Value]

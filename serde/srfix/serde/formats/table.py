@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from srfix.serde.errors import SchemaError, UsageError
 
@@ -25,14 +23,46 @@ class Format(Enum):
     JSON = "json"
     KAFKA = "kafka"
 
+    @property
+    def word(self) -> str:
+        """Its name in a sentence."""
+        return _TABLE[self].word
 
-_MODULES: Final = {Format.AVRO: "avro", Format.JSON_SR: "json_schema", Format.JSON: "json", Format.KAFKA: "kafka"}
-_BY_SCHEMA_TYPE: Final = {"AVRO": Format.AVRO, "JSON": Format.JSON_SR}
+    @property
+    def schema_type(self) -> str | None:
+        """The schemaType that registries know it by; None for a format without schemas."""
+        return _TABLE[self].schema_type
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether a body is always one bare value, without a record or a name."""
+        return _TABLE[self].is_bare
+
+
+class _Row(NamedTuple):
+    module: str
+    """The module of the format (`formats.interface`)."""
+    word: str
+    schema_type: str | None = None
+    is_bare: bool = False
+
+
+_TABLE: Final = {
+    Format.AVRO: _Row("avro", "Avro", "AVRO"),
+    Format.JSON_SR: _Row("json_schema", "JSON_SR", "JSON"),
+    Format.JSON: _Row("json", "JSON"),
+    Format.KAFKA: _Row("kafka", "KAFKA", is_bare=True),
+}
+_BY_SCHEMA_TYPE: Final = {row.schema_type: format_ for format_, row in _TABLE.items() if row.schema_type is not None}
+SCHEMA_FORMATS: Final = tuple(_BY_SCHEMA_TYPE.values())
+"""The formats that have schemas."""
+RESOLVING: Final = Format.AVRO
+"""The format whose readers may have a schema of their own, with aliases and defaults (`serde.specs.ReaderSchema`)."""
 
 
 def module_of(format_: Format) -> FormatModule:
     """The module of a format."""
-    return cast("FormatModule", import_module(f"{__package__}.{_MODULES[format_]}"))
+    return cast("FormatModule", import_module(f"{__package__}.{_TABLE[format_].module}"))
 
 
 def schema_module_of(format_: Format) -> SchemaFormatModule:
@@ -40,19 +70,34 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
 
     :raises UsageError: if the format has none.
     """
-    if format_ not in _BY_SCHEMA_TYPE.values():
+    if format_ not in SCHEMA_FORMATS:
         raise UsageError(
             f"The format {format_.value} has no schemas. Those that have: "
-            f"{', '.join(known.value for known in _BY_SCHEMA_TYPE.values())}."
+            f"{', '.join(known.value for known in SCHEMA_FORMATS)}."
         )
     return cast("SchemaFormatModule", module_of(format_))
 
 
 def check_schema_type(schema_type: str, format_: Format) -> None:
     """:raises SchemaError: if a schema of that schemaType is not one of the format's."""
-    wanted = module_of(format_).SCHEMA_TYPE
-    if schema_type != wanted:
-        raise SchemaError(f"The schema is of the type {schema_type}, not {wanted}. Use the serde of that format.")
+    if schema_type != format_.schema_type:
+        raise SchemaError(
+            f"The schema is of the type {schema_type}, not {format_.schema_type}. Use the serde of that format."
+        )
+
+
+def format_of(schema_type: str) -> Format:
+    """The format of a registry's schemaType.
+
+    :raises SchemaError: if there is no serde for it (PROTOBUF).
+    """
+    known = _BY_SCHEMA_TYPE.get(schema_type)
+    if known is None:
+        raise SchemaError(
+            f"The schema is of the type {schema_type}, for which there is no serde here; there are those of "
+            f"{' and '.join(_BY_SCHEMA_TYPE)}."
+        )
+    return known
 
 
 def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
@@ -63,6 +108,26 @@ def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
     """
     format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
     return None if format_ is None else schema_module_of(format_).record_name(schema.text, references)
+
+
+def field_names(schema: Schema) -> tuple[str, ...]:
+    """The names of the fields of a schema's record; none if its text has no record, or the type has no serde here."""
+    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    try:
+        return () if format_ is None else schema_module_of(format_).field_names(schema.text)
+    except SchemaError:
+        return ()
+
+
+def check_schema(schema: Schema) -> None:
+    """Nothing is known of a type that has no serde here.
+
+    :raises SchemaError: if the text is not a schema of its type.
+    :raises UsageError: if what would check it is not installed.
+    """
+    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    if format_ is not None:
+        schema_module_of(format_).check_schema(schema.text)
 
 
 def as_readers_ask(schema: Schema) -> Schema:
@@ -79,28 +144,8 @@ def as_readers_ask(schema: Schema) -> Schema:
 
 @lru_cache(maxsize=1024)
 def _java_text(schema_type: str, text: str, has_references: bool) -> str:
-    from srfix.serde.formats.avro import java_json, java_schema
-
+    format_ = _BY_SCHEMA_TYPE.get(schema_type)
     try:
-        if schema_type == "AVRO":
-            return java_schema(text, None if has_references else ())
-        if schema_type == "JSON":
-            # Confluent's `Jackson.newObjectMapper` reads fractions as exact decimals.
-            return java_json(json.loads(text, parse_float=Decimal))
+        return text if format_ is None else schema_module_of(format_).java_text(text, has_references=has_references)
     except (SchemaError, ValueError, RecursionError):
-        pass
-    return text
-
-
-def format_of(schema_type: str) -> Format:
-    """The format of a registry's schemaType.
-
-    :raises SchemaError: if there is no serde for it (PROTOBUF).
-    """
-    known = _BY_SCHEMA_TYPE.get(schema_type)
-    if known is None:
-        raise SchemaError(
-            f"The schema is of the type {schema_type}, for which there is no serde here; there are those of "
-            f"{' and '.join(_BY_SCHEMA_TYPE)}."
-        )
-    return known
+        return text

@@ -40,6 +40,11 @@ class ReferenceText(str):
         return _reference_text, (str(self), self.name)
 
 
+def reference_name(text: str) -> str | None:
+    """The name by which a text is referred to; None where only the text itself tells it."""
+    return text.name if isinstance(text, ReferenceText) else None
+
+
 def _reference_text(text: str, name: str) -> ReferenceText:
     return ReferenceText(text, name=name)
 

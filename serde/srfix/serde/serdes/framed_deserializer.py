@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
+from typing import Self
 from uuid import UUID
 
 from srfix.serde.arguments import flag, flag_or_none, member
@@ -13,9 +13,7 @@ from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, given_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode
-from srfix.serde.formats.avro import columns_from_avro
-from srfix.serde.formats.avro.read.resolution import usable_reader
-from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
+from srfix.serde.formats.table import RESOLVING, Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.interface import Context
 from srfix.serde.native import native_decoder_of
 from srfix.serde.registries.given import AnyClient
@@ -23,7 +21,7 @@ from srfix.serde.resolve.policies import Resolver, usable_policy
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import read_from
-from srfix.serde.serdes.plans import decode_plan, validated_decode
+from srfix.serde.serdes.plans import decode_plan, usable_reader, validated_decode
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
@@ -62,12 +60,11 @@ class FramedDeserializer(FramedReader, Closing):
             argument is of the wrong type.
         """
         case_rule = member("case_rule", CaseRule, case_rule)
-        self._resolver = usable_policy(resolver)
-        if self._resolver is not resolver and isinstance(self._resolver, Closing):
-            self._close = self._resolver.close
+        self._take(resolver)
         reader = usable_reader(reader_schema, case_rule)
         if reader is not None and columns is None:
-            columns = columns_from_avro(reader.text, names="keep", references=reader.references)
+            infer = schema_module_of(RESOLVING).infer_columns
+            columns = infer(reader.text, names="keep", references=reader.references).columns
         self._spec = ReadSpec(
             columns=None if columns is None else given_columns(columns),
             case_rule=case_rule,
@@ -76,6 +73,23 @@ class FramedDeserializer(FramedReader, Closing):
             reader_schema=reader,
             times=given_times(times),
         )
+
+    @classmethod
+    def of_spec(cls, resolver: Resolver, spec: ReadSpec, formats: Collection[Format] | None = None) -> Self:
+        """A deserializer of what was checked already.
+
+        :param formats: what it reads; by default what the class does.
+        """
+        made = cls.__new__(cls)
+        made._take(resolver)
+        made._spec = spec
+        made._formats = made._formats if formats is None else formats
+        return made
+
+    def _take(self, resolver: Resolver | AnyClient) -> None:
+        self._resolver = usable_policy(resolver)
+        if self._resolver is not resolver and isinstance(self._resolver, Closing):
+            self._close = self._resolver.close
         self._forget_plans()
 
     @property
@@ -92,7 +106,7 @@ class FramedDeserializer(FramedReader, Closing):
 
     def values_decode(self, payload: bytes, ctx: Context) -> Decode | None:
         """For typed arrays: what gives the columns' values of all payloads with this one's schema id, in their order, as
-        `formats.avro.values_decoder` says; None where rows are the only way.
+        a format's `values_decoder` says; None where rows are the only way.
 
         :raises WireError: if the payload is not framed.
         :raises ResolveError: if the resolver does not accept the schema id.
@@ -142,4 +156,4 @@ class FramedDeserializer(FramedReader, Closing):
         return validated_decode(decode, format_, schema, resolved.references) if self._spec.validate else decode
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(type(self), **self._spec.options()), (self._resolver,)
+        return type(self).of_spec, (self._resolver, self._spec, self._formats)

@@ -26,7 +26,7 @@ from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import Times, given_times
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
-from srfix.serde.formats.table import Format, check_schema_type, schema_module_of
+from srfix.serde.formats.table import Format, check_schema_type
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
 from srfix.serde.native import NativeEncode, native_encoder_of
 from srfix.serde.registries.given import AnyClient, given_registry
@@ -181,7 +181,7 @@ class FramedSerializer(FramedWriter, Closing):
         serializer._close = close
         make = partial(cls.for_schema, registry, schema, schema_id_framing=framing, **options, **spec.options())
         serializer._set(framing, make)
-        schema_type = schema_module_of(cls._format).SCHEMA_TYPE
+        schema_type = str(cls._format.schema_type)
         given = Schema(text=schema, schema_type=schema_type) if isinstance(schema, str) else schema
         check_schema_type(given.schema_type, cls._format)
         plans = ColumnPlans(cls._format, spec)

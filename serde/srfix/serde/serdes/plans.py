@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from srfix.serde.arguments import type_words
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.columns.types import Columns, ScalarType, scalars_of
+from srfix.serde.connect.time_units import reads_units
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import CasingError, ColumnError, DecodeError, EncodeError
-from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of
+from srfix.serde.errors import CasingError, ColumnError, DecodeError, EncodeError, SchemaError, UsageError
+from srfix.serde.formats.table import RESOLVING, Format, check_schema_type, module_of, schema_module_of
 from srfix.serde.interface import Value
 from srfix.serde.schemas.models import Schema
-from srfix.serde.specs import ReadSpec, WriteSpec
+from srfix.serde.specs import ReaderSchema, ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
 EncodeOrNone: TypeAlias = Callable[[object, bytes], "bytes | None"]
@@ -32,7 +34,7 @@ class ColumnPlans:
         spec = self._spec.half(role)
         _check_local(self._format, spec.known_columns)
         module = schema_module_of(self._format)
-        return Schema(text=module.internal_schema(spec, role), schema_type=module.SCHEMA_TYPE)
+        return Schema(text=module.internal_schema(spec, role), schema_type=str(self._format.schema_type))
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
         """How rows are written under their own schema."""
@@ -63,6 +65,30 @@ def _check_local(format_: Format, columns: Columns | None) -> None:
             f"{format_.value} has no local times, and a column is TIMESTAMP_NTZ. Write Avro; or take TIMESTAMP, for "
             "instants, or STRING."
         )
+
+
+def usable_reader(given: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
+    """What was given as a reader's schema.
+
+    :raises SchemaError: if it is no Avro schema.
+    :raises UsageError: if the columns are fed by ksqlDB's own rules, which know neither aliases nor a reader's defaults.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, str | ReaderSchema):
+        raise UsageError(f"reader_schema is {type_words(given)}; it must be the text of an Avro schema, or None.")
+    reader = ReaderSchema(text=given) if isinstance(given, str) else given
+    if not reads_units(case_rule):
+        raise UsageError(
+            f"reader_schema= asks for Avro's schema resolution, and the case rule {case_rule.value!r} reads as ksqlDB, which "
+            "knows neither aliases nor a reader's defaults. Leave one of them out."
+        )
+    try:
+        schema_module_of(RESOLVING).check_schema(reader.text, reader.references)
+    except SchemaError as error:
+        error.args = (f"reader_schema: {error.message}",)
+        raise
+    return reader
 
 
 def decode_plan(format_: Format, text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 from srfix.serde.arguments import flag, flag_or_none, member, plain_row, usable_context, usable_payload
 from srfix.serde.casing import CaseRule
@@ -29,6 +28,16 @@ _Spec = TypeVar("_Spec", ReadSpec, WriteSpec)
 class _Schemaless(Generic[_Plan, _Spec]):
     _format: ClassVar[Format]
     _spec: _Spec
+
+    @classmethod
+    def of_spec(cls, spec: _Spec) -> Self:
+        """A serde of what was checked already.
+
+        :raises ColumnError: if the format cannot hold the columns.
+        """
+        made = cls.__new__(cls)
+        made._set(spec)
+        return made
 
     def _set(self, spec: _Spec) -> None:
         """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
@@ -59,9 +68,7 @@ class _Schemaless(Generic[_Plan, _Spec]):
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[object, ...]:
-        options = self._spec.options()
-        columns = options.pop("columns", None)
-        return partial(type(self), **options), (columns,)
+        return type(self).of_spec, (self._spec,)
 
 
 class SchemalessSerializer(_Schemaless[EncodeOrNone, WriteSpec]):

@@ -244,9 +244,6 @@ class TestColumns:
         with pytest.raises(ColumnError, match=r"^JSON only supports MAPs with STRING keys: ->A is MAP<"):
             json.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))
 
-    def test_there_is_no_schema_type(self) -> None:
-        assert json.SCHEMA_TYPE is None
-
 
 class TestWithoutColumns:
     @pytest.mark.parametrize("body", [b'{"a":[1,2.5,null,true,"x"],"b":{}}', b"1", b'"x"', b"null", b"[]"])

@@ -12,8 +12,6 @@ from srfix.serde.formats.json.encode import column_encoder, plain_encoder
 from srfix.serde.formats.rows.bare import check_json_columns
 from srfix.serde.specs import ReadSpec, WriteSpec
 
-SCHEMA_TYPE: str | None = None
-"""JSON has no schema in a registry."""
 HAS_LOCAL_TIMES = False
 
 

@@ -5,16 +5,20 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
-    from srfix.serde.formats.json_schema.connect import connect_schema
-    from srfix.serde.formats.json_schema.documents import reference_name
+    from srfix.serde.formats.json_schema.connect import UNION_NAME, connect_schema
     from srfix.serde.formats.json_schema.format import (
+        EMPTY_SCHEMA,
         HAS_LOCAL_TIMES,
-        SCHEMA_TYPE,
+        as_connect,
+        check_schema,
         decoder,
         encoder,
         encoder_under,
+        field_names,
+        has_hints,
         infer_columns,
         internal_schema,
+        java_text,
         projection,
         record_name,
         values_decoder,
@@ -26,16 +30,20 @@ else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
-            "connect": ["connect_schema"],
-            "documents": ["reference_name"],
+            "connect": ["UNION_NAME", "connect_schema"],
             "format": [
+                "EMPTY_SCHEMA",
                 "HAS_LOCAL_TIMES",
-                "SCHEMA_TYPE",
+                "as_connect",
+                "check_schema",
                 "decoder",
                 "encoder",
                 "encoder_under",
+                "field_names",
+                "has_hints",
                 "infer_columns",
                 "internal_schema",
+                "java_text",
                 "projection",
                 "record_name",
                 "values_decoder",

@@ -15,10 +15,10 @@ from srfix.serde.bounds import JSON_SCHEMA_LEVELS as _MAX_DEPTH
 from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_SCHEMAS
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, complete, optional, primitive, struct
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.json_schema.documents import reference_name
 from srfix.serde.formats.json_schema.load import load
 from srfix.serde.formats.json_schema.nodes import MISSING, Node, NodeKind
 from srfix.serde.java_ints import is_int
+from srfix.serde.schemas.references import reference_name
 
 _OWN: Final = "io.confluent.connect.json"
 UNION_NAME: Final = f"{_OWN}.OneOf"

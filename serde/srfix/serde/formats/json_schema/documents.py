@@ -10,16 +10,10 @@ from urllib.parse import unquote, urljoin
 
 from srfix.serde.bounds import JSON_SCHEMA_LEVELS as MAX_DEPTH
 from srfix.serde.errors import SchemaError
-from srfix.serde.schemas.references import ReferenceText
 
 Object: TypeAlias = "dict[str, object]"
 """A JSON object."""
 _SHOWN_CHARACTERS: Final = 60
-
-
-def reference_name(text: str) -> str | None:
-    """The name by which a text is referred to; None where only its `$id` tells it."""
-    return text.name if isinstance(text, ReferenceText) else None
 
 
 def parsed(text: str) -> Object:

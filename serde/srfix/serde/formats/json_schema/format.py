@@ -8,33 +8,77 @@ writing are rules on that.
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
 from srfix.serde.casing import CaseRule, match_keys
 from srfix.serde.columns.types import Columns
-from srfix.serde.connect.columns import connect_of
+from srfix.serde.connect.columns import Dropped, connect_of
+from srfix.serde.connect.schema import ConnectSchema
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.java_text import java_json
 from srfix.serde.formats.json import column_decoder, column_encoder, plain_decoder, plain_encoder
 from srfix.serde.formats.json_schema.connect import connect_schema
 from srfix.serde.formats.json_schema.decode import connect_decoder
 from srfix.serde.formats.json_schema.encode import under_encoder
 from srfix.serde.formats.json_schema.infer import infer_json_schema
 from srfix.serde.formats.json_schema.text import schema_text
+from srfix.serde.formats.json_schema.validate import validator
 from srfix.serde.formats.json_schema.writer_type import JsonType
 from srfix.serde.formats.rows.bare import check_json_columns
 from srfix.serde.projection.tree import ByKeys, Projection
 from srfix.serde.projection.walk import project
+from srfix.serde.schemas.references import reference_name
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
-SCHEMA_TYPE: Final = "JSON"
-"""The schemaType that registries know the format by."""
+EMPTY_SCHEMA: Final = '{"type":"object"}'
 HAS_LOCAL_TIMES: Final = False
 infer_columns = infer_json_schema
 values_decoder: None = None
 """A JSON body is read into a row alone."""
+
+
+def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
+    """:raises SchemaError: if the text is not a JSON Schema that can be validated against.
+    :raises UsageError: if jsonschema-rs is not installed.
+    """
+    validator(schema_text, references=references)
+
+
+def as_connect(
+    schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
+) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
+    """What JsonSchemaData makes of a schema: all of it, or nothing.
+
+    :raises SchemaError: if the text is not a JSON Schema, or JsonSchemaData refuses it.
+    """
+    return connect_schema(schema_text, references), ()
+
+
+def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
+    """A JSON Schema's defaults are for writers."""
+    return False
+
+
+def field_names(schema_text: str) -> tuple[str, ...]:
+    """The names of the properties; none of a text that has none."""
+    try:
+        document = json.loads(schema_text)
+    except (ValueError, RecursionError):
+        return ()
+    properties = document.get("properties") if isinstance(document, dict) else None
+    return tuple(map(str, properties)) if isinstance(properties, dict) else ()
+
+
+def java_text(schema_text: str, *, has_references: bool) -> str:
+    """`JsonSchema.canonicalString`: without blanks. Confluent's `Jackson.newObjectMapper` reads fractions as exact decimals.
+
+    :raises ValueError: if the text is not JSON.
+    """
+    return java_json(json.loads(schema_text, parse_float=Decimal))
 
 
 def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
@@ -67,13 +111,20 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     return schema_text(connect_of(half.known_columns, wrapped=half.wrapped))
 
 
-@lru_cache(maxsize=256)
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[JsonType] | ByKeys:
     """How documents are read into columns. By `CaseRule.KSQLDB_2020` the schema does not count.
 
     :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses.
     :raises AmbiguousFieldError: if letter case leaves it open which property feeds a column.
     """
+    return _projection(schema_text, spec, references, tuple(map(reference_name, references)))
+
+
+@lru_cache(maxsize=256)
+def _projection(
+    schema_text: str, spec: ReadSpec, references: tuple[str, ...], names: tuple[str | None, ...]
+) -> Projection[JsonType] | ByKeys:
+    """:param names: of the references, which are equal if their texts are."""
     writer = JsonType(connect_schema(schema_text, references))
     if spec.case_rule is CaseRule.KSQLDB_2020:
         return ByKeys(expected=tuple(field.name for field in writer.fields("")), holder=writer.holder)

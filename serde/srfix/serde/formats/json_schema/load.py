@@ -22,12 +22,12 @@ from srfix.serde.formats.json_schema.documents import (
     Object,
     parsed,
     pointed_at,
-    reference_name,
     shown,
     too_deep,
 )
 from srfix.serde.formats.json_schema.nodes import MISSING, Node, NodeKind
 from srfix.serde.formats.json_schema.order import hash_map_order
+from srfix.serde.schemas.references import reference_name
 
 _ARRAY_WORDS = ("items", "additionalItems", "minItems", "maxItems", "uniqueItems")
 _OBJECT_WORDS = (

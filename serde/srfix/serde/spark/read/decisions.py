@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 from uuid import UUID
 
 from srfix.serde.bounds import PayloadBounds, payload_bounds
@@ -14,19 +14,12 @@ from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.columns.text import print_columns
 from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns
-from srfix.serde.deserializer import (
-    AvroDeserializer,
-    JsonDeserializer,
-    JsonSchemaDeserializer,
-    KafkaDeserializer,
-    SchemaDeserializer,
-)
-from srfix.serde.formats.json_schema import reference_name
-from srfix.serde.formats.table import Format
+from srfix.serde.deserializer import deserializer_of
+from srfix.serde.formats.table import SCHEMA_FORMATS, Format
 from srfix.serde.interface import Deserializer
 from srfix.serde.resolve.policies import Resolver
 from srfix.serde.resolve.resolved import ResolvedSchema
-from srfix.serde.serdes.framed_deserializer import FramedDeserializer
+from srfix.serde.schemas.references import reference_name
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.digest import digest_of
 from srfix.serde.specs import ReaderSchema, ReadSpec
@@ -34,13 +27,6 @@ from srfix.serde.subjects.names import Role, Subject
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-
-_DESERIALIZERS: Final[dict[Format | None, type[FramedDeserializer]]] = {
-    Format.AVRO: AvroDeserializer,
-    Format.JSON_SR: JsonSchemaDeserializer,
-    None: SchemaDeserializer,
-}
 
 
 _T = TypeVar("_T")
@@ -148,14 +134,11 @@ class ReadDecisions:
 
     def deserializer(self) -> Deserializer:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
-        if self.format is Format.JSON:
-            return JsonDeserializer(**self.spec.options())
-        if self.format is Format.KAFKA:
-            return KafkaDeserializer(self.columns)
-        assert self.policy is not None
+        if self.policy is None:
+            return deserializer_of(self.format, self.spec, None)
         found = (schema.resolved for schema in self.schemas)
         resolver = PlannedResolver(self.policy, found, topic=self.topic, role=self.role)
-        return _DESERIALIZERS[self.format](resolver, **self.spec.options())
+        return deserializer_of(self.format, self.spec, resolver)
 
     def spark_schema(self) -> str:
         """The rows' schema in Spark's JSON.
@@ -197,7 +180,8 @@ class ReadDecisions:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        format_ = "Avro and JSON_SR by schema" if self.format is None else self.format.value
+        by_schema = f"{' and '.join(known.word for known in SCHEMA_FORMATS)} by schema"
+        format_ = by_schema if self.format is None else self.format.value
         refused = f", {len(self.refusals)} refused" if self.refusals else ""
         return (
             f"ReadPlan({self.role.value}s of {self.topic!r}, {format_}, {len(self.columns)} columns, "

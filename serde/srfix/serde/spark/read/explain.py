@@ -10,10 +10,9 @@ from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
-from srfix.serde.formats.avro import load, projection
+from srfix.serde.formats.avro import projection
 from srfix.serde.formats.avro.read.decoder import left_to_python
-from srfix.serde.formats.avro.read.resolution import has_hints
-from srfix.serde.formats.table import Format
+from srfix.serde.formats.table import SCHEMA_FORMATS, Format, schema_module_of
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
@@ -21,7 +20,6 @@ from srfix.serde.spark.read.jvm.read import jvm_read
 
 _WIDTH: Final = 120
 _TYPE_WIDTH: Final = 30
-FORMATS: Final = {Format.AVRO: "Avro", Format.JSON_SR: "JSON_SR", Format.JSON: "JSON", Format.KAFKA: "KAFKA"}
 _RULES: Final = {
     CaseRule.UNIQUE: "the field of exactly the column's name, else the only one that equals it ignoring case",
     CaseRule.EXACT: "the field of exactly the column's name",
@@ -41,8 +39,7 @@ def explanation(plan: ReadDecisions) -> str:
 
 
 def _head(plan: ReadDecisions) -> list[str]:
-    format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else FORMATS[plan.format]
-    lines = [f"The {plan.role.value}s of topic {plan.topic!r}: {format_}"]
+    lines = [f"The {plan.role.value}s of topic {plan.topic!r}: {format_words(plan)}"]
     if (words := resolution_words(plan)) is not None:
         lines += _entry("resolution", words)
     bare = "" if plan.wrapped else "; a body is its bare value"
@@ -53,12 +50,19 @@ def _head(plan: ReadDecisions) -> list[str]:
         lines += _entry("", f"of version {newest.version} of {newest.subject!r} (schema id {newest.schema_id})")
         for dropped in newest.dropped:
             lines += _entry("", f"left out {dropped.path}: {dropped.reason}")
-    if plan.format is not Format.KAFKA:
+    if plan.format is None or not plan.format.is_bare:
         lines += _entry("case rule", f"{plan.case_rule.value}: {_RULES[plan.case_rule]}")
     if plan.policy is not None:
         lines += _entry("policy", policy_words(plan))
         lines += _entry("asked", ", ".join(versions_words(plan)))
     return lines
+
+
+def format_words(plan: ReadDecisions) -> str:
+    """What bodies are written in."""
+    if plan.format is not None:
+        return plan.format.word
+    return f"{' or '.join(known.word for known in SCHEMA_FORMATS)}, as each schema says"
 
 
 def resolution_words(plan: ReadDecisions) -> str | None:
@@ -80,10 +84,11 @@ def resolution_words(plan: ReadDecisions) -> str | None:
 
 
 def _has_hints(planned: PlannedSchema) -> bool:
-    if planned.format is not Format.AVRO:
+    if planned.format is None:
         return False
     try:
-        return has_hints(load(planned.resolved.schema.text, planned.resolved.references))
+        resolved = planned.resolved
+        return schema_module_of(planned.format).has_hints(resolved.schema.text, resolved.references)
     except SchemaError:
         return False
 
@@ -132,7 +137,7 @@ def _schemas(plan: ReadDecisions) -> Iterator[list[str]]:
 
 
 def _title(planned: PlannedSchema) -> str:
-    format_ = planned.resolved.schema.schema_type if planned.format is None else FORMATS[planned.format]
+    format_ = planned.resolved.schema.schema_type if planned.format is None else planned.format.word
     return f"Schema id {planned.schema_id}: {format_}"
 
 

@@ -6,22 +6,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from srfix.serde.connect.columns import Dropped, Inferred, columns_of
-from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, struct
+from srfix.serde.connect.schema import ConnectType
 from srfix.serde.connect.time_units import reads_units
-from srfix.serde.errors import SchemaError, SrfixError, UsageError
-from srfix.serde.formats.avro import connect as _avro_connect
-from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.read.resolution import has_hints
-from srfix.serde.formats.json_schema import connect as _json_schema_connect
-from srfix.serde.formats.table import Format, check_schema_type, format_of
+from srfix.serde.errors import SrfixError, UsageError
+from srfix.serde.formats.table import RESOLVING, Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.schemas.models import SchemaVersion
 from srfix.serde.schemas.references import reference_texts
 from srfix.serde.spark.interface import NewestSchema
 from srfix.serde.spark.read.plan_registry import Asked
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, Subject
-
-_UNIONS = (_avro_connect.UNION_NAME, _json_schema_connect.UNION_NAME)
 
 
 def newest_half(
@@ -77,10 +71,7 @@ def _half(
     half, left_out = _half_of(in_format, schema.text, references, spec, role)
     newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=left_out)
     is_reader = (
-        in_format is Format.AVRO
-        and reads_units(spec.case_rule)
-        and half.wrapped
-        and has_hints(load(schema.text, references))
+        reads_units(spec.case_rule) and half.wrapped and schema_module_of(in_format).has_hints(schema.text, references)
     )
     reader = ReaderSchema(text=schema.text, references=references) if is_reader else None
     return replace(half, reader_schema=reader), newest
@@ -94,7 +85,7 @@ def reader_half(spec: ReadSpec, role: Role) -> ReadSpec:
     reader = spec.reader_schema
     assert reader is not None
     try:
-        half, _ = _half_of(Format.AVRO, reader.text, reader.references, spec, role)
+        half, _ = _half_of(RESOLVING, reader.text, reader.references, spec, role)
     except SrfixError as error:
         error.args = (f"reader_schema gives no columns: {error.message}",)
         raise
@@ -105,36 +96,12 @@ def _half_of(
     format_: Format, text: str, references: tuple[str, ...], spec: ReadSpec, role: Role
 ) -> tuple[ReadSpec, tuple[Dropped, ...]]:
     """The spec with the columns, and the fields that are left out."""
-    connect, dropped = _connect_schema(format_, text, references, by_units=reads_units(spec.case_rule))
-    wrapped = _is_record(connect) if spec.wrap is None else spec.wrap
+    module = schema_module_of(format_)
+    connect, dropped = module.as_connect(text, references, by_units=reads_units(spec.case_rule))
+    is_record = connect.type is ConnectType.STRUCT and connect.name != module.UNION_NAME
+    wrapped = is_record if spec.wrap is None else spec.wrap
     inferred: Inferred = columns_of(
         connect, names="keep", role=role, wrapped=wrapped, for_spark=True, keeps_time=spec.times == "integers"
     )
     half = replace(spec, columns=inferred.columns, wrap=wrapped).half(role)
     return half, (*dropped, *inferred.dropped)
-
-
-def _connect_schema(
-    format_: Format, text: str, references: tuple[str, ...], *, by_units: bool
-) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
-    """The schema, and the fields that Connect refuses: a null by itself, two branches of one name."""
-    if format_ is not Format.AVRO:
-        return _json_schema_connect.connect_schema(text, references), ()
-    root = load(text, references)
-    try:
-        return _avro_connect.to_connect(root, by_units=by_units), ()
-    except SchemaError:
-        if root.kind != "record":
-            raise
-    fields: list[ConnectField] = []
-    dropped: list[Dropped] = []
-    for part in root.fields:
-        try:
-            fields.append(ConnectField(part.name, _avro_connect.to_connect(part.node, by_units=by_units)))
-        except SchemaError as error:
-            dropped.append(Dropped(f"->{part.name}", error.message.rstrip(".")))
-    return struct(fields, name=root.name), tuple(dropped)
-
-
-def _is_record(schema: ConnectSchema) -> bool:
-    return schema.type is ConnectType.STRUCT and schema.name not in _UNIONS

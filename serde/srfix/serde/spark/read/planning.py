@@ -14,11 +14,10 @@ from srfix.serde.errors import (
     ImpossibleSchemaIdError,
     UsageError,
 )
-from srfix.serde.formats.avro.read.resolution import usable_reader
-from srfix.serde.formats.table import Format
+from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, schema_module_of
 from srfix.serde.registries.given import AnyClient, usable_registry
 from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver
-from srfix.serde.serdes.plans import decode_plan
+from srfix.serde.serdes.plans import decode_plan, usable_reader
 from srfix.serde.spark.interface import MissingColumns, NewestSchema
 from srfix.serde.spark.read.filling import filled
 from srfix.serde.spark.read.missing_columns import check_fed
@@ -39,10 +38,6 @@ class Newest:
     def __repr__(self) -> str:
         return "NEWEST"
 
-
-_EMPTY: Final = (('{"type":"record","name":"R","fields":[]}', Format.AVRO), ('{"type":"object"}', Format.JSON_SR))
-"""A schema of each format that feeds no column."""
-_SCHEMALESS: Final = (Format.JSON, Format.KAFKA)
 
 NEWEST: Final = Newest()
 """The columns that the newest schema has, in its own letters: the highest live version of the subject that writers use.
@@ -108,7 +103,7 @@ def plan_read(
     reader, times = usable_reader(reader_schema, case_rule), given_times(times)
     if columns is None and reader is None:
         raise UsageError("Name the columns of the rows, or say NEWEST: those of the newest schema.")
-    if reader is not None and (isinstance(columns, Newest) or format not in (Format.AVRO, None)):
+    if reader is not None and (isinstance(columns, Newest) or format not in (RESOLVING, None)):
         raise UsageError(
             "reader_schema= is an Avro schema beside which there is none: leave NEWEST out, and read Avro (format)."
         )
@@ -118,7 +113,7 @@ def plan_read(
             "strict=True asks for every column, and missing_columns='null' says that some are not there. Leave one of them out."
         )
     spec = ReadSpec(wrap=wrap, case_rule=case_rule, strict=strict, times=times, reader_schema=reader)
-    if format in _SCHEMALESS:
+    if format is not None and format not in SCHEMA_FORMATS:
         assert columns is not None
         return _schemaless(topic, columns, spec, role=role, format_=format)
     if registry is None:
@@ -171,13 +166,10 @@ def newest_columns(
     return newest_half(asked, own, spec, format_=format, role=role)
 
 
-def _schemaless(
-    topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, role: Role, format_: Format | None
-) -> ReadPlan:
-    assert format_ is not None
+def _schemaless(topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, role: Role, format_: Format) -> ReadPlan:
     if isinstance(columns, Newest):
         raise UsageError(f"The format {format_.value} has no schemas, so there is no newest one. Name the columns.")
-    wrap = False if format_ is Format.KAFKA else spec.wrap
+    wrap = False if format_.is_bare else spec.wrap
     half = replace(spec, columns=given_columns(columns), wrap=wrap).half(role)
     decode_plan(format_, None, half)
     return ReadPlan(topic=topic, role=role, format=format_, spec=half, policy=None)
@@ -186,9 +178,9 @@ def _schemaless(
 def _check_columns(spec: ReadSpec, format_: Format | None) -> None:
     """What a format cannot hold is said at once, whatever schemas there are."""
     spec = ReadSpec(columns=spec.columns, wrap=spec.wrap, case_rule=CaseRule.EXACT)
-    for text, of in _EMPTY:
-        if format_ in (of, None):
-            decode_plan(of, text, spec)
+    for known in SCHEMA_FORMATS:
+        if format_ in (known, None):
+            decode_plan(known, schema_module_of(known).EMPTY_SCHEMA, spec)
 
 
 def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ...]:

@@ -8,9 +8,8 @@ from typing import Final
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.columns.text import print_columns
 from srfix.serde.errors import ColumnError, EngineRefusedError
-from srfix.serde.formats.table import Format
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.explain import FORMATS, policy_words, resolution_words, versions_words
+from srfix.serde.spark.read.explain import format_words, policy_words, resolution_words, versions_words
 from srfix.serde.spark.read.jvm.read import jvm_read
 from srfix.serde.spark.short_text import first_ones, short_text
 
@@ -20,9 +19,8 @@ _IDS: Final = 8
 
 def summary(plan: ReadDecisions) -> str:
     """The same text for equal plans, without a line's end at its own."""
-    format_ = "Avro or JSON_SR, as each schema says" if plan.format is None else FORMATS[plan.format]
-    rule = "" if plan.format is Format.KAFKA else f", case rule {plan.case_rule.value}"
-    return short_text(f"The {plan.role.value}s of topic {plan.topic!r}: {format_}{rule}", _entries(plan))
+    rule = "" if plan.format is not None and plan.format.is_bare else f", case rule {plan.case_rule.value}"
+    return short_text(f"The {plan.role.value}s of topic {plan.topic!r}: {format_words(plan)}{rule}", _entries(plan))
 
 
 def _entries(plan: ReadDecisions) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from srfix.serde.column_sources.given import given_columns
 from srfix.serde.columns.text import print_columns
 from srfix.serde.columns.times import Times, with_times
 from srfix.serde.errors import UsageError
-from srfix.serde.formats.table import Format
+from srfix.serde.formats.table import SCHEMA_FORMATS, Format
 from srfix.serde.printable import foreign
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.properties.registry import RegistrySettings
@@ -258,6 +258,6 @@ def _check_together(options: SourceOptions, use: Use) -> None:
         )
     elif not options.is_raw:
         options.required_topic()
-    needs_registry = options.format in (Format.AVRO, Format.JSON_SR)
+    needs_registry = options.format in SCHEMA_FORMATS
     if needs_registry and not options.registry.urls:
         raise UsageError('No schema registry was named. Give .option("registry", "http://HOST:8081").')

@@ -11,7 +11,7 @@ from srfix.serde.columns.half import half_of
 from srfix.serde.columns.text import print_columns
 from srfix.serde.columns.times import with_times
 from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.formats.table import Format
+from srfix.serde.formats.table import SCHEMA_FORMATS
 from srfix.serde.properties.registry import open_registry
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.schemas.references import reference_texts
@@ -71,7 +71,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     :raises RegistryError: if the registry could not be asked.
     """
     registry = registry_of(options)  # first: it refuses a literal password
-    if options.columns is not None or options.format in (None, Format.JSON):
+    if options.columns is not None or options.format not in SCHEMA_FORMATS:
         return options
     assert registry is not None  # source_options looked
     half, newest = newest_columns(
@@ -107,7 +107,7 @@ def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
     """
     if options.format is None:
         return None
-    registry = None if options.format is Format.JSON else registry_of(options)
+    registry = registry_of(options) if options.format in SCHEMA_FORMATS else None
     with in_options_words():
         return plan_read(
             registry,

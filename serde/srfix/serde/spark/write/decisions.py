@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times
@@ -12,16 +11,10 @@ from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext, Serializer
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.schema_choices import SettledSchema
-from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer, KafkaSerializer
+from srfix.serde.serializer import FRAMED, SCHEMALESS
 from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
-
-FRAMED: Final[dict[Format, type[AvroSerializer | JsonSchemaSerializer]]] = {
-    Format.AVRO: AvroSerializer,
-    Format.JSON_SR: JsonSchemaSerializer,
-}
-"""What writes the formats that have schemas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +96,7 @@ class WriteDecisions:
         """What writes a row, in this process, without asking the registry. Both engines write the same bytes."""
         if self.settled is not None:
             return FRAMED[self.format].settled(self.settled, self.framing)
-        if self.format is Format.KAFKA:
-            return KafkaSerializer(self.spec.known_columns, case_rule=self.case_rule)
-        return JsonSerializer(**self.spec.options())
+        return SCHEMALESS[self.format].of_spec(replace(self.spec, wrap=False) if self.format.is_bare else self.spec)
 
     def context(self) -> SerdeContext:
         """What the serializer is called with, beside a row."""

@@ -24,7 +24,8 @@ from srfix.serde.registries.given import AnyClient
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer
 from srfix.serde.serdes.schema_choices import SettledSchema
-from srfix.serde.spark.write.decisions import FRAMED, WriteDecisions
+from srfix.serde.serializer import FRAMED
+from srfix.serde.spark.write.decisions import WriteDecisions
 from srfix.serde.spark.write.explain import explanation, summary
 from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, SubjectStrategy
@@ -119,8 +120,8 @@ def plan_write(
         given = _schema_options(schema, schema_id, version, schema_id_framing)
         if given:
             raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or take AVRO.")
-        if format is Format.KAFKA and declared is None:
-            raise UsageError("KAFKA writes a key or a value of one column: give that column.")
+        if format.is_bare and declared is None:
+            raise UsageError(f"{format.word} writes a key or a value of one column: give that column.")
         plan = WritePlan(
             topic=topic,
             role=role,

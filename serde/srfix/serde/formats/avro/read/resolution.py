@@ -16,12 +16,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from srfix.serde.arguments import type_words
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
-from srfix.serde.connect.time_units import reads_units
-from srfix.serde.errors import SchemaError, UsageError
-from srfix.serde.formats.avro.schema import AvroField, AvroNode, every_node, load
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.schema import AvroField, AvroNode, load
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.specs import ReaderSchema
 
@@ -45,39 +43,6 @@ def resolved_root(text: str, references: tuple[str, ...], reader: ReaderSchema |
         return _Resolution().node(root, load(reader.text, reader.references))
     except RecursionError:
         raise SchemaError("The types of writer and reader nest too deep to be resolved.") from None
-
-
-def usable_reader(given: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
-    """What was given as a reader's schema.
-
-    :raises SchemaError: if it is no Avro schema.
-    :raises UsageError: if the columns are fed by ksqlDB's own rules, which know neither aliases nor a reader's defaults.
-    """
-    if given is None:
-        return None
-    if not isinstance(given, str | ReaderSchema):
-        raise UsageError(f"reader_schema is {type_words(given)}; it must be the text of an Avro schema, or None.")
-    reader = ReaderSchema(text=given) if isinstance(given, str) else given
-    if not reads_units(case_rule):
-        raise UsageError(
-            f"reader_schema= asks for Avro's schema resolution, and the case rule {case_rule.value!r} reads as ksqlDB, which "
-            "knows neither aliases nor a reader's defaults. Leave one of them out."
-        )
-    try:
-        load(reader.text, reader.references)
-    except SchemaError as error:
-        error.args = (f"reader_schema: {error.message}",)
-        raise
-    return reader
-
-
-def has_hints(root: AvroNode) -> bool:
-    """True if a schema has aliases or defaults: what would count if it were the reader's."""
-    return any(
-        (node.kind == "enum" and "default" in node.props)
-        or any(part.aliases or part.default is not MISSING for part in node.fields)
-        for node in every_node(root)
-    )
 
 
 class _Resolution:
