@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from srfix.serde.casing import CaseRule, placements
+from srfix.serde.casing import placements
 from srfix.serde.columns.halves import only_column, struct_of
-from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.connect.coercions import coercion_of, incompatible, refusal_of_values
 from srfix.serde.connect.schema import TIME_NAME
@@ -39,7 +39,7 @@ def project(writer: W, spec: ReadSpec) -> Projection[W]:
     :raises ColumnError: if two columns get the same name in the format, or several are un-wrapped.
     :raises SchemaError: if the schema is one that cannot be read.
     """
-    walk = _Walk(spec.case_rule, spec.times)
+    walk = _Walk(spec)
     columns = spec.known_columns
     shown = with_times(columns, spec.times)
     type_, declared = ((struct_of(each) if spec.wrapped else only_column(each).type) for each in (shown, columns))
@@ -48,26 +48,25 @@ def project(writer: W, spec: ReadSpec) -> Projection[W]:
         columns=shown,
         is_wrapped=spec.wrapped,
         root=root,
-        unfed=_unfed(root, walk.absent, spec.case_rule, strict=spec.strict) if spec.wrapped else None,
+        unfed=_unfed(root, walk.absent, spec) if spec.wrapped else None,
     )
 
 
-def _unfed(root: Projected[W], absent: Sequence[str], case_rule: CaseRule, *, strict: bool) -> Unfed | None:
+def _unfed(root: Projected[W], absent: Sequence[str], spec: ReadSpec) -> Unfed | None:
     """:param absent: all paths that nothing feeds."""
-    if not isinstance(root.how, Fields) or has_rows_of_nulls(case_rule, strict=strict):
+    if not isinstance(root.how, Fields) or has_rows_of_nulls(spec.case_rule, strict=spec.strict):
         return None
     columns = [column.name for column in root.how.columns]
     names = [part.column.name for part in root.how.absent if part.default is None]
     inside = [path for path in dict.fromkeys(absent) if path not in names]
     fields = [field.name for field in root.how.fields]
-    return unfed(columns, names, inside, fields, strict=strict, what=root.writer.holder)
+    return unfed(columns, names, inside, fields, strict=spec.strict, what=root.writer.holder)
 
 
 class _Walk:
-    def __init__(self, case_rule: CaseRule, times: Times) -> None:
-        self._case_rule = case_rule
-        self._times = times
-        self._reads_units = reads_units(case_rule)
+    def __init__(self, spec: ReadSpec) -> None:
+        self._spec = spec
+        self._reads_units = reads_units(spec.case_rule)
         self.absent: list[str] = []
         """The paths of columns, and of fields inside them, that nothing feeds."""
 
@@ -98,7 +97,7 @@ class _Walk:
                 )
             case ScalarType() | Decimal(), _:
                 # A time that is left as it was written is a number and nothing else: no bound of a day.
-                is_left = column != declared or (self._times == "integers" and writer.name == TIME_NAME)
+                is_left = column != declared or (self._spec.times == "integers" and writer.name == TIME_NAME)
                 name = None if is_left else writer.name
                 return Scalar(
                     type=column,
@@ -139,7 +138,7 @@ class _Walk:
             return {}
         placed = self._placed(writer, columns, writer.defaults, _READER, path)
         # What a default lacks says nothing about the writer.
-        walk = _Walk(self._case_rule, self._times)
+        walk = _Walk(self._spec)
         return {
             column.name: walk.target(field, column, path, types[column.name], counts=counts)
             for field, column, counts in placed
@@ -153,6 +152,6 @@ class _Walk:
         by_name = writer.by_name(columns)
         by_field = {field.name: field for field in fields}
         where = f"{holder} at {path}" if path else holder
-        placed = placements(tuple(by_name), tuple(by_field), self._case_rule, where=where)
+        placed = placements(tuple(by_name), tuple(by_field), self._spec.case_rule, where=where)
         last = {name: field for field, name in placed}
         return [(by_field[field], by_name[name], last[name] == field) for field, name in placed]

@@ -21,16 +21,21 @@ from srfix.serde.errors import (
     SubjectVersionError,
     UsageError,
 )
+from srfix.serde.formats.avro import AvroType
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
+from srfix.serde.projection.tree import Projection
+from srfix.serde.projection.walk import project
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import DualSubject, UnderOneSubject
 from srfix.serde.resolve.resolved import SecondAnswered
 from srfix.serde.schemas.errors import RegistryAnswerError
 from srfix.serde.schemas.models import Schema, SchemaReference
 from srfix.serde.serializer import AvroSerializer
+from srfix.serde.spark.read.jvm.read import jvm_read
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde.specs import ReadSpec
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import (
     ChangelogSubject,
@@ -187,6 +192,28 @@ class TestWhatIsAskedFor:
 
 
 @pytest.mark.core
+class TestProjections:
+    def test_a_schema_is_projected_once_whatever_is_made_of_it(
+        self, registry: FixtureRegistry, client: RegistryClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made: list[AvroType] = []
+
+        def counted(writer: AvroType, spec: ReadSpec) -> Projection[AvroType]:
+            made.append(writer)
+            return project(writer, spec)
+
+        monkeypatch.setattr("srfix.serde.formats.avro.read.decoder.project", counted)
+        for name in ("projectedOnce", "PROJECTEDONCE"):
+            fields = [{"name": name, "type": "int"}]
+            registry.seed("users-value", json.dumps({"type": "record", "name": "U", "fields": fields}))
+        plan = plan_read(client, "users", "PROJECTEDONCE BIGINT")
+        plan.explain(extended=True)
+        plan.deserializer()
+        assert jvm_read(plan).schema_ids == (1, 2)
+        # Beside them, the format's empty schema is, for what the format cannot hold.
+        assert len([writer for writer in made if writer.node.fields]) == 2
+
+
 class TestTheIncident:
     """The writers' schema is registered under the source's subject only; the reader asks the phantom one."""
 
