@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.repair.plan_documents import plan_digest
+from srfix.recovery.plans.documents import plan_digest
+from srfix.recovery.plans.sign_off import NAMESPACE
 from srfix.recovery.repair.plan_file import load_plan
-from srfix.recovery.repair.sign_off import NAMESPACE
 from tests.cli.kept_demo import Parts, srfix
 from tests.cli.test_bad_input import sentence
 

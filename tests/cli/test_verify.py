@@ -14,7 +14,7 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.repair.plan_documents import plan_digest
+from srfix.recovery.plans.documents import plan_digest
 from srfix.serde import RegistryClient, Role, Schema
 from srfix.serde.subjects.names import subject_for
 from srfix.serde.wire import frame_id

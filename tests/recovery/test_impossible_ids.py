@@ -11,8 +11,8 @@ from srfix.recovery.errors import PlanError
 from srfix.recovery.explain.stack_trace import read
 from srfix.recovery.facts.subject_state import subject_state_from
 from srfix.recovery.inspect.scan import scan_topic
-from srfix.recovery.repair.plan_documents import plan_digest
-from srfix.recovery.repair.plan_file import plan_document, plan_from
+from srfix.recovery.plans.documents import plan_digest
+from srfix.recovery.repair.plan_file import REPAIR_PLANS, plan_document
 from srfix.recovery.repair.verify.events import Problem
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.schemas.models import Json
@@ -82,7 +82,7 @@ class TestDocumentsThatNameOne:
             document["findings"][0]["schema_ids"] = [schema_id]  # type: ignore[index, call-overload]
         document["digest"] = plan_digest(document)
         with pytest.raises(PlanError, match=rf"There is no schema id {schema_id}\b.*Plan again\.$"):
-            plan_from(document, where="the plan")
+            REPAIR_PLANS.plan_from(document, where="the plan")
 
     @pytest.mark.parametrize("schema_id", [-1, *IMPOSSIBLE])
     def test_the_state_of_a_subject_is_refused(self, schema_id: int) -> None:

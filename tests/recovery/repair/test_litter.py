@@ -9,7 +9,7 @@ import pytest
 
 from srfix.recovery import Plan, plan_document, shell_script
 from srfix.recovery.actions.actions import DeleteVersion
-from srfix.recovery.repair.plan_file import plan_from
+from srfix.recovery.repair.plan_file import REPAIR_PLANS
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import Schema, SchemaReference
 from tests.recovery.repair.scene import dies, mostly_slow
@@ -48,7 +48,7 @@ class TestWhatMayGo:
         plan = planned(world)
         assert going(plan) == [3, 2, 1]
         assert plan.omissions == ()
-        assert plan_from(plan_document(plan), where="it") == plan
+        assert REPAIR_PLANS.plan_from(plan_document(plan), where="it") == plan
 
     def test_nothing_unless_it_was_asked_for(self, world: World) -> None:
         assert planned(world, also=()).actions == ()

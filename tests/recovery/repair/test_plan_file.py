@@ -14,7 +14,8 @@ from srfix.recovery import Plan, PlanError, load_plan, plan_document, save_plan
 from srfix.recovery.actions.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
 from srfix.recovery.facts.circumstances import Circumstances, KnownStore
 from srfix.recovery.facts.subject_state import SubjectState, VersionState
-from srfix.recovery.repair.plan_file import Omission, PlannedFinding, plan_digest, plan_from
+from srfix.recovery.plans.documents import plan_digest
+from srfix.recovery.repair.plan_file import REPAIR_PLANS, Omission, PlannedFinding
 from srfix.serde import Role, Schema, SchemaReference, Subject, Topic
 from srfix.serde.wire import SchemaId
 from tests.recovery.facts.test_circumstances import known
@@ -88,7 +89,7 @@ class TestPlanFrom:
     @given(plans)
     def test_a_plan_read_back_is_the_plan_that_was_written(self, plan: Plan) -> None:
         document = json.loads(json.dumps(plan_document(plan)))
-        assert plan_from(document, where="it") == plan
+        assert REPAIR_PLANS.plan_from(document, where="it") == plan
 
     @given(plans, st.data())
     def test_an_edit_anywhere_is_refused(self, plan: Plan, data: st.DataObject) -> None:
@@ -98,7 +99,7 @@ class TestPlanFrom:
         if plan_digest(document) == document["digest"]:
             return  # the edit wrote what was there
         with pytest.raises(PlanError, match=r"^It was edited after it was made: "):
-            plan_from(document, where="it")
+            REPAIR_PLANS.plan_from(document, where="it")
 
     @pytest.mark.core
     def test_an_edited_schema_id_is_refused(self, scene: Scene, tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ class TestPlanFrom:
     @pytest.mark.core
     def test_another_version_of_the_document_is_named(self) -> None:
         with pytest.raises(PlanError, match=r"It is a srfix\.plan/2; .* reads srfix\.plan/1\."):
-            plan_from({"schema": "srfix.plan/2"}, where="it")
+            REPAIR_PLANS.plan_from({"schema": "srfix.plan/2"}, where="it")
 
     @pytest.mark.parametrize(
         ("content", "said"),
@@ -135,7 +136,7 @@ class TestPlanFrom:
             case [dict() as finding]:
                 del finding["planned_ids"]
         document["digest"] = plan_digest(document)
-        read = plan_from(document, where="it")
+        read = REPAIR_PLANS.plan_from(document, where="it")
         assert [finding.planned_ids for finding in read.findings] == [(1, 2)]
         assert read.omissions == ()
 
@@ -151,7 +152,7 @@ class TestCircumstances:
         document = plan_document(scene.plan)
         del document["applications"]
         document["digest"] = plan_digest(document)
-        assert plan_from(document, where="it") == scene.plan
+        assert REPAIR_PLANS.plan_from(document, where="it") == scene.plan
 
 
 def test_a_plan_is_written_whole_or_not_at_all(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

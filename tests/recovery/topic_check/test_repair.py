@@ -12,7 +12,8 @@ import pytest
 from srfix.recovery import Keep, Plan, PlanError, plan_document
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.facts.topics import Strategy, TopicReader
-from srfix.recovery.repair.plan_file import plan_digest, plan_from
+from srfix.recovery.plans.documents import plan_digest
+from srfix.recovery.repair.plan_file import REPAIR_PLANS
 from srfix.recovery.repair.planning.topics import make_topic_plan
 from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, Problem
 from srfix.serde import Schema, UsageError
@@ -39,7 +40,7 @@ def plan(
     survey = world.survey()
     made = make_topic_plan(look(world, survey=survey, **how), survey, keep=keep, width=width, also=also, clock=clock)
     document = json.loads(json.dumps(plan_document(made)))
-    assert plan_from(document, where="it") == made
+    assert REPAIR_PLANS.plan_from(document, where="it") == made
     return made
 
 
@@ -93,7 +94,7 @@ class TestThePlan:
         document["findings"][0].pop("read")
         document["digest"] = plan_digest(document)
         with pytest.raises(PlanError, match=r"a finding is of no store, and does not say how its topic is read"):
-            plan_from(document, where="it")
+            REPAIR_PLANS.plan_from(document, where="it")
 
 
 class TestTheRepair:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from srfix.recovery import PlanError
 from srfix.recovery.topic_plan.apply import TopicAlreadyApplied, TopicEvent, TopicStepDone, apply_topic_plan
-from srfix.recovery.topic_plan.document import load_topic_plan, save_topic_plan, topic_plan_document
 from srfix.recovery.topic_plan.expiring import ExpiryRequest, plan_expiry
 from srfix.recovery.topic_plan.kept_records import kept_records_path
-from srfix.recovery.topic_plan.plan import ExpireKeys, TopicPlan
+from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan, topic_plan_document
 from srfix.recovery.topic_plan.rollback import TopicStepUndone, TopicUndoEvent, roll_back_topic_plan
+from srfix.recovery.topic_plan.work import ExpireKeys
 from srfix.serde import Topic, UsageError
 from tests.recovery.topic_plan.world import DAY_MS, NOW, NOW_MS, SERVERS, Content, KillAt, Killed, World
 
@@ -91,8 +91,8 @@ class TestPlanExpiry:
         assert plan.price[0].startswith("3 keys of the 6 that have a row in users")
         assert look.appended == 0
         assert kept_records_path(path).stat().st_mode & 0o777 == 0o600, "the records are for nobody else to read"
-        save_topic_plan(plan, path)
-        assert load_topic_plan(path) == plan
+        TOPIC_PLANS.save(plan, path)
+        assert TOPIC_PLANS.load(path) == plan
 
     def test_a_limit_takes_the_oldest(self, path: Path) -> None:
         plan = planned(world(), path, limit=2)
@@ -103,10 +103,10 @@ class TestPlanExpiry:
 
     @pytest.mark.parametrize("edited", ["cutoff", "samples"])
     def test_an_edited_plan_is_refused(self, edited: str, path: Path) -> None:
-        save_topic_plan(planned(world(), path), path)
+        TOPIC_PLANS.save(planned(world(), path), path)
         path.write_text(path.read_text().replace(f'"{edited}"', f'"{edited}_"'))
         with pytest.raises(PlanError, match=r"plan\.json was edited after it was made"):
-            load_topic_plan(path)
+            TOPIC_PLANS.load(path)
 
     @pytest.mark.parametrize(
         ("damage", "changes", "message"),

@@ -19,7 +19,7 @@ from srfix.recovery.topic_plan.apply import (
 )
 from srfix.recovery.topic_plan.journal import read_topic_journal
 from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
-from srfix.recovery.topic_plan.plan import SeedChangelog, TopicPlan, describe
+from srfix.recovery.topic_plan.plan_file import TopicPlan, describe
 from srfix.recovery.topic_plan.rollback import (
     TopicAlreadyRolledBack,
     TopicStepLeft,
@@ -28,6 +28,7 @@ from srfix.recovery.topic_plan.rollback import (
     roll_back_topic_plan,
 )
 from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
+from srfix.recovery.topic_plan.work import SeedChangelog
 from srfix.serde import Topic
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.wire import SchemaId, frame_id
@@ -105,7 +106,7 @@ class TestPlanSeed:
         ids = [(each.schema_id, each.rows, each.is_registered) for each in plan.work.schema_ids]
         assert ids == [(1, 1, None), (2, 1, None)]
         assert plan.work.subject == "shop-users-store-changelog-value"
-        assert [describe(plan, step) for step in plan.steps] == [
+        assert [describe(plan, step) for step in plan.actions] == [
             f"create the topic {CHANGELOG} with 2 partitions",
             f"write 2 rows to {CHANGELOG}[0]",
             f"write 1 row to {CHANGELOG}[1]",
@@ -273,7 +274,7 @@ class TestRollback:
         on.put(CHANGELOG, b"eve", b"B", 9_000, partition=1)
         before = logs_of(on)
         left = [event for event in rolled_back(on, journal) if isinstance(event, TopicStepLeft)]
-        assert len(left) == len(planned(world(changelog=changelog)).steps), "nothing was undone"
+        assert len(left) == len(planned(world(changelog=changelog)).actions), "nothing was undone"
         assert f"others have written to {CHANGELOG}[" in left[0].why
         assert logs_of(on) == before
 

@@ -8,7 +8,7 @@ import pytest
 
 from srfix.recovery.topic_plan.journal import read_topic_journal
 from srfix.recovery.topic_plan.kept_records import kept_records_path
-from srfix.recovery.topic_plan.plan import TopicPlan
+from srfix.recovery.topic_plan.plan_file import TopicPlan
 from srfix.recovery.topic_plan.verifying import Applied, TopicOutcome, verify_topic_plan
 from tests.recovery.topic_plan import test_expiry
 from tests.recovery.topic_plan.test_seed import APP, CHANGELOG, SOURCE, applied, planned, rolled_back, world
@@ -23,7 +23,7 @@ def seen(plan: TopicPlan, on: World, journal: Path | None = None, kept: Path | N
     said = None
     if journal is not None:
         state = read_topic_journal(journal)
-        partitions = {step.step: step.partition for step in plan.steps}
+        partitions = {step.step: step.partition for step in plan.actions}
         ends = {partitions[step] or 0: end for step, end in state.ends.items() if partitions[step] is not None}
         said = Applied(ends=ends, rolled_back=state.rolled_back)
     checks = verify_topic_plan(plan, on, applied=said, kept_path=kept)

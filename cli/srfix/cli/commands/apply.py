@@ -22,7 +22,7 @@ from srfix.cli.version import version
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.errors import AppliedInPartError
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.repair.sign_off import NAMESPACE
+from srfix.recovery.plans.sign_off import NAMESPACE
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
 
@@ -87,6 +87,7 @@ def apply(
     from srfix.cli.reports.topic_plans import apply_to_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
+    from srfix.recovery.plans.sign_off import require_digest, signed_plan
     from srfix.recovery.repair.apply import (
         AlreadyApplied,
         JournalSetAside,
@@ -98,19 +99,18 @@ def apply(
     )
     from srfix.recovery.repair.journal import default_journal_path
     from srfix.recovery.repair.part import part_of, shared_subjects
-    from srfix.recovery.repair.plan_file import load_plan
+    from srfix.recovery.repair.plan_file import REPAIR_PLANS, load_plan
     from srfix.recovery.repair.planning.soft_deletion import is_of_no_use
-    from srfix.recovery.repair.sign_off import load_signed_plan, require_digest
-    from srfix.recovery.topic_plan.document import is_topic_plan, load_topic_plan
+    from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
-    if is_topic_plan(path):
+    if TOPIC_PLANS.is_at(path):
         if only or signature is not None or signer_key is not None or probe_permissions:
             raise UsageError(
                 "A plan that writes to a topic is carried out whole: --only, --probe-permissions and --signature are for "
                 "plans of srfix plan. Have its digest compared with --expect-digest."
             )
         return apply_to_topic(
-            load_topic_plan(path),
+            TOPIC_PLANS.load(path),
             path,
             journal_path or default_journal_path(path),
             expect_digest=expect_digest,
@@ -126,8 +126,8 @@ def apply(
     if signature is None or signer_key is None:
         plan = load_plan(path)
     else:
-        plan = load_signed_plan(path, signature=signature, signer_key=signer_key)
-    require_digest(plan, expect_digest, where=path)
+        plan = REPAIR_PLANS.plan_in(signed_plan(path, signature=signature, signer_key=signer_key), path)
+    require_digest(plan.digest, expect_digest, where=path)
     part = part_of(plan, only)
     again = () if journal_path is None else ("--journal", str(journal_path))
     journal_path = journal_path or default_journal_path(path)

@@ -55,20 +55,20 @@ def rollback(
     from srfix.cli.reports.steps import StepsOnTheWay, steps_told
     from srfix.cli.reports.topic_plans import roll_back_topic
     from srfix.recovery.actions.document import describe
+    from srfix.recovery.plans.sign_off import require_digest
     from srfix.recovery.repair.journal import default_journal_path, journal_of, read_journal
     from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
-    from srfix.recovery.repair.sign_off import require_digest
-    from srfix.recovery.topic_plan.document import is_topic_plan
     from srfix.recovery.topic_plan.journal import is_topic_journal
+    from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
-    journal_path = default_journal_path(path) if is_topic_plan(path) else journal_of(path)
+    journal_path = default_journal_path(path) if TOPIC_PLANS.is_at(path) else journal_of(path)
     if is_topic_journal(journal_path):
         return roll_back_topic(
             path, journal_path, expect_digest=expect_digest, yes=yes, connection=connection, output=output
         )
     state = read_journal(journal_path)
     plan = state.plan
-    require_digest(plan, expect_digest, where=journal_path)
+    require_digest(plan.digest, expect_digest, where=journal_path)
     if not yes and not state.rolled_back:
         try:
             _ask(plan, begun=state.before.keys() - state.undone)

@@ -84,20 +84,20 @@ def verify(
     from srfix.recovery.census.local import LocalCensus
     from srfix.recovery.census.processes import ProcessCensus
     from srfix.recovery.findings import ApplicationAdvice
+    from srfix.recovery.plans.sign_off import require_digest
     from srfix.recovery.repair.journal import read_plan_or_journal
     from srfix.recovery.repair.part import part_of
-    from srfix.recovery.repair.sign_off import require_digest
     from srfix.recovery.repair.verify.events import NotLookedAt, tally
     from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of
     from srfix.recovery.repair.verify.verify import verify as verify_plan
-    from srfix.recovery.topic_plan.document import is_topic_plan
     from srfix.recovery.topic_plan.journal import is_topic_journal
+    from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
     given = given_options()
-    if is_topic_plan(path) or is_topic_journal(path):
+    if TOPIC_PLANS.is_at(path) or is_topic_journal(path):
         return verify_topic(path, expect_digest=expect_digest, connection=connection, quiet=quiet, output=output)
     plan = read_plan_or_journal(path)
-    require_digest(plan, expect_digest, where=path)
+    require_digest(plan.digest, expect_digest, where=path)
     plan = part_of(plan, only)
     connection = connection_of_plan(connection, plan)
     applications = sorted({f.application for f in plan.findings if f.application is not None})

@@ -174,18 +174,20 @@ def _watcher(
 
 
 def _writer(allow: Allow, ending: Ending) -> Writer | None:
-    from srfix.recovery.repair.plan_file import load_plan
-    from srfix.recovery.repair.sign_off import load_signed_plan, require_digest
+    from srfix.recovery.plans.sign_off import require_digest, signed_plan
+    from srfix.recovery.repair.plan_file import REPAIR_PLANS, load_plan
     from srfix.recovery.watch.allowance import allowed_pairs
     from srfix.recovery.watch.writing import Writer
 
     if allow.plan is None:
         return None
     if allow.signature is not None and allow.signer_key is not None:
-        plan = load_signed_plan(allow.plan, signature=allow.signature, signer_key=allow.signer_key)
+        plan = REPAIR_PLANS.plan_in(
+            signed_plan(allow.plan, signature=allow.signature, signer_key=allow.signer_key), allow.plan
+        )
     else:
         plan = load_plan(allow.plan)
-    require_digest(plan, allow.expect_digest, where=allow.plan)
+    require_digest(plan.digest, allow.expect_digest, where=allow.plan)
     pairs = allowed_pairs(plan)
     journals = allow.journals or Path(f"{allow.plan}.watch")
     try:

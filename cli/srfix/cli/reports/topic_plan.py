@@ -11,7 +11,7 @@ from srfix.cli.output.interface import Block, Commands, FieldList, Heading, Item
 from srfix.recovery.commands import Given, positional
 
 if TYPE_CHECKING:
-    from srfix.recovery.topic_plan.plan import TopicPlan
+    from srfix.recovery.topic_plan.plan_file import TopicPlan
 
 
 def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
@@ -19,16 +19,17 @@ def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
 
     :param path: where the plan is saved.
     """
-    from srfix.recovery.topic_plan.document import topic_plan_document
+    from srfix.recovery.topic_plan.plan_file import topic_plan_document
 
     return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, given)))
 
 
 def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
-    from srfix.recovery.topic_plan.plan import ExpireKeys, SeedChangelog, describe
+    from srfix.recovery.topic_plan.plan_file import describe
+    from srfix.recovery.topic_plan.work import ExpireKeys, SeedChangelog
 
     work = plan.work
-    if not plan.steps:
+    if not plan.actions:
         yield Heading("Nothing to write")
         yield ItemList(plan.price)
         return
@@ -53,7 +54,7 @@ def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
     )
     yield Table(columns, rows, title="What is written, by partition")
     yield Heading("Steps", level=2)
-    yield ItemList(tuple(describe(plan, step) for step in plan.steps), is_numbered=True)
+    yield ItemList(tuple(describe(plan, step) for step in plan.actions), is_numbered=True)
     yield Heading("To know before", level=2)
     yield ItemList(plan.price)
     yield Heading("In order", level=2)

@@ -20,13 +20,12 @@ from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import Given, positional
 from srfix.recovery.errors import AppliedInPartError, RolledBackInPartError
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.repair.sign_off import require_digest_of
+from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.topic_plan.apply import TopicAlreadyApplied, TopicJournalSetAside, TopicStepDone, apply_topic_plan
-from srfix.recovery.topic_plan.document import digest_of_plan
 from srfix.recovery.topic_plan.hand import KafkaHand
 from srfix.recovery.topic_plan.journal import read_topic_journal
 from srfix.recovery.topic_plan.kept_records import kept_records_path
-from srfix.recovery.topic_plan.plan import TopicPlan, TopicStep, describe
+from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, describe
 from srfix.recovery.topic_plan.reports import StepReport
 from srfix.recovery.topic_plan.rollback import (
     TopicAlreadyRolledBack,
@@ -52,10 +51,10 @@ def apply_to_topic(
 ) -> ExitCode:
     """Carries a topic plan out, and reports it."""
     given = given_options()
-    require_digest_of(digest_of_plan(plan), expect_digest, where=path)
+    require_digest(plan.digest, expect_digest, where=path)
     if not yes:
         try:
-            _ask(plan, f"Carry out {counted(len(plan.steps), 'step')} on {plan.bootstrap_servers}?", "srfix apply")
+            _ask(plan, f"Carry out {counted(len(plan.actions), 'step')} on {plan.bootstrap_servers}?", "srfix apply")
         except Declined:
             say("Nothing was written.", err=True)
             return ExitCode.INTERRUPTED
@@ -68,7 +67,9 @@ def apply_to_topic(
                 match event:
                     case TopicStepDone(step=step, report=report):
                         done.append((step, report))
-                        say_on_the_way(f"Step {step.step} of {len(plan.steps)}: {describe(plan, step)}{_told(report)}.")
+                        say_on_the_way(
+                            f"Step {step.step} of {len(plan.actions)}: {describe(plan, step)}{_told(report)}."
+                        )
                     case TopicAlreadyApplied():
                         is_news = False
                     case TopicJournalSetAside(path=aside):
@@ -87,7 +88,7 @@ def apply_to_topic(
     document: dict[str, Json] = {
         "schema": "srfix.topic-applied/1",
         "srfix": version("srfix"),
-        "digest": digest_of_plan(plan),
+        "digest": plan.digest,
         "topic": plan.work.topic,
         "journal": str(journal_path),
         "steps": [_step_document(step, report) for step, report in done],
@@ -113,7 +114,7 @@ def roll_back_topic(
     """
     state = read_topic_journal(journal_path)
     plan = state.plan
-    require_digest_of(digest_of_plan(plan), expect_digest, where=journal_path)
+    require_digest(plan.digest, expect_digest, where=journal_path)
     if not yes and not state.rolled_back:
         try:
             _ask(plan, f"Undo it on {plan.bootstrap_servers}?", "srfix rollback")
@@ -150,7 +151,7 @@ def roll_back_topic(
     document: dict[str, Json] = {
         "schema": "srfix.topic-rollback/1",
         "srfix": version("srfix"),
-        "digest": digest_of_plan(plan),
+        "digest": plan.digest,
         "topic": plan.work.topic,
         "journal": str(journal_path),
         "steps": steps,
@@ -178,7 +179,7 @@ def _ask(plan: TopicPlan, question: str, command: str) -> None:
         raise UsageError(
             f"{command} asks before it writes, and nobody can answer here. Read the plan, then pass --yes."
         )
-    lines = (*(describe(plan, step) for step in plan.steps), *plan.price, f"undo: {plan.undo}")
+    lines = (*(describe(plan, step) for step in plan.actions), *plan.price, f"undo: {plan.undo}")
     write_report(Report(document={}, blocks=(ItemList(lines),)), OutputFormat.TABLE, sys.stderr)
     confirm(question)
 
@@ -196,7 +197,7 @@ def _applied(
     if not is_news:
         yield Heading("Applied before; nothing was written now")
     elif code is ExitCode.OK:
-        yield Heading(f"Applied: {counted(len(plan.steps), 'step')} carried out")
+        yield Heading(f"Applied: {counted(len(plan.actions), 'step')} carried out")
     else:
         yield Heading("Applied in part")
     left = sum(report.left for _step, report in done)

@@ -17,12 +17,11 @@ from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, R
 from srfix.cli.output.speaking import conclude
 from srfix.cli.session import open_cluster
 from srfix.recovery.ids_in_words import counted
+from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.repair.journal import default_journal_path
-from srfix.recovery.repair.sign_off import require_digest_of
-from srfix.recovery.topic_plan.document import digest_of_plan, is_topic_plan, load_topic_plan
 from srfix.recovery.topic_plan.journal import TopicJournalState, is_topic_journal, read_topic_journal
 from srfix.recovery.topic_plan.kept_records import kept_records_path
-from srfix.recovery.topic_plan.plan import TopicPlan
+from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan
 from srfix.recovery.topic_plan.verifying import Applied, TopicCheck, TopicOutcome, verify_topic_plan
 from srfix.serde.errors import UsageError
 from srfix.serde.schemas.models import Json
@@ -50,7 +49,7 @@ def verify_topic(
     """
     _refuse_others()
     plan, state, kept = _given(path)
-    require_digest_of(digest_of_plan(plan), expect_digest, where=path)
+    require_digest(plan.digest, expect_digest, where=path)
     if not connection.kafka.get("bootstrap.servers") and plan.bootstrap_servers:
         connection = replace(connection, kafka={**connection.kafka, "bootstrap.servers": plan.bootstrap_servers})
     with open_cluster(connection, quiet=quiet) as (cluster, _engine):
@@ -59,7 +58,7 @@ def verify_topic(
     document: dict[str, Json] = {
         "schema": "srfix.topic-verification/1",
         "srfix": version("srfix"),
-        "digest": digest_of_plan(plan),
+        "digest": plan.digest,
         "topic": plan.work.topic,
         "verified": code is ExitCode.OK,
         "checks": [
@@ -86,17 +85,17 @@ def _given(path: Path) -> tuple[TopicPlan, TopicJournalState | None, Path | None
     if is_topic_journal(path):
         state = read_topic_journal(path)
         return state.plan, state, state.kept
-    plan = load_topic_plan(path)
+    plan = TOPIC_PLANS.load(path)
     journal = default_journal_path(path)
-    beside = read_topic_journal(journal) if is_topic_plan(path) and is_topic_journal(journal) else None
-    state_of_this = beside if beside is not None and beside.digest == digest_of_plan(plan) else None
+    beside = read_topic_journal(journal) if TOPIC_PLANS.is_at(path) and is_topic_journal(journal) else None
+    state_of_this = beside if beside is not None and beside.digest == plan.digest else None
     return plan, state_of_this, kept_records_path(path)
 
 
 def _applied(plan: TopicPlan, state: TopicJournalState | None) -> Applied | None:
     if state is None:
         return None
-    partitions = {step.step: step.partition for step in plan.steps}
+    partitions = {step.step: step.partition for step in plan.actions}
     ends = {partition: end for step, end in state.ends.items() if (partition := partitions.get(step)) is not None}
     return Applied(ends=ends, rolled_back=state.rolled_back)
 

@@ -17,7 +17,7 @@ from typing import Final, cast
 from srfix.recovery.actions.actions import Action, Register, has_happened_in_part, with_given_ids
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import SubjectState, subject_state_from
-from srfix.recovery.repair.plan_file import Plan, plan_from
+from srfix.recovery.repair.plan_file import REPAIR_PLANS, Plan
 from srfix.serde.files import parse_json
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
@@ -184,7 +184,7 @@ def _begun(path: Path, line: bytes) -> JournalState:
         case {"event": "begun", "schema": str(schema), "digest": str(digest), "plan": dict(plan_document)}:
             if schema != SCHEMA:
                 raise PlanError(f"The journal {path} is a {schema}; this version of srfix reads {SCHEMA}.")
-            plan = plan_from(plan_document, where=f"the first line of {path}")
+            plan = REPAIR_PLANS.plan_from(plan_document, where=f"the first line of {path}")
             if plan.digest != digest:
                 raise PlanError(f"The journal {path} was edited: its plan does not have the digest that it names.")
             return JournalState(plan=plan)

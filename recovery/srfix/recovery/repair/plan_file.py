@@ -6,24 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from srfix.recovery.actions.actions import Action, Register
 from srfix.recovery.actions.document import action_document, action_from, describe
-from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.circumstances import Circumstances, KnownStore, circumstances_document, circumstances_from
 from srfix.recovery.facts.subject_state import SubjectState, subject_state_document, subject_state_from
 from srfix.recovery.facts.topics import TopicRead, read_document, read_from
+from srfix.recovery.plans.documents import PlanFiles, plan_digest
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
-from srfix.recovery.repair.plan_documents import document_in, plan_bytes, plan_digest, save_document, untouched
 from srfix.serde.html import heading, pairs, paragraph, table
-from srfix.serde.printable import capitalized
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId, given_schema_id
 
-SCHEMA = "srfix.plan/1"
-_REMEDY = "Make one with srfix plan -o FILE."
+SCHEMA: Final = "srfix.plan/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,34 +162,12 @@ def plan_document(plan: Plan) -> dict[str, Json]:
     return document | {"digest": plan_digest(document)}
 
 
-def plan_from(document: Json, *, where: str) -> Plan:
-    """Reads what `plan_document` wrote, and refuses it if it was edited.
-
-    :param where: what the document is, for messages.
-    :raises PlanError: if it is no plan, another version's, or edited.
-    """
-    found = untouched(document, schema=SCHEMA, kind="a plan of srfix", where=where, remedy=_REMEDY)
-    try:
-        return _read(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise PlanError(f"{capitalized(where)} lacks something that a plan has ({error}). Plan again.") from error
-
-
 def load_plan(path: Path) -> Plan:
     """Reads a plan file.
 
     :raises PlanError: if it cannot be read, is no plan, or was edited.
     """
-    return plan_in(plan_bytes(path, remedy=_REMEDY), path)
-
-
-def plan_in(content: bytes, path: Path) -> Plan:
-    """The plan in a file's content.
-
-    :param path: the file, for messages.
-    :raises PlanError: if it is no plan, or was edited.
-    """
-    return plan_from(document_in(content, path, remedy=_REMEDY), where=f"the plan {path}")
+    return REPAIR_PLANS.load(path)
 
 
 def save_plan(plan: Plan, path: Path) -> None:
@@ -200,10 +175,10 @@ def save_plan(plan: Plan, path: Path) -> None:
 
     :raises PlanError: if the disk does not take it.
     """
-    save_document(plan_document(plan), path)
+    REPAIR_PLANS.save(plan, path)
 
 
-def _read(document: dict[str, Json]) -> Plan:
+def _read(document: dict[str, Json], _where: str) -> Plan:
     match document:
         case {
             "srfix": str(version),
@@ -307,6 +282,15 @@ def _ids(document: list[Json]) -> tuple[SchemaId, ...]:
 
 def _lines(document: Json) -> tuple[str, ...]:
     return tuple(str(line) for line in document) if isinstance(document, list) else ()
+
+
+REPAIR_PLANS: Final = PlanFiles(
+    schema=SCHEMA,
+    what="a plan of srfix",
+    remedy="Make one with srfix plan -o FILE.",
+    document=plan_document,
+    read=_read,
+)
 
 
 def _plan_html(plan: Plan) -> str:

@@ -11,14 +11,14 @@ from typing import assert_never
 from srfix.recovery.clock import now
 from srfix.recovery.errors import AppliedInPartError, PlanError
 from srfix.recovery.repair.journal import Journal, open_journal_as, set_aside
-from srfix.recovery.topic_plan.document import SCHEMA as _PLAN_SCHEMA
-from srfix.recovery.topic_plan.document import digest_of_plan, topic_plan_document
 from srfix.recovery.topic_plan.ending_keys import check_expiry, expire
 from srfix.recovery.topic_plan.filling import check_seed, fill
 from srfix.recovery.topic_plan.interface import Hand, Look
 from srfix.recovery.topic_plan.journal import SCHEMA, TopicJournalState, replay_topic
-from srfix.recovery.topic_plan.plan import ExpireKeys, SeedChangelog, TopicPlan, TopicStep
+from srfix.recovery.topic_plan.plan_file import SCHEMA as _PLAN_SCHEMA
+from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, topic_plan_document
 from srfix.recovery.topic_plan.reports import StepReport
+from srfix.recovery.topic_plan.work import ExpireKeys, SeedChangelog
 from srfix.serde.errors import ClusterError
 
 
@@ -48,7 +48,7 @@ TopicEvent = TopicStepDone | TopicAlreadyApplied | TopicJournalSetAside
 
 def mark_of(plan: TopicPlan) -> bytes:
     """The value of the header by which this plan's tombstones are known."""
-    return digest_of_plan(plan).removeprefix("sha256:")[:32].encode()
+    return plan.digest.removeprefix("sha256:")[:32].encode()
 
 
 def apply_topic_plan(
@@ -87,7 +87,7 @@ def apply_topic_plan(
 
 def _is_done_with(plan: TopicPlan, state: TopicJournalState, path: Path) -> bool:
     """True if the journal tells of a plan that is over, and this one needs a new journal."""
-    is_same = state.digest == digest_of_plan(plan)
+    is_same = state.digest == plan.digest
     if state.rolled_back or (state.finished and not state.rolling_back and not is_same):
         return True
     if state.rolling_back:
@@ -114,7 +114,7 @@ class _Run:
     ) -> None:
         self._plan, self._look, self._hand, self._journal = plan, look, hand, journal
         self._is_new = state is None
-        self._state = state or TopicJournalState(plan=plan, digest=digest_of_plan(plan), kept=kept_path)
+        self._state = state or TopicJournalState(plan=plan, digest=plan.digest, kept=kept_path)
         self._kept = kept_path or self._state.kept
 
     def steps(self) -> Iterator[TopicEvent]:
@@ -125,7 +125,7 @@ class _Run:
             self._compare()
             if self._is_new:
                 self._begin()
-            for step in self._plan.steps:
+            for step in self._plan.actions:
                 if step.step not in self._state.ends:
                     report = self._carry_out(step)
                     done += 1
@@ -138,7 +138,7 @@ class _Run:
             if not self._state.begun or (not done and self._was_refused_to_create()):
                 raise
             raise AppliedInPartError(
-                f"{error} It stopped after {done} of {len(self._plan.steps)} steps; the journal {self._journal.path} says "
+                f"{error} It stopped after {done} of {len(self._plan.actions)} steps; the journal {self._journal.path} says "
                 "which. Mend the cause and run the same srfix apply again, or undo it with srfix rollback."
             ) from error
 
@@ -153,8 +153,8 @@ class _Run:
         if isinstance(work, ExpireKeys):
             check_expiry(work, self._look, self._kept_path())
             return
-        begun = {step.step: step for step in self._plan.steps if step.step in self._state.begun}
-        creation = next((step.step for step in self._plan.steps if step.partition is None), None)
+        begun = {step.step: step for step in self._plan.actions if step.step in self._state.begun}
+        creation = next((step.step for step in self._plan.actions if step.partition is None), None)
         check_seed(
             work,
             self._look,

@@ -13,9 +13,9 @@ from srfix.recovery.topic_plan.filling import copies
 from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord
 from srfix.recovery.topic_plan.kept_records import KeptRecord, check_kept_records, kept_records
 from srfix.recovery.topic_plan.logs import known_configs, require_no_members
-from srfix.recovery.topic_plan.plan import OUR_HEADER, ExpireKeys
 from srfix.recovery.topic_plan.reports import StepReport
 from srfix.recovery.topic_plan.watching_keys import KeyWatch, LogFollower, Whose
+from srfix.recovery.topic_plan.work import OUR_HEADER, ExpireKeys
 
 BATCH: Final = 5_000
 """Tombstones that are written at a time: so many keys are looked at right before."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.logs import CLEANUP_POLICY, CREATE_TIME, TIMESTAMP_TYPE
-from srfix.recovery.topic_plan.plan import OUR_HEADER, ExpireKeys
+from srfix.recovery.topic_plan.work import OUR_HEADER, ExpireKeys
 from srfix.serde.printable import is_printable
 
 _LONGEST_KEY = 60

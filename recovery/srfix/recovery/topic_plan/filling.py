@@ -12,10 +12,10 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
 from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord
 from srfix.recovery.topic_plan.logs import CLEANUP_POLICY, TIMESTAMP_TYPE, known_configs, newest_of, require_no_members
-from srfix.recovery.topic_plan.plan import PartitionRows, SeedChangelog
 from srfix.recovery.topic_plan.reports import StepReport
 from srfix.recovery.topic_plan.rows import NewestRecord, chosen, digest_of, fingerprint_of, live
 from srfix.recovery.topic_plan.seeding import WHY_STOPPED, restorable
+from srfix.recovery.topic_plan.work import PartitionRows, SeedChangelog
 from srfix.serde.properties.kafka_client import Isolation
 
 _LOG = Isolation.READ_UNCOMMITTED

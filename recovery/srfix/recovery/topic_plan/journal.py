@@ -12,8 +12,7 @@ from typing import Final
 from srfix.recovery.errors import PlanError
 from srfix.recovery.repair.journal import read_journal_as
 from srfix.recovery.repair.journal_lines import chained_lines, document_of_line, does_not_follow, unreadable
-from srfix.recovery.topic_plan.document import topic_plan_from
-from srfix.recovery.topic_plan.plan import TopicPlan
+from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan
 from srfix.serde.files import open_file
 from srfix.serde.schemas.models import Json
 
@@ -92,7 +91,7 @@ def _begun(path: Path, line: bytes) -> TopicJournalState:
                     f"The journal {path} is a {schema}, and this is the journal of a plan of srfix state ({SCHEMA}). Name that "
                     "one, or give this plan a journal of its own with --journal."
                 )
-            read = topic_plan_from(plan, where=f"the first line of {path}")
+            read = TOPIC_PLANS.plan_from(plan, where=f"the first line of {path}")
             if plan.get("digest") != digest:
                 raise PlanError(f"The journal {path} was edited: its plan does not have the digest that it names.")
             kept = rest.get("kept")
@@ -105,7 +104,7 @@ def _begun(path: Path, line: bytes) -> TopicJournalState:
 
 def _take(state: TopicJournalState, document: Json) -> bool:
     """Notes what a line says; False if that cannot follow what was said before."""
-    steps = {step.step for step in state.plan.steps}
+    steps = {step.step for step in state.plan.actions}
     match document:
         case {"event": "before", "step": int(step)}:
             state.begun.add(step)

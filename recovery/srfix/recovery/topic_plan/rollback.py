@@ -16,8 +16,9 @@ from srfix.recovery.topic_plan.filling import others_have_written, unfill
 from srfix.recovery.topic_plan.interface import Hand, Look
 from srfix.recovery.topic_plan.journal import TopicJournalState, replay_topic
 from srfix.recovery.topic_plan.logs import require_no_members
-from srfix.recovery.topic_plan.plan import ExpireKeys, SeedChangelog, TopicStep
+from srfix.recovery.topic_plan.plan_file import TopicStep
 from srfix.recovery.topic_plan.reports import StepReport
+from srfix.recovery.topic_plan.work import ExpireKeys, SeedChangelog
 from srfix.serde.errors import ClusterError
 
 
@@ -92,7 +93,7 @@ class _Undo:
 
     def steps(self, journal: Journal) -> Iterator[TopicUndoEvent]:
         state = self._state
-        for step in reversed(state.plan.steps):
+        for step in reversed(state.plan.actions):
             if step.step not in state.begun or step.step in state.undone:
                 continue
             undone = self._undo(step)
@@ -129,7 +130,7 @@ class _Undo:
 
     def _why_left(self, work: SeedChangelog) -> str | None:
         """Why a topic that was created stays, with all that is in it; None if it goes."""
-        ends = {each.partition: self._state.ends.get(each.step) for each in self._state.plan.steps}
+        ends = {each.partition: self._state.ends.get(each.step) for each in self._state.plan.actions}
         if self._look.topics()[work.changelog] != len(work.partitions):
             return f"{work.changelog} was created anew by others: it has another number of partitions"
         for each in work.partitions:

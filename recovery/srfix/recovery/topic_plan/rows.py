@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.topic_plan.plan import PartitionRows
+from srfix.recovery.topic_plan.work import PartitionRows
 from srfix.serde.wire import PREFIX_ID_SIZE
 
 _LENGTH = struct.Struct(">q")

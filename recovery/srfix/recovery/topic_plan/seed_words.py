@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from srfix.recovery.commands import Given
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.topic_plan.plan import SeedChangelog
+from srfix.recovery.topic_plan.work import SeedChangelog
 
 
 def seed_price(work: SeedChangelog, given: Given) -> Iterator[str]:

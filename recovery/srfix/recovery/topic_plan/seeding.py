@@ -26,9 +26,10 @@ from srfix.recovery.topic_plan.logs import (
     newest_of,
     require_no_members,
 )
-from srfix.recovery.topic_plan.plan import CarriedSchemaId, SeedChangelog, TopicPlan
+from srfix.recovery.topic_plan.plan_file import TopicPlan
 from srfix.recovery.topic_plan.rows import NewestRecord, live, partition_rows
 from srfix.recovery.topic_plan.seed_words import seed_playbook, seed_price, seed_undo
+from srfix.recovery.topic_plan.work import CarriedSchemaId, SeedChangelog
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic, changelog_topic

@@ -27,8 +27,9 @@ from srfix.recovery.topic_plan.filling import planned_rows
 from srfix.recovery.topic_plan.interface import Look
 from srfix.recovery.topic_plan.kept_records import check_kept_records, kept_records
 from srfix.recovery.topic_plan.logs import newest_of
-from srfix.recovery.topic_plan.plan import ExpireKeys, PartitionRows, SeedChangelog, TopicPlan, Work
+from srfix.recovery.topic_plan.plan_file import TopicPlan
 from srfix.recovery.topic_plan.rows import NewestRecord, digest_of, fingerprint, live
+from srfix.recovery.topic_plan.work import ExpireKeys, PartitionRows, SeedChangelog, Work
 from srfix.serde.properties.kafka_client import Isolation
 
 _LOG = Isolation.READ_UNCOMMITTED

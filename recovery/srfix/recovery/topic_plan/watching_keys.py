@@ -15,8 +15,8 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
 from srfix.recovery.topic_plan.interface import Look
 from srfix.recovery.topic_plan.kept_records import KeptRecord
-from srfix.recovery.topic_plan.plan import OUR_HEADER
 from srfix.recovery.topic_plan.rows import fingerprint, fingerprint_of
+from srfix.recovery.topic_plan.work import OUR_HEADER
 from srfix.serde.properties.kafka_client import Isolation
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from srfix.recovery import AppliedInPartError, Keep, PlanError, plan_document
 from srfix.recovery.actions.actions import SetMode
-from srfix.recovery.repair.plan_file import plan_from
+from srfix.recovery.repair.plan_file import REPAIR_PLANS
 from srfix.serde import Schema, Topic
 from srfix.serde.schemas.errors import OperationNotPermittedError
 from srfix.serde.schemas.models import Json
@@ -55,7 +55,7 @@ class TestInheritedMetadata:
         plan = world.plan(exact_ids=True, keep=keep)
         assert kinds(plan) == (KINDS[:4] if keep is Keep.LIVE else KINDS)
         assert any("mode IMPORT" in line and "42205" in line for line in plan.price)
-        assert plan_from(plan_document(plan), where="the plan") == plan
+        assert REPAIR_PLANS.plan_from(plan_document(plan), where="the plan") == plan
         carried_out(world, plan, tmp_path / "journal")
         assert world.client().mode(PHANTOM) is None
         undone(world, tmp_path / "journal", before)

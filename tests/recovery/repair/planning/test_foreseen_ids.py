@@ -18,7 +18,7 @@ import requests
 
 from srfix.recovery import Keep, Plan, PlanError, plan_document, shell_script
 from srfix.recovery.actions.actions import Register, SetCompatibility, SoftDelete
-from srfix.recovery.repair.plan_file import plan_from
+from srfix.recovery.repair.plan_file import REPAIR_PLANS
 from srfix.recovery.repair.rollback import Left
 from srfix.serde import Schema
 from tests.recovery.repair.scene import carried_out, carried_out_and_undone, dies, mostly_slow, run_as_shell
@@ -99,7 +99,7 @@ class TestANewId:
     def test_any_id_is_accepted_and_looked_up(self, world: World, tmp_path: Path, keep: Keep) -> None:
         plan = world.plan(keep=keep)
         assert planned(plan) == [(1, True, False)]
-        assert plan_from(plan_document(plan), where="the plan") == plan
+        assert REPAIR_PLANS.plan_from(plan_document(plan), where="the plan") == plan
         (registration,) = [action for action in plan.actions if isinstance(action, Register)]
         deletions = [action.registered_by for action in plan.actions if isinstance(action, SoftDelete)]
         assert deletions == ([] if keep is Keep.LIVE else [registration.step])
@@ -204,7 +204,7 @@ class TestNormalize:
         (relaxed,) = [action for action in plan.actions if isinstance(action, SetCompatibility)]
         assert relaxed.inherited == {"normalize": True}
         assert """\n{"normalize": true, "compatibility": "NONE"}\n""" in shell_script(plan)
-        assert plan_from(plan_document(plan), where="the plan") == plan
+        assert REPAIR_PLANS.plan_from(plan_document(plan), where="the plan") == plan
         assert planned(plan) == [(1, False, False)]
         carried_out_and_undone(empty, plan, tmp_path / "journal")
 

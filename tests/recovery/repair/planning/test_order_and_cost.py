@@ -11,7 +11,7 @@ from srfix.recovery import Keep, PlanError, Severity, plan_document
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.repair.cost import Cost, cost_document, cost_from
-from srfix.recovery.repair.plan_file import plan_from
+from srfix.recovery.repair.plan_file import REPAIR_PLANS
 from srfix.recovery.repair.planning.order import by_what_they_unblock
 from srfix.recovery.repair.planning.repairs import SubjectRepair, repairs
 from tests.recovery.repair.scene import two_applications
@@ -66,13 +66,13 @@ class TestCost:
         assert plan.cost.writes == len(plan.actions)
         assert plan.cost.versions == sum(action.kind == "register" for action in plan.actions)
         assert (plan.cost.new_ids, plan.cost.held, plan.cost.limit) == (0, None, None)
-        assert plan_from(plan_document(plan), where="it") == plan
+        assert REPAIR_PLANS.plan_from(plan_document(plan), where="it") == plan
 
     def test_a_plan_of_before_has_none_and_keeps_its_digest(self, world: World) -> None:
         plan = replace(world.plan(), cost=None)
         document = plan_document(plan)
         assert "cost" not in document
-        assert plan_from(document, where="it").digest == plan.digest
+        assert REPAIR_PLANS.plan_from(document, where="it").digest == plan.digest
 
     def test_with_a_limit_the_versions_of_the_whole_registry_are_counted(self, world: World) -> None:
         plan = world.plan(version_limit=8)

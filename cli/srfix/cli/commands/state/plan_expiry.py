@@ -62,11 +62,11 @@ def plan_expiry(
     from srfix.cli.commands.state.seed_changelog import refuse_existing
     from srfix.cli.reports.topic_plan import topic_plan_report
     from srfix.cli.session import open_cluster
-    from srfix.recovery.topic_plan.document import save_topic_plan
     from srfix.recovery.topic_plan.expiring import ExpiryRequest
     from srfix.recovery.topic_plan.expiring import plan_expiry as planned
     from srfix.recovery.topic_plan.kept_records import kept_records_path
-    from srfix.recovery.topic_plan.plan import ExpireKeys
+    from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
+    from srfix.recovery.topic_plan.work import ExpireKeys
     from srfix.serde.subjects.names import Topic
 
     refuse_existing(path, kept_records_path(path))
@@ -85,11 +85,11 @@ def plan_expiry(
         )
     write_report(topic_plan_report(plan, path, given_options()), output)
     kept = kept_records_path(path)
-    if not plan.steps:
+    if not plan.actions:
         kept.unlink(missing_ok=True)
         say(f"{path} was not written: there is nothing to carry out.", err=True)
         return ExitCode.OK
-    save_topic_plan(plan, path)
+    TOPIC_PLANS.save(plan, path)
     count = plan.work.kept.records if isinstance(plan.work, ExpireKeys) else 0
     say(f"Plan written to {path}, its {count:,} records to {kept}.", err=True)
     return ExitCode.OK

@@ -62,7 +62,7 @@ def seed_changelog(
     from srfix.cli.reports.topic_plan import topic_plan_report
     from srfix.cli.session import open_cluster
     from srfix.recovery.facts.known_transactions import restore_isolation
-    from srfix.recovery.topic_plan.document import save_topic_plan
+    from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
     from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
     from srfix.serde.subjects.names import Topic
 
@@ -88,7 +88,7 @@ def seed_changelog(
             registered=None if registry is None else _asking(registry),
             given=given_options(),
         )
-    save_topic_plan(plan, path)
+    TOPIC_PLANS.save(plan, path)
     write_report(topic_plan_report(plan, path, given_options()), output)
     say(f"Plan written to {path}.", err=True)
     return ExitCode.OK

@@ -1,4 +1,4 @@
-"""A plan that writes to a topic, as a value: what is written where, out of what, and what is expected to be there."""
+"""What a plan does to a topic: what is written where, out of what, and what is expected to be there."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from srfix.serde.subjects.names import Subject, Topic
 
 OUR_HEADER: Final = "srfix-expiry"
 """The header of the tombstones that a plan writes; its value tells the plan."""
-CREATE_TOPIC: Final = "create-topic"
-FILL_PARTITION: Final = "fill-partition"
-EXPIRE_PARTITION: Final = "expire-partition"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,73 +120,3 @@ class ExpireKeys:
 
 
 Work: TypeAlias = SeedChangelog | ExpireKeys
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicStep:
-    """One step of a plan."""
-
-    step: int
-    """1, 2, …"""
-    kind: str
-    """`create-topic`, `fill-partition` or `expire-partition`."""
-    partition: int | None
-    """None for the creation of a topic."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicPlan:
-    """What will be written to a topic, why, and what comes before and after."""
-
-    bootstrap_servers: str
-    """The cluster, without secrets."""
-    created_at: str
-    """ISO 8601, UTC."""
-    srfix: str
-    """The version that made it."""
-    work: Work
-    price: tuple[str, ...]
-    """What to know before it is carried out, in sentences."""
-    playbook: tuple[str, ...]
-    """What to do around it, in order."""
-    undo: str
-    """How it is undone, and what is not, in sentences."""
-
-    @property
-    def steps(self) -> tuple[TopicStep, ...]:
-        """What is written, in order: a partition with nothing to write has no step."""
-        work = self.work
-        kinds: list[tuple[str, int | None]] = []
-        if isinstance(work, SeedChangelog) and work.creates:
-            kinds.append((CREATE_TOPIC, None))
-        kind = FILL_PARTITION if isinstance(work, SeedChangelog) else EXPIRE_PARTITION
-        kinds += [(kind, each.partition) for each in work.partitions if each.rows]
-        return tuple(
-            TopicStep(step=number, kind=kind, partition=partition)
-            for number, (kind, partition) in enumerate(kinds, start=1)
-        )
-
-    @property
-    def rows(self) -> int:
-        """How many records it writes."""
-        return sum(each.rows for each in self.work.partitions)
-
-    def rows_of(self, partition: int) -> PartitionRows:
-        """What it says of a partition.
-
-        :raises KeyError: if it says nothing of it.
-        """
-        for each in self.work.partitions:
-            if each.partition == partition:
-                return each
-        raise KeyError(partition)
-
-
-def describe(plan: TopicPlan, step: TopicStep) -> str:
-    """A step in words, without capital and full stop."""
-    if step.partition is None:
-        return f"create the topic {plan.work.topic} with {len(plan.work.partitions)} partitions"
-    rows = plan.rows_of(step.partition)
-    what = "rows" if step.kind == FILL_PARTITION else "tombstones"
-    what = what.removesuffix("s") if rows.rows == 1 else what
-    return f"write {rows.rows:,} {what} to {plan.work.topic}[{step.partition}]"

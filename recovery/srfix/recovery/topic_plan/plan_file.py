@@ -1,33 +1,107 @@
-"""A topic plan as a file (`srfix.topic-plan/1`): digest, reading, writing."""
+"""A topic plan as a value and as a file (`srfix.topic-plan/1`): digest, reading, writing."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.repair.plan_documents import document_in, plan_bytes, plan_digest, save_document, untouched
-from srfix.recovery.topic_plan.plan import (
+from srfix.recovery.plans.documents import PlanFiles, plan_digest
+from srfix.recovery.topic_plan.work import (
     CarriedSchemaId,
     ExpireKeys,
     KeptRecords,
     PartitionRows,
     SeedChangelog,
-    TopicPlan,
     Work,
 )
-from srfix.serde import bounds
-from srfix.serde.files import parse_json, read_file
 from srfix.serde.printable import capitalized
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject, Topic
 
 SCHEMA: Final = "srfix.topic-plan/1"
-_FAMILY: Final = "srfix.topic-plan/"
-_REMEDY: Final = "Make one with srfix state seed-changelog or srfix state plan-expiry."
 SEED: Final = "seed-changelog"
 EXPIRE: Final = "expire-keys"
+CREATE_TOPIC: Final = "create-topic"
+FILL_PARTITION: Final = "fill-partition"
+EXPIRE_PARTITION: Final = "expire-partition"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicStep:
+    """One step of a plan."""
+
+    step: int
+    """1, 2, …"""
+    kind: str
+    """`create-topic`, `fill-partition` or `expire-partition`."""
+    partition: int | None
+    """None for the creation of a topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPlan:
+    """What will be written to a topic, why, and what comes before and after."""
+
+    bootstrap_servers: str
+    """The cluster, without secrets."""
+    created_at: str
+    """ISO 8601, UTC."""
+    srfix: str
+    """The version that made it."""
+    work: Work
+    price: tuple[str, ...]
+    """What to know before it is carried out, in sentences."""
+    playbook: tuple[str, ...]
+    """What to do around it, in order."""
+    undo: str
+    """How it is undone, and what is not, in sentences."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the canonical JSON of everything but the digest itself."""
+        return plan_digest(topic_plan_document(self))
+
+    @property
+    def actions(self) -> tuple[TopicStep, ...]:
+        """What is written, in order: a partition with nothing to write has no step."""
+        work = self.work
+        kinds: list[tuple[str, int | None]] = []
+        if isinstance(work, SeedChangelog) and work.creates:
+            kinds.append((CREATE_TOPIC, None))
+        kind = FILL_PARTITION if isinstance(work, SeedChangelog) else EXPIRE_PARTITION
+        kinds += [(kind, each.partition) for each in work.partitions if each.rows]
+        return tuple(
+            TopicStep(step=number, kind=kind, partition=partition)
+            for number, (kind, partition) in enumerate(kinds, start=1)
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many records it writes."""
+        return sum(each.rows for each in self.work.partitions)
+
+    def rows_of(self, partition: int) -> PartitionRows:
+        """What it says of a partition.
+
+        :raises KeyError: if it says nothing of it.
+        """
+        for each in self.work.partitions:
+            if each.partition == partition:
+                return each
+        raise KeyError(partition)
+
+
+def describe(plan: TopicPlan, step: TopicStep) -> str:
+    """A step in words, without capital and full stop."""
+    if step.partition is None:
+        return f"create the topic {plan.work.topic} with {len(plan.work.partitions)} partitions"
+    rows = plan.rows_of(step.partition)
+    what = "rows" if step.kind == FILL_PARTITION else "tombstones"
+    what = what.removesuffix("s") if rows.rows == 1 else what
+    return f"write {rows.rows:,} {what} to {plan.work.topic}[{step.partition}]"
 
 
 def topic_plan_document(plan: TopicPlan) -> dict[str, Json]:
@@ -40,63 +114,13 @@ def topic_plan_document(plan: TopicPlan) -> dict[str, Json]:
         "work": _work_document(plan.work),
         "actions": [
             {"step": step.step, "kind": step.kind, "topic": plan.work.topic, "partition": step.partition}
-            for step in plan.steps
+            for step in plan.actions
         ],
         "price": list(plan.price),
         "playbook": list(plan.playbook),
         "undo": plan.undo,
     }
     return document | {"digest": plan_digest(document)}
-
-
-def digest_of_plan(plan: TopicPlan) -> str:
-    """SHA-256 over the canonical JSON of everything but the digest itself."""
-    return plan_digest(topic_plan_document(plan))
-
-
-def is_topic_plan(path: Path) -> bool:
-    """True if a file says of itself that it is a topic plan."""
-    try:
-        document = parse_json(read_file(path, most_bytes=bounds.MOST_PLAN_BYTES))
-    except (OSError, ValueError):
-        return False
-    match document:
-        case {"schema": str(schema)}:
-            return schema.startswith(_FAMILY)
-    return False
-
-
-def load_topic_plan(path: Path) -> TopicPlan:
-    """Reads a plan file.
-
-    :raises PlanError: if it cannot be read, is no topic plan, or was edited.
-    """
-    document = document_in(plan_bytes(path, remedy=_REMEDY), path, remedy=_REMEDY)
-    return topic_plan_from(document, where=f"the plan {path}")
-
-
-def save_topic_plan(plan: TopicPlan, path: Path) -> None:
-    """Writes a plan file whole or not at all.
-
-    :raises PlanError: if the disk does not take it.
-    """
-    save_document(topic_plan_document(plan), path)
-
-
-def topic_plan_from(document: Json, *, where: str) -> TopicPlan:
-    """Reads what `topic_plan_document` wrote, and refuses it if it was edited.
-
-    :param where: what the document is, for messages.
-    :raises PlanError: if it is no topic plan, another version's, or edited.
-    """
-    found = untouched(document, schema=SCHEMA, kind="a plan of srfix state", where=where, remedy=_REMEDY)
-    try:
-        plan = _read(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise PlanError(f"{capitalized(where)} lacks something that a plan has ({error}). Plan again.") from error
-    if topic_plan_document(plan)["actions"] != found["actions"]:
-        raise PlanError(f"{capitalized(where)} has steps that do not follow from what it says. Plan again.")
-    return plan
 
 
 def _work_document(work: Work) -> dict[str, Json]:
@@ -146,7 +170,7 @@ def _work_document(work: Work) -> dict[str, Json]:
     }
 
 
-def _read(document: dict[str, Json]) -> TopicPlan:
+def _read(document: dict[str, Json], where: str) -> TopicPlan:
     match document:
         case {
             "srfix": str(version),
@@ -157,7 +181,7 @@ def _read(document: dict[str, Json]) -> TopicPlan:
             "playbook": list(playbook),
             "undo": str(undo),
         }:
-            return TopicPlan(
+            plan = TopicPlan(
                 bootstrap_servers=servers,
                 created_at=created_at,
                 srfix=version,
@@ -166,7 +190,19 @@ def _read(document: dict[str, Json]) -> TopicPlan:
                 playbook=tuple(str(line) for line in playbook),
                 undo=undo,
             )
+            if topic_plan_document(plan)["actions"] != document["actions"]:
+                raise PlanError(f"{capitalized(where)} has steps that do not follow from what it says. Plan again.")
+            return plan
     raise ValueError("a key is missing or has another type")
+
+
+TOPIC_PLANS: Final = PlanFiles(
+    schema=SCHEMA,
+    what="a plan of srfix state",
+    remedy="Make one with srfix state seed-changelog or srfix state plan-expiry.",
+    document=topic_plan_document,
+    read=_read,
+)
 
 
 def _work(document: dict[str, Json]) -> Work:

@@ -10,16 +10,12 @@ import re
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from srfix.recovery.errors import PlanError
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
-
-if TYPE_CHECKING:
-    from srfix.recovery.repair.plan_file import Plan
-
 
 NAMESPACE: Final = "srfix.plan"
 """What signatures of plans are for, in OpenSSH's sense: one made for another purpose does not count."""
@@ -29,18 +25,14 @@ _SIGNER: Final = "signer"
 _PATIENCE_S: Final = 60.0
 
 
-def require_digest(plan: Plan, expected: str | None, *, where: Path) -> None:
-    """Nothing if no digest is expected, or it is the plan's.
+def require_digest(found: str, expected: str | None, *, where: Path) -> None:
+    """Nothing if no digest is expected, or it is that of the plan.
 
+    :param found: the plan's digest.
     :param where: the plan's file, or a journal, for messages.
     :raises UsageError: if what is expected is no digest.
     :raises PlanError: if the plan has another one.
     """
-    require_digest_of(plan.digest, expected, where=where)
-
-
-def require_digest_of(found: str, expected: str | None, *, where: Path) -> None:
-    """The same of the digest of a plan of any kind."""
     if expected is None:
         return
     if not _DIGEST.fullmatch(expected):
@@ -54,16 +46,14 @@ def require_digest_of(found: str, expected: str | None, *, where: Path) -> None:
         )
 
 
-def load_signed_plan(path: Path, *, signature: Path, signer_key: Path) -> Plan:
-    """Reads a plan file, and refuses it unless the signature is the key's over exactly what was read.
+def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
+    """The content of a plan's file, refused unless the signature is the key's over exactly that.
 
     :param signature: what `ssh-keygen -Y sign -f KEY -n srfix.plan PLAN` wrote.
     :param signer_key: the reviewer's public key: one line, as in a `.pub` file.
     :raises UsageError: if there is no ssh-keygen (OpenSSH 8.1 and later), or a file cannot be read.
     :raises PlanError: if the plan cannot be read, or the signature is not good for it.
     """
-    from srfix.recovery.repair.plan_file import plan_in
-
     sealed = _read(signature, "signature")
     found = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))
     if found is None:
@@ -97,7 +87,7 @@ def load_signed_plan(path: Path, *, signature: Path, signer_key: Path) -> Plan:
             f"The signature {signature} is not good for the plan {path} under the key {signer_key}. Nothing was written. It "
             f"is made with: ssh-keygen -Y sign -f KEY -n {NAMESPACE} PLAN."
         )
-    return plan_in(content, path)
+    return content
 
 
 def _read(path: Path, what: str) -> bytes:

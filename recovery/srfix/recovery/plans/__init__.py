@@ -1,0 +1,1 @@
+"""What all plans have in common: file and digest, journal, carrying out, rolling back. What is written is their kinds' own."""

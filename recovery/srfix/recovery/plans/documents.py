@@ -1,0 +1,145 @@
+"""Plans as JSON files, whatever they plan: digest, reading, writing. A file that was edited is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar, cast
+
+from srfix.recovery.errors import PlanError
+from srfix.serde import bounds
+from srfix.serde.files import parse_json, read_file, write_whole
+from srfix.serde.printable import capitalized, printable_json
+from srfix.serde.schemas.models import Json
+
+
+class Step(Protocol):
+    """One write of a plan."""
+
+    @property
+    def step(self) -> int:
+        """Its number: 1, 2, …"""
+
+
+StepT = TypeVar("StepT", bound=Step)
+StepT_co = TypeVar("StepT_co", bound=Step, covariant=True)
+
+
+class AnyPlan(Protocol[StepT_co]):
+    """A plan, whatever it writes."""
+
+    @property
+    def actions(self) -> Sequence[StepT_co]:
+        """What it writes, in order."""
+
+    @property
+    def digest(self) -> str:
+        """`plan_digest` of its document."""
+
+
+PlanT = TypeVar("PlanT", bound=AnyPlan[Step])
+
+
+def plan_digest(document: Mapping[str, Json]) -> str:
+    """SHA-256 over the canonical JSON (sorted keys, no white space) of all keys but `digest`, as `sha256:` + hex."""
+    rest = {key: value for key, value in document.items() if key != "digest"}
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
+        errors="surrogatepass"
+    )
+    return "sha256:" + hashlib.sha256(canonical).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFiles(Generic[PlanT]):
+    """The files of one kind of plan."""
+
+    schema: str
+    """`srfix.plan/1` and its like; its family is what stands before the slash."""
+    what: str
+    """What such a plan is, for messages: `a plan of srfix`."""
+    remedy: str
+    """What to do without one, a sentence."""
+    document: Callable[[PlanT], dict[str, Json]]
+    """The plan's document, digest included."""
+    read: Callable[[dict[str, Json], str], PlanT]
+    """The plan of an untouched document. It also gets what the document is, for messages; raises `PlanError`, or KeyError,
+    TypeError, ValueError and AttributeError where something is missing or of another form."""
+
+    def is_at(self, path: Path) -> bool:
+        """True if a file says of itself that it is such a plan, of whatever version."""
+        try:
+            document = parse_json(read_file(path, most_bytes=bounds.MOST_PLAN_BYTES))
+        except (OSError, ValueError):
+            return False
+        match document:
+            case {"schema": str(schema)}:
+                return schema.startswith(self._family)
+        return False
+
+    def load(self, path: Path) -> PlanT:
+        """Reads a plan file.
+
+        :raises PlanError: if it cannot be read, is no such plan, or was edited.
+        """
+        try:
+            content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
+        except OSError as error:
+            raise PlanError(f"The plan {path} cannot be read ({error.strerror}). {self.remedy}") from error
+        return self.plan_in(content, path)
+
+    def plan_in(self, content: bytes, path: Path) -> PlanT:
+        """The plan in a file's content.
+
+        :param path: the file, for messages.
+        :raises PlanError: if it is no such plan, or was edited.
+        """
+        try:
+            document = cast("Json", parse_json(content))
+        except ValueError as error:
+            raise PlanError(f"The plan {path} is not JSON ({error}). {self.remedy}") from error
+        return self.plan_from(document, where=f"the plan {path}")
+
+    def plan_from(self, document: Json, *, where: str) -> PlanT:
+        """The plan of a document, refused if it was edited.
+
+        :param where: what the document is, for messages.
+        :raises PlanError: if it is no such plan, another version's, or edited.
+        """
+        untouched = self._untouched(document, where)
+        try:
+            return self.read(untouched, where)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise PlanError(f"{capitalized(where)} lacks something that a plan has ({error}). Plan again.") from error
+
+    def save(self, plan: PlanT, path: Path) -> None:
+        """Writes a plan file whole or not at all: temporary file, sync, rename.
+
+        :raises PlanError: if the disk does not take it.
+        """
+        content = printable_json(json.dumps(self.document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
+        try:
+            write_whole(path, content)
+        except OSError as error:
+            raise PlanError(f"The plan cannot be written to {path} ({error.strerror}).") from error
+
+    @property
+    def _family(self) -> str:
+        return self.schema.partition("/")[0] + "/"
+
+    def _untouched(self, document: Json, where: str) -> dict[str, Json]:
+        if not isinstance(document, dict) or not str(document.get("schema", "")).startswith(self._family):
+            raise PlanError(f"{capitalized(where)} is not {self.what}. {self.remedy}")
+        if document["schema"] != self.schema:
+            raise PlanError(
+                f"{capitalized(where)} is a {document['schema']}; this version of srfix reads {self.schema}. Plan again with "
+                "it."
+            )
+        if document.get("digest") != plan_digest(document):
+            raise PlanError(
+                f"{capitalized(where)} was edited after it was made: its content does not have the digest that it names. A "
+                f"plan does what was reviewed or nothing. {self.remedy}"
+            )
+        return document
